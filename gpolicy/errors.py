@@ -1,0 +1,30 @@
+"""What stops a run: one base class, a few children, each with a hint that shows the way out.
+
+Findings about a policy are data (`gpolicy.findings`); an exception is only for what keeps gpolicy from going on.
+"""
+
+from __future__ import annotations
+
+
+class GpolicyError(Exception):
+    """gpolicy could not run: shown as one clear line, exit code 3.
+
+    `message` says what is wrong, `hint` (optional) what to do about it.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(GpolicyError):
+    """The command line asks for something that makes no sense."""
+
+
+class InputError(GpolicyError):
+    """A file or an answer of another program cannot be read as what it should be."""
+
+
+class UnreachableError(GpolicyError):
+    """The cluster does not answer, or refuses us."""
