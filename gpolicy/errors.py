@@ -1,6 +1,6 @@
 """What stops a run: one base class, a few children, each with a hint that shows the way out.
 
-Findings about a policy are data (`gpolicy.findings`); an exception is only for what keeps gpolicy from going on.
+Findings about a policy are data (`gpolicy.findings`); an exception is only for what keeps us from going on.
 """
 
 from __future__ import annotations

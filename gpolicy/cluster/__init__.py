@@ -1,0 +1,1 @@
+"""What a cluster has now, read from one of several sources into one `ClusterState`."""

@@ -1,0 +1,158 @@
+"""The observed cluster: what every source is read into.
+
+Own values are what is set on the object itself; a group's or node's effective values follow from
+`gpolicy.ganeti.values.fill`. What a source cannot show is listed in `unreadable`, never guessed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gpolicy.ganeti.parameter import Level, Path, Values
+from gpolicy.ganeti.values import fill
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What tells one version of an object from another: compare before changing it.
+
+    Ganeti raises `serial_no` and `mtime` on every write, also on one that changes nothing. None where the source
+    does not show them.
+    """
+
+    uuid: str | None = None
+    serial_no: int | None = None
+    mtime: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterObject:
+    """The cluster itself. `own` is complete for what the source can read: the cluster inherits from nothing."""
+
+    own: Values
+    tags: frozenset[str] = frozenset()
+    identity: Identity = Identity()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A node group. `effective` is filled from the cluster, or as the source shows it where own is unreadable."""
+
+    name: str
+    own: Values
+    effective: Values
+    tags: frozenset[str] = frozenset()
+    identity: Identity = Identity()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What a node measured: MiB, logical CPUs, physical volumes. None where the source has no number."""
+
+    memory_total: int | None = None
+    memory_node: int | None = None
+    memory_free: int | None = None
+    disk_total: int | None = None
+    disk_free: int | None = None
+    cpu_total: int | None = None
+    cpu_node: int | None = None
+    spindles_total: int | None = None
+    spindles_free: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node and the group it is in."""
+
+    name: str
+    group: str
+    own: Values
+    tags: frozenset[str] = frozenset()
+    identity: Identity = Identity()
+    offline: bool = False
+    drained: bool = False
+    master: bool = False
+    master_candidate: bool | None = None
+    master_capable: bool | None = None
+    vm_capable: bool = True
+    resources: Resources = Resources()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disk:
+    """One disk of an instance: MiB; `spindles` is None where none are recorded."""
+
+    size: int
+    template: str
+    spindles: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """An instance with its filled backend parameters.
+
+    `disk_template` is the template of all its disks, `diskless` without any, `mixed` when they differ.
+    `running` is None where the source does not know the run-time state.
+    """
+
+    name: str
+    primary_node: str
+    secondary_nodes: tuple[str, ...] = ()
+    disk_template: str
+    disks: tuple[Disk, ...] = ()
+    minmem: int
+    maxmem: int
+    vcpus: int
+    spindle_use: int
+    nic_count: int | None = None
+    auto_balance: bool = True
+    always_failover: bool | None = None
+    admin_state: str = "up"
+    status: str | None = None
+    running: bool | None = None
+    hypervisor: str | None = None
+    tags: frozenset[str] = frozenset()
+    identity: Identity = Identity()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """Values that a source cannot show: those at `level` whose path begins with `prefix` (empty: all own values)."""
+
+    level: Level
+    prefix: Path = ()
+
+    def covers(self, level: Level, path: Path) -> bool:
+        """Return whether the value at `path` of an object at `level` is one that cannot be read."""
+        return self.level is level and path[: len(self.prefix)] == self.prefix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterState:
+    """One consistent read of a cluster. Groups, nodes and instances are by name.
+
+    `notes` are for people: what the source did not say and what was done about it.
+    """
+
+    source: str
+    name: str
+    software_version: str | None
+    cluster: ClusterObject
+    groups: dict[str, Group]
+    nodes: dict[str, Node]
+    instances: dict[str, Instance]
+    unreadable: tuple[Unreadable, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def readable(self, level: Level, path: Path) -> bool:
+        """Return whether the source shows the own value at `path` of objects at `level`."""
+        return not any(gap.covers(level, path) for gap in self.unreadable)
+
+    def nodes_of(self, group: str) -> list[Node]:
+        """Return the nodes that are in `group`."""
+        return [node for node in self.nodes.values() if node.group == group]
+
+    def effective_of_node(self, node: Node) -> Values:
+        """Return the node's effective values, filled from its group."""
+        group = self.groups.get(node.group)
+        return fill(node.own, group.effective if group else self.cluster.own, Level.NODE)

@@ -1,0 +1,59 @@
+"""Findings: what is wrong with a policy, where, and what to write instead. Data that every report renders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad a finding is. Only an error makes `gpolicy check` fail."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Severity).index(self)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A place in a file: lines and columns from 1; the end column is just behind the last character."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that belongs to a finding, and what it has to do with it."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, by rule code and name."""
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    span: Span | None = None
+    hint: str = ""
+    related: tuple[Related, ...] = ()
+
+    def sort_key(self) -> tuple[object, ...]:
+        """Order by place, then worst first."""
+        span = self.span or Span("", 0, 0, 0, 0)
+        return (span.file, span.line, span.column, self.severity.rank, self.code, self.message)

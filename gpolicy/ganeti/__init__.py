@@ -1,0 +1,1 @@
+"""What Ganeti itself knows: its parameters, units, inheritance, option grammars and commands."""

@@ -1,0 +1,74 @@
+"""The one table of what Ganeti knows of each policy parameter.
+
+Loader, schemas, rules, diff, commands and docs all read it; a new Ganeti release is a change here.
+A parameter is found by its path, the keys that lead to it in Ganeti's own names:
+`("diskparams", "drbd", "resync-rate")`, `("ndparams", "spindle_count")`, `("hv_state", "kvm", "mem_node")`.
+A `*` in a path stands for a name that the administrator chooses (a volume group, an allocator option).
+
+Sources: the constants of Ganeti 3.0.2, compared with 2.15, 2.16, 3.1; the five design documents
+(partitioned Ganeti, resource model) for what the parameters mean.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from gpolicy.ganeti.parameter import Level, Parameter, Path
+from gpolicy.ganeti.tables import cluster, disks, instance_policy, nodes
+
+VERSIONS: Final = ("2.15", "2.16", "3.0", "3.1")
+DEFAULT_VERSION: Final = "3.0"
+
+PARAMETERS: Final[tuple[Parameter, ...]] = (
+    *cluster.cluster(),
+    instance_policy.ALLOC_POLICY,
+    *instance_policy.ipolicy(),
+    *disks.diskparams(),
+    *nodes.ndparams(),
+    *nodes.states(),
+    *instance_policy.beparams(),
+    *cluster.hvparams(),
+    *cluster.nicparams(),
+    *cluster.data_collectors(),
+)
+"""All parameters, in the order in which gpolicy writes them."""
+
+_BY_PATH: Final = {parameter.path: parameter for parameter in PARAMETERS}
+_POSITION: Final = {parameter.path: position for position, parameter in enumerate(PARAMETERS)}
+
+
+def parameter_at(path: Path) -> Parameter | None:
+    """Return the parameter that `path` names, or None if Ganeti (as this table knows it) has none there."""
+    return _BY_PATH.get(_pattern(path))
+
+
+def position(path: Path) -> tuple[int, Path]:
+    """Return a sort key that puts paths into the order of the table; unknown ones come last."""
+    return _POSITION.get(_pattern(path), len(PARAMETERS)), path
+
+
+def _pattern(path: Path) -> Path:
+    if len(path) == 4 and path[0] == "disk_state":
+        return (*path[:2], "*", path[3])
+    return path
+
+
+@cache
+def parameters_of(level: Level) -> tuple[Parameter, ...]:
+    """Return the parameters that can be set on an object of this level, in the table's order."""
+    return tuple(parameter for parameter in PARAMETERS if level in parameter.levels)
+
+
+def known_in(parameter: Parameter, version: str) -> bool:
+    """Return whether the Ganeti release `version` ("3.0") knows the parameter."""
+    release = release_key(version)
+    return not (
+        (parameter.since and release < release_key(parameter.since))
+        or (parameter.until and release >= release_key(parameter.until))
+    )
+
+
+def release_key(version: str) -> tuple[int, ...]:
+    """Return a sort key for a release number such as "3.0" or "3.0.2"."""
+    return tuple(int(part) for part in version.split("."))

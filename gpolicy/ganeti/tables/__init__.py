@@ -1,0 +1,1 @@
+"""The rows of the table of parameters, by what they describe."""

@@ -1,0 +1,60 @@
+"""Sizes as Ganeti's command line reads them.
+
+Ganeti's own unit parser takes a number and one of m/mb/mib, g/gb/gib, t/tb/tib in any case (all of them
+powers of 1024, MiB when there is none), rounds up to a whole MiB and then up to a multiple of 4 MiB.
+RAPI takes whole MiB as they are. gpolicy rounds once, when a policy is loaded, so that both ways of
+applying it end in the same stored value.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+SIZE_STEP_MIB = 4
+"""Ganeti's command line rounds every size up to a multiple of this."""
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Z]*)", re.ASCII)
+_FACTOR_MIB = {"": 1, "m": 1, "mb": 1, "mib": 1, "g": 1024, "gb": 1024, "gib": 1024}
+_FACTOR_MIB |= {"t": 1024**2, "tb": 1024**2, "tib": 1024**2}
+_LONGEST_TEXT = 40  # far above any real size; keeps hostile text from becoming a huge number
+_LARGEST_MIB = 2**53  # what a JSON number carries exactly
+
+
+def parse_size_exact(text: str | int) -> Fraction:
+    """Return the size that `text` names, in MiB, unrounded. Raise ValueError with a readable reason."""
+    if isinstance(text, int):
+        size = Fraction(text)
+    else:
+        match = _SIZE.fullmatch(text.strip()) if len(text) <= _LONGEST_TEXT else None
+        if match is None:
+            raise ValueError("not a size: write a number of MiB, or a number with M, G or T")
+        factor = _FACTOR_MIB.get(match[2].lower())
+        if factor is None:
+            raise ValueError(f"Ganeti knows no unit {match[2]!r}: use M, G or T (powers of 1024)")
+        size = Fraction(match[1].rstrip(".") if match[1] != "." else "0") * factor
+    if size < 0:
+        raise ValueError("a size cannot be negative")
+    if size > _LARGEST_MIB:
+        raise ValueError("larger than any disk or memory")
+    return size
+
+
+def round_size(size: Fraction | int) -> int:
+    """Return `size` in MiB rounded up as the command line rounds it: to a whole multiple of 4 MiB."""
+    whole = -(-size // 1)
+    return int(-(-whole // SIZE_STEP_MIB) * SIZE_STEP_MIB)
+
+
+def parse_size(text: str | int) -> int:
+    """Return the MiB that Ganeti's command line would store for `text`. Raise ValueError if it is no size."""
+    return round_size(parse_size_exact(text))
+
+
+def format_size(mib: int) -> str:
+    """Return the shortest text that `parse_size` reads back as `mib`: 1T, 10G, 516."""
+    if mib and mib % 1024**2 == 0:
+        return f"{mib // 1024**2}T"
+    if mib and mib % 1024 == 0:
+        return f"{mib // 1024}G"
+    return str(mib)

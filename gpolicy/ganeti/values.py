@@ -1,0 +1,120 @@
+"""Own values of an object: one normal form to compare, and effective values as Ganeti fills them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gpolicy.ganeti.parameter import Level, Path, Type, Value, Values
+from gpolicy.ganeti.parameters import parameter_at, position
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+
+FAMILIES = frozenset({"ipolicy", "diskparams", "ndparams", "hv_state", "disk_state", "beparams", "hvparams"}) | {
+    "nicparams",
+    "enabled_data_collectors",
+    "data_collector_interval",
+}
+"""Top-level keys whose values are nested; every other parameter is a leaf of its own."""
+
+
+def canonical(path: Path, value: Value) -> Value:
+    """Return `value` in the form in which two stored values of this parameter are equal or not.
+
+    Ratios are floats (Ganeti stores 4 as 4.0), sets are sorted, spec pairs hold their six parameters in a fixed
+    order and nothing else, an unset string is empty. A value of an unexpected shape comes back as it is: it can
+    be shown and compared, and is never silently repaired.
+    """
+    parameter = parameter_at(path)
+    if parameter is None:
+        return value
+    match parameter.type, value:
+        case Type.FLOAT, bool():
+            return value
+        case Type.FLOAT, int():
+            return float(value)
+        case Type.INT | Type.SIZE, float() if value.is_integer():
+            return int(value)
+        case Type.STRING, None:
+            return ""
+        case Type.SET, list():
+            return sorted({str(item) for item in value})  # type: ignore[return-value]
+        case Type.DICT, dict():
+            return dict(sorted(value.items()))
+        case Type.UID_RANGES, list():
+            return [list(item) if isinstance(item, list | tuple) else item for item in value]
+        case Type.MINMAX, list():
+            return [_canonical_pair(pair) for pair in value]
+    return value
+
+
+def _canonical_pair(pair: Value) -> Value:
+    if not isinstance(pair, dict):
+        return pair
+    return {bound: _canonical_spec(pair[bound]) for bound in ("min", "max") if bound in pair}
+
+
+def _canonical_spec(spec: Value) -> Value:
+    if not isinstance(spec, dict):
+        return spec
+    return {name: spec[name] for name in SPEC_PARAMETERS if name in spec}
+
+
+def flatten(tree: Mapping[str, Value]) -> Values:
+    """Return the leaves of Ganeti's nested JSON (`{"ndparams": {"ssh_port": 22}}`) by path, in normal form.
+
+    Empty containers mean "nothing set" to Ganeti and leave no leaf. Keys that the table does not know are kept:
+    a newer Ganeti may have them.
+    """
+    values: Values = {}
+    for key, value in tree.items():
+        if key in FAMILIES:
+            values.update((path, canonical(path, leaf)) for path, leaf in _leaves((key,), value))
+        else:
+            values[key,] = canonical((key,), value)
+    return dict(sorted(values.items(), key=lambda item: position(item[0])))
+
+
+def _leaves(path: Path, value: Value) -> Iterable[tuple[Path, Value]]:
+    if isinstance(value, dict) and parameter_at(path) is None:
+        for key, below in value.items():
+            yield from _leaves((*path, str(key)), below)
+    else:
+        yield path, value
+
+
+def unflatten(values: Mapping[Path, Value]) -> dict[str, Value]:
+    """Return the nested form of `values`: the inverse of `flatten`."""
+    tree: dict[str, Value] = {}
+    for path, value in values.items():
+        below = tree
+        for key in path[:-1]:
+            step = below.setdefault(key, {})
+            assert isinstance(step, dict), path  # noqa: S101 (paths of one table never run through a leaf)
+            below = step
+        below[path[-1]] = value
+    return tree
+
+
+INHERITED_FAMILIES = frozenset({"ipolicy", "diskparams", "ndparams"})
+"""What a lower level gets from the one above; hv_state, disk_state and alloc_policy stand at each level alone."""
+
+
+def fill(own: Mapping[Path, Value], above: Mapping[Path, Value], level: Level) -> Values:
+    """Return the effective values at `level`: `own` over what is inherited from the filled level above.
+
+    The ipolicy is filled per key and `std` per parameter, disk and node parameters per parameter, as Ganeti's
+    own code does when it uses them (its group query merges disk parameters per template, which is why a query's
+    merged value is not to be trusted).
+    """
+    values: Values = {}
+    for path, value in above.items():
+        if path[0] in INHERITED_FAMILIES and _holds_at(path, level):
+            values[path] = value
+    values.update(own)
+    return dict(sorted(values.items(), key=lambda item: position(item[0])))
+
+
+def _holds_at(path: Path, level: Level) -> bool:
+    parameter = parameter_at(path)
+    if parameter is None:
+        return True
+    return level in parameter.levels or path == ("ndparams", "exclusive_storage")  # not settable on nodes, but in force

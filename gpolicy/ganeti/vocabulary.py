@@ -1,0 +1,69 @@
+"""Ganeti's enumerations and the names inside its composite values."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpolicy.ganeti.hypervisor_parameters import HYPERVISOR_PARAMETERS
+
+DISK_TEMPLATES: Final = (
+    "blockdev",
+    "diskless",
+    "drbd",
+    "ext",
+    "file",
+    "gluster",
+    "plain",
+    "rbd",
+    "sharedfile",
+)
+HYPERVISORS: Final = tuple(HYPERVISOR_PARAMETERS)
+ALLOC_POLICIES: Final = ("preferred", "last_resort", "unallocable")
+ACCESS_MODES: Final = ("kernelspace", "userspace")
+DATA_COLLECTORS: Final = ("cpu-avg-load", "diskstats", "drbd", "inst-status-xen", "lv", "xen-cpu-avg-load")
+
+SPEC_PARAMETERS: Final = {
+    "memory-size": "memory of the instance (backend parameter maxmem)",
+    "cpu-count": "virtual CPUs",
+    "disk-size": "size of each disk",
+    "disk-count": "number of disks",
+    "nic-count": "number of network interfaces",
+    "spindle-use": "spindles used: the backend parameter spindle_use, or under exclusive storage the sum of the"
+    " disks' own spindles",
+}
+"""The six parameters of a spec, in the order in which gpolicy writes them (partitioned Ganeti, "Constrained
+instance sizes")."""
+
+SPEC_SIZES: Final = frozenset({"memory-size", "disk-size"})
+"""Spec parameters in MiB."""
+
+DEFAULT_MIN: Final[dict[str, int]] = {
+    "memory-size": 128,
+    "cpu-count": 1,
+    "disk-size": 1024,
+    "disk-count": 1,
+    "nic-count": 1,
+    "spindle-use": 1,
+}
+DEFAULT_MAX: Final[dict[str, int]] = {
+    "memory-size": 32768,
+    "cpu-count": 8,
+    "disk-size": 1048576,
+    "disk-count": 16,
+    "nic-count": 8,
+    "spindle-use": 12,
+}
+
+
+HV_STATE: Final[dict[str, tuple[int, str, str]]] = {
+    "mem_total": (0, "MiB", "Memory of the node, as this hypervisor sees it."),
+    "mem_node": (0, "MiB", "Memory that the node itself uses or is to keep."),
+    "mem_hv": (0, "MiB", "Memory that the hypervisor itself uses or loses to rounding."),
+    "cpu_total": (1, "cores", "CPU cores of the node."),
+    "cpu_node": (1, "cores", "CPU cores that the node itself is to keep."),
+}
+DISK_STATE: Final[dict[str, tuple[int, str, str]]] = {
+    "disk_total": (0, "MiB", "Size of the volume group."),
+    "disk_reserved": (0, "MiB", "Space that is to stay free."),
+    "disk_overhead": (0, "MiB", "Space that other volumes (reserved_lvs) use."),
+}
