@@ -27,6 +27,7 @@ class Type(StrEnum):
 
     INT = "int"
     SIZE = "size"  # MiB; the command line takes units and rounds up to 4 MiB
+    MIB = "mib"  # whole MiB; Ganeti's command line takes neither units nor rounds
     FLOAT = "float"
     BOOL = "bool"
     STRING = "string"

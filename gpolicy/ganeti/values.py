@@ -31,7 +31,7 @@ def canonical(path: Path, value: Value) -> Value:
             return value
         case Type.FLOAT, int():
             return float(value)
-        case Type.INT | Type.SIZE, float() if value.is_integer():
+        case Type.INT | Type.SIZE | Type.MIB, float() if value.is_integer():
             return int(value)
         case Type.STRING, None:
             return ""

@@ -49,7 +49,7 @@ def states() -> list[Parameter]:
     return [
         Parameter(
             path=("hv_state", hypervisor, name),
-            type=Type.SIZE if unit == "MiB" else Type.INT,
+            type=Type.MIB if unit == "MiB" else Type.INT,
             unit=unit,
             default=default,
             levels=ALL_LEVELS,
@@ -62,7 +62,7 @@ def states() -> list[Parameter]:
     ] + [
         Parameter(
             path=("disk_state", "plain", "*", name),
-            type=Type.SIZE,
+            type=Type.MIB,
             unit=unit,
             default=default,
             levels=ALL_LEVELS,
