@@ -57,3 +57,24 @@ class Finding:
         """Order by place, then worst first."""
         span = self.span or Span("", 0, 0, 0, 0)
         return (span.file, span.line, span.column, self.severity.rank, self.code, self.message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleInfo:
+    """What there is to know of a rule: shown by `explain`, in the docs and in rule catalogues.
+
+    `bad` and `good` are whole policies (YAML); the tests run both. `source` says where the fact comes from.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+    rationale: str
+    source: str
+    bad: str = ""
+    good: str = ""
+
+    def finding(self, message: str, span: Span | None, *, hint: str = "", related: tuple[Related, ...] = ()) -> Finding:
+        """Return a finding of this rule."""
+        return Finding(self.code, self.name, self.severity, message, span, hint, related)

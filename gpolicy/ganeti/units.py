@@ -58,3 +58,24 @@ def format_size(mib: int) -> str:
     if mib and mib % 1024 == 0:
         return f"{mib // 1024}G"
     return str(mib)
+
+
+_RATE_FACTOR_KIB = {"": 1, "k": 1, "kb": 1, "kib": 1, "m": 1024, "mb": 1024, "mib": 1024}
+_RATE_FACTOR_KIB |= {"g": 1024**2, "gb": 1024**2, "gib": 1024**2}
+
+
+def parse_rate(text: str | int) -> int:
+    """Return the KiB/s that `text` names: a number of KiB/s, or one with K, M or G. Raise ValueError if it is none.
+
+    The units are gpolicy's own: Ganeti takes such a parameter as a bare number of KiB/s.
+    """
+    if isinstance(text, int):
+        return text
+    match = _SIZE.fullmatch(text.strip()) if len(text) <= _LONGEST_TEXT else None
+    factor = _RATE_FACTOR_KIB.get(match[2].lower()) if match else None
+    if match is None or factor is None or match[1] == ".":
+        raise ValueError("not a rate: write a number of KiB/s, or a number with K, M or G")
+    rate = Fraction(match[1].rstrip(".")) * factor
+    if rate.denominator != 1:
+        raise ValueError("not a whole number of KiB/s")
+    return int(rate)

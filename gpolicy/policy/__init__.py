@@ -1,0 +1,1 @@
+"""The declared policy: YAML documents with their places, schemas, and the model they make."""

@@ -1,0 +1,277 @@
+"""Make the model's objects from documents that conform to their schema."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gpolicy.findings import Finding, Span
+from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.units import parse_rate, parse_size, parse_size_exact, round_size
+from gpolicy.ganeti.values import FAMILIES, canonical
+from gpolicy.ganeti.vocabulary import SPEC_SIZES
+from gpolicy.policy.model import (
+    INHERIT,
+    ClusterPolicy,
+    GroupPolicy,
+    Hardware,
+    Inherit,
+    Leaf,
+    Leaves,
+    Located,
+    NodeSetPolicy,
+    OwnedPrefix,
+    TagRulesPolicy,
+    Waiver,
+)
+from gpolicy.policy.schema_kinds import TAG_FAMILIES
+from gpolicy.policy.structure import SIZE_ROUNDED, WRONG_VALUE
+from gpolicy.policy.yaml_document import Pointer, YamlDocument
+
+Report = Callable[[Finding], None]
+
+
+class Builder:
+    """Builds the objects of one document; what is wrong with its values goes to `report`."""
+
+    def __init__(self, document: YamlDocument, report: Report) -> None:
+        self.document = document
+        self.root: dict[str, Any] = document.root
+        self._report = report
+
+    def cluster(self) -> ClusterPolicy:
+        """Return the cluster that the document describes."""
+        return ClusterPolicy(**self._common(Level.CLUSTER), ganeti_version=self.root.get("ganeti_version"))
+
+    def group(self) -> GroupPolicy:
+        """Return the group that the document describes."""
+        return GroupPolicy(
+            **self._common(Level.GROUP),
+            renamed_from=self._located("renamed_from"),
+            removed=self._located("removed"),
+            nodes=self._texts("nodes") if "nodes" in self.root else None,
+            hardware=self._hardware() if "hardware" in self.root else None,
+        )
+
+    def node_set(self) -> NodeSetPolicy:
+        """Return the set of nodes that the document describes."""
+        return NodeSetPolicy(**self._common(Level.NODE), nodes=self._texts("nodes"), groups=self._texts("groups"))
+
+    def tag_rules(self) -> TagRulesPolicy:
+        """Return the tag rules of the document, rendered to tags."""
+        return TagRulesPolicy(
+            span=self.document.value_span(()),
+            document=self.document,
+            owns=tuple(self._owned()),
+            tags=tuple(self._rule_tags()),
+        )
+
+    def waivers(self) -> Iterator[Waiver]:
+        """Yield the waivers of the document."""
+        for index, waiver in enumerate(self.root["waivers"]):
+            span = self.document.value_span(("waivers", index))
+            yield Waiver(**{key: str(value) for key, value in waiver.items()}, span=span)
+
+    # --- what all objects have ---------------------------------------------------------------------------------
+
+    def _common(self, level: Level) -> dict[str, Any]:
+        return {
+            "name": self._text(self.root["name"], ("name",)),
+            "document": self.document,
+            "span": self.document.value_span(("name",)),
+            "leaves": self._leaves(level),
+            "tags": self._texts("tags") if "tags" in self.root else None,
+            "template": self.root.get("template", False),
+            "extends": self._extends(),
+        }
+
+    def _extends(self) -> tuple[Located[str], ...]:
+        value = self.root.get("extends", [])
+        if isinstance(value, str):
+            return (Located(self._text(value, ("extends",)), self.document.value_span(("extends",))),)
+        return self._texts("extends")
+
+    def _located(self, key: str) -> Located[Any] | None:
+        if key not in self.root:
+            return None
+        value = self.root[key]
+        if isinstance(value, str):
+            value = self._text(value, (key,))
+        return Located(value, self.document.value_span((key,)))
+
+    def _texts(self, key: str) -> tuple[Located[str], ...]:
+        return tuple(
+            Located(self._text(item, (key, index)), self.document.value_span((key, index)))
+            for index, item in enumerate(self.root.get(key, ()))
+        )
+
+    def _text(self, value: str, pointer: Pointer) -> str:
+        """Return `value`; report it if it cannot stand in a command, a file name or on one line of a report."""
+        bad = next((letter for letter in value if not letter.isprintable()), None)
+        if bad is not None:
+            message = (
+                f"{'.'.join(map(str, pointer))} contains the character {bad!a}, which nothing could show or pass on"
+            )
+            self._report(WRONG_VALUE.finding(message, self.document.value_span(pointer)))
+        return value
+
+    # --- parameters --------------------------------------------------------------------------------------------
+
+    def _leaves(self, level: Level) -> Leaves:
+        leaves: Leaves = {}
+        for key, value in self.root.items():
+            if key in FAMILIES or parameter_at((key,)) is not None:
+                for path, below in self._walk((key,), value):
+                    parameter = parameter_at(path)
+                    if parameter is not None:
+                        leaves[path] = Leaf(path, self._value(parameter, below, path, level), self.document, path)
+        return leaves
+
+    def _walk(self, path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
+        if isinstance(value, dict) and parameter_at(path) is None:
+            for key, below in value.items():
+                yield from self._walk((*path, self._text(key, (*path, key))), below)
+        else:
+            yield path, value
+
+    def _value(self, parameter: Parameter, written: Any, path: Path, level: Level) -> Value | Inherit:
+        if written == "inherit" and level is not Level.CLUSTER and path != ("alloc_policy",):
+            return INHERIT
+        match parameter.type:
+            case Type.SIZE:
+                return self._size(written, path)
+            case Type.MIB:
+                return self._size(written, path, rounded=False)
+            case Type.MINMAX:
+                return canonical(path, [self._pair(pair, (*path, n)) for n, pair in enumerate(written)])
+            case Type.UID_RANGES:
+                return [self._uid_range(text, (*path, n)) for n, text in enumerate(written)]
+            case Type.FLOAT if not math.isfinite(written):
+                message = f"{parameter.name} is {written}, which is no ratio"
+                self._report(WRONG_VALUE.finding(message, self.document.value_span(path)))
+                return parameter.default
+            case Type.INT if isinstance(written, str):
+                return self._rate(written, path)
+            case Type.STRING | Type.CHOICE:
+                self._word(parameter, written, path)
+            case Type.LIST | Type.SET:
+                for index, item in enumerate(written):
+                    self._text(item, (*path, index))
+            case Type.DICT:
+                return canonical(
+                    path, {self._text(key, (*path, key)): _as_text(value) for key, value in written.items()}
+                )
+        return canonical(path, written)
+
+    def _word(self, parameter: Parameter, written: str, path: Path) -> None:
+        self._text(written, path)
+        if written in ("inherit", "default") and parameter.type is Type.STRING:
+            message = f"{parameter.name} cannot be the word {written!r}: Ganeti would store or reset by it"
+            hint = "at the cluster, write the value; a group or a node can `inherit`"
+            self._report(WRONG_VALUE.finding(message, self.document.value_span(path), hint=hint))
+
+    def _pair(self, pair: dict[str, Any], pointer: Pointer) -> Value:
+        return {bound: self._spec(pair[bound], (*pointer, bound)) for bound in ("min", "max")}
+
+    def _spec(self, spec: dict[str, Any], pointer: Pointer) -> Value:
+        return {
+            name: self._size(value, (*pointer, name)) if name in SPEC_SIZES else int(value)
+            for name, value in spec.items()
+        }
+
+    def _size(self, written: str | int, pointer: Pointer, *, rounded: bool = True) -> int:
+        try:
+            exact = parse_size_exact(written if isinstance(written, str) else int(written))
+        except ValueError as error:
+            name = ".".join(map(str, pointer))
+            self._report(WRONG_VALUE.finding(f"{name}: {error}", self.document.value_span(pointer)))
+            return 0
+        if not rounded:
+            return int(-(-exact // 1))
+        size = round_size(exact)
+        if size != exact:
+            message = f"{written} is no multiple of 4 MiB: Ganeti stores {size} MiB"
+            hint = f"write {size}"
+            self._report(SIZE_ROUNDED.finding(message, self.document.value_span(pointer), hint=hint))
+        return size
+
+    def _rate(self, written: str, pointer: Pointer) -> int:
+        try:
+            return parse_rate(written)
+        except ValueError as error:
+            name = ".".join(map(str, pointer))
+            self._report(WRONG_VALUE.finding(f"{name}: {error}", self.document.value_span(pointer)))
+            return 0
+
+    def _uid_range(self, text: str, pointer: Pointer) -> Value:
+        low, _, high = text.partition("-")
+        if high and int(high) < int(low):
+            message = f"the range {text} ends before it begins"
+            self._report(WRONG_VALUE.finding(message, self.document.value_span(pointer)))
+        return [int(low), int(high or low)]
+
+    def _hardware(self) -> Hardware:
+        written = self.root["hardware"]
+
+        def size(value: Any, *pointer: str | int) -> Located[int]:
+            place: Pointer = ("hardware", *pointer)
+            try:
+                return Located(parse_size(value), self.document.value_span(place))
+            except ValueError as error:
+                self._report(WRONG_VALUE.finding(f"{'.'.join(map(str, place))}: {error}", self._at(place)))
+                return Located(0, self._at(place))
+
+        def count(key: str) -> Located[int] | None:
+            return Located(int(written[key]), self._at(("hardware", key))) if key in written else None
+
+        pv_size = written.get("pv_size", [])
+        return Hardware(
+            span=self._at(("hardware",)),
+            memory=size(written["memory"], "memory") if "memory" in written else None,
+            cpus=count("cpus"),
+            pv_count=count("pv_count"),
+            pv_sizes=tuple(size(item, "pv_size", index) for index, item in enumerate(pv_size))
+            if isinstance(pv_size, list)
+            else (size(pv_size, "pv_size"),),
+        )
+
+    def _at(self, pointer: Pointer) -> Span:
+        return self.document.value_span(pointer)
+
+    # --- tag rules ---------------------------------------------------------------------------------------------
+
+    def _owned(self) -> Iterator[Located[OwnedPrefix]]:
+        for index, item in enumerate(self.root.get("owns", ())):
+            span = self._at(("owns", index))
+            if isinstance(item, str):
+                yield Located(OwnedPrefix(TAG_FAMILIES[item], frozenset({Level.CLUSTER})), span)
+            else:
+                yield Located(OwnedPrefix(item["prefix"], frozenset(map(Level, item["on"]))), span)
+
+    def _rule_tags(self) -> Iterator[Located[str]]:
+        """Yield the cluster tags that say what the document means.
+
+        Exclusion and desired-location suffixes are compared with the beginning of instance tags as they are;
+        only with a closing colon does `service` mean the tags service:… and not services as well.
+        """
+        for key, family in (("exclusion", "iextags"), ("desired_location", "desiredlocation")):
+            for index, item in enumerate(self.root.get(key, ())):
+                suffix = item["raw"] if isinstance(item, dict) else f"{item.rstrip(':')}:"
+                yield self._tag(f"{TAG_FAMILIES[family]}{suffix}", (key, index))
+        for index, item in enumerate(self.root.get("failure_domains", ())):
+            yield self._tag(f"{TAG_FAMILIES['nlocation']}{item}", ("failure_domains", index))
+        migration = self.root.get("migration", {})
+        for index, item in enumerate(migration.get("domains", ())):
+            yield self._tag(f"{TAG_FAMILIES['migration']}{item}", ("migration", "domains", index))
+        for index, item in enumerate(migration.get("allow", ())):
+            tag = f"{TAG_FAMILIES['allowmigration']}{item['from']}::{item['to']}"
+            yield self._tag(tag, ("migration", "allow", index))
+
+    def _tag(self, tag: str, pointer: Pointer) -> Located[str]:
+        return Located(self._text(tag, pointer), self._at(pointer))
+
+
+def _as_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,178 @@
+"""Answer whether a document conforms to its JSON Schema, fast.
+
+Almost every document that is checked conforms, and then nobody needs to know more. Compiled to closures, the
+draft-07 keywords that our schemas use take a small fraction of a general validator's time and of its import. The
+general validator (jsonschema) finds what is wrong with the others (`gpolicy.policy.validation`), and a test holds
+the two together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+Test = Callable[[Any], bool]
+
+_TYPES: dict[str, Test] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "integer": lambda value: (
+        (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
+    ),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "null": lambda value: value is None,
+}
+_IGNORED = frozenset({"$schema", "title", "description", "definitions", "default"})
+
+
+class UnknownKeywordError(ValueError):
+    """A schema uses a keyword that this module does not know: a fault of gpolicy's own schemas."""
+
+
+def compile_schema(schema: dict[str, Any]) -> Test:
+    """Return a function that says whether a value conforms to `schema`. Raise `UnknownKeywordError`."""
+    return _Compiler(schema.get("definitions", {})).compile(schema)
+
+
+class _Compiler:
+    def __init__(self, definitions: dict[str, Any]) -> None:
+        self._definitions = definitions
+        self._compiled: dict[str, Test] = {}
+
+    def compile(self, schema: Any) -> Test:
+        if schema is False:
+            return lambda _: False
+        if schema is True:
+            return lambda _: True
+        tests: list[Test] = []
+        if "properties" in schema or "additionalProperties" in schema:
+            tests.append(self._properties(schema))
+        for keyword, argument in schema.items():
+            if keyword in _IGNORED or keyword in {"properties", "additionalProperties", "then", "else"}:
+                continue
+            if keyword == "if":
+                tests.append(self._condition(schema))
+                continue
+            make = getattr(self, f"_{keyword.lstrip('$')}", None)
+            if make is None:
+                raise UnknownKeywordError(keyword)
+            tests.append(make(argument))
+        return _all(tests)
+
+    def _ref(self, reference: str) -> Test:
+        name = reference.removeprefix("#/definitions/")
+        if name not in self._compiled:
+            self._compiled[name] = self.compile(self._definitions[name])
+        return self._compiled[name]
+
+    def _properties(self, schema: dict[str, Any]) -> Test:
+        known = {name: self.compile(below) for name, below in schema.get("properties", {}).items()}
+        others = self.compile(schema.get("additionalProperties", True))
+        closed = schema.get("additionalProperties", True) is False
+
+        def test(value: Any) -> bool:
+            if not isinstance(value, dict):
+                return True
+            for name, below in value.items():
+                check = known.get(name)
+                if check is None:
+                    if closed or not others(below):
+                        return False
+                elif not check(below):
+                    return False
+            return True
+
+        return test
+
+    def _condition(self, schema: dict[str, Any]) -> Test:
+        when, then = self.compile(schema["if"]), self.compile(schema.get("then", True))
+        otherwise = self.compile(schema.get("else", True))
+        return lambda value: then(value) if when(value) else otherwise(value)
+
+    def _items(self, argument: Any) -> Test:
+        each = self.compile(argument)
+        return lambda value: not isinstance(value, list) or all(map(each, value))
+
+    def _anyOf(self, argument: list[Any]) -> Test:  # noqa: N802 (the keyword's own name)
+        branches = [self.compile(branch) for branch in argument]
+        return lambda value: any(branch(value) for branch in branches)
+
+    def _allOf(self, argument: list[Any]) -> Test:  # noqa: N802
+        return _all([self.compile(branch) for branch in argument])
+
+    def _oneOf(self, argument: list[Any]) -> Test:  # noqa: N802
+        branches = [self.compile(branch) for branch in argument]
+        return lambda value: sum(branch(value) for branch in branches) == 1
+
+    @staticmethod
+    def _type(argument: str | list[str]) -> Test:
+        if isinstance(argument, str):
+            return _TYPES[argument]
+        tests = [_TYPES[name] for name in argument]
+        return lambda value: any(test(value) for test in tests)
+
+    @staticmethod
+    def _const(argument: Any) -> Test:
+        return lambda value: _equal(value, argument)
+
+    @staticmethod
+    def _enum(argument: list[Any]) -> Test:
+        return lambda value: any(_equal(value, choice) for choice in argument)
+
+    @staticmethod
+    def _required(argument: list[str]) -> Test:
+        return lambda value: not isinstance(value, dict) or all(name in value for name in argument)
+
+    @staticmethod
+    def _minimum(argument: float) -> Test:
+        return lambda value: not _is_number(value) or not value < argument
+
+    @staticmethod
+    def _exclusiveMinimum(argument: float) -> Test:  # noqa: N802
+        return lambda value: not _is_number(value) or not value <= argument
+
+    @staticmethod
+    def _minLength(argument: int) -> Test:  # noqa: N802
+        return lambda value: not isinstance(value, str) or len(value) >= argument
+
+    @staticmethod
+    def _maxLength(argument: int) -> Test:  # noqa: N802
+        return lambda value: not isinstance(value, str) or len(value) <= argument
+
+    @staticmethod
+    def _minItems(argument: int) -> Test:  # noqa: N802
+        return lambda value: not isinstance(value, list) or len(value) >= argument
+
+    @staticmethod
+    def _uniqueItems(argument: bool) -> Test:  # noqa: FBT001, N802
+        return lambda value: not argument or not isinstance(value, list) or _all_different(value)
+
+    @staticmethod
+    def _pattern(argument: str) -> Test:
+        search = re.compile(argument).search
+        return lambda value: not isinstance(value, str) or search(value) is not None
+
+
+def _all(tests: list[Test]) -> Test:
+    if len(tests) == 1:
+        return tests[0]
+    return lambda value: all(test(value) for test in tests)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _equal(value: Any, other: Any) -> bool:
+    """JSON equality: true is not 1."""
+    return value == other and isinstance(value, bool) == isinstance(other, bool)
+
+
+def _all_different(items: list[Any]) -> bool:
+    try:
+        return len({(type(item) is bool, item) for item in items}) == len(items)
+    except TypeError:  # lists and mappings cannot be hashed
+        return all(not _equal(item, other) for n, item in enumerate(items) for other in items[n + 1 :])

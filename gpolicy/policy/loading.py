@@ -1,0 +1,159 @@
+"""Load a policy: files → documents → schema → objects → extends."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from gpolicy.findings import Finding, Related
+from gpolicy.policy.building import Builder
+from gpolicy.policy.extending import extend
+from gpolicy.policy.files import SUFFIXES, FileSet, policy_files, read_files
+from gpolicy.policy.model import (
+    ClusterPolicy,
+    Declared,
+    GroupPolicy,
+    Located,
+    NodeSetPolicy,
+    Policy,
+    TagRulesPolicy,
+    Waiver,
+)
+from gpolicy.policy.structure import DUPLICATE_OBJECT, SEVERAL_CLUSTERS
+from gpolicy.policy.validation import validate
+from gpolicy.policy.yaml_document import YamlDocument
+
+_Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
+
+
+def load_policy(path: Path) -> Policy:
+    """Return the policy in the file or directory `path`. Raise InputError when there is nothing to read."""
+    return load_files(policy_files(path), root=path)
+
+
+def load_files(paths: list[Path], root: Path | None = None) -> Policy:
+    """Return the policy that the files `paths` hold together."""
+    loader = _Loader(read_files(paths), root or (paths[0] if paths else Path()))
+    return loader.policy(tuple(str(path) for path in paths))
+
+
+class _Loader:
+    def __init__(self, files: FileSet, root: Path) -> None:
+        self._files = files
+        self._findings: list[Finding] = list(files.findings)
+        self._boundary = _boundary(root)
+        self._bases: dict[Path, list[Declared]] = {}
+        self._objects: list[Declared] = []
+        self._tag_rules: list[TagRulesPolicy] = []
+        self._waivers: list[Waiver] = []
+
+    def policy(self, paths: tuple[str, ...]) -> Policy:
+        for document in self._files.documents:
+            if document.root is None:
+                continue  # an empty document between two ---
+            self._add(document)
+        whole = [extend(declared, self._find, self._findings.append) for declared in self._objects]
+        kept = [declared for declared in whole if not declared.template]
+        clusters = [declared for declared in kept if isinstance(declared, ClusterPolicy)]
+        self._report_several(clusters)
+        return Policy(
+            paths=paths,
+            cluster=clusters[0] if clusters else None,
+            groups=self._by_name([declared for declared in kept if isinstance(declared, GroupPolicy)]),
+            node_sets=tuple(self._by_name([item for item in kept if isinstance(item, NodeSetPolicy)]).values()),
+            tag_rules=tuple(self._tag_rules),
+            waivers=tuple(self._waivers),
+            documents=tuple(self._files.documents),
+            findings=tuple(sorted(self._findings, key=Finding.sort_key)),
+            sources=self._files.sources,
+        )
+
+    def _add(self, document: YamlDocument) -> None:
+        found = validate(document)
+        if found:
+            self._findings += found
+            return
+        builder = Builder(document, self._findings.append)
+        match document.root["kind"]:
+            case "Cluster" | "NodeGroup" | "NodeSet":
+                self._objects.append(_build(builder))
+            case "TagRules":
+                self._tag_rules.append(builder.tag_rules())
+            case "Waiver":
+                self._waivers += builder.waivers()
+
+    def _by_name(self, objects: list[_Named]) -> dict[str, _Named]:
+        result: dict[str, _Named] = {}
+        for declared in objects:
+            first = result.setdefault(declared.name, declared)
+            if first is not declared:
+                kind = declared.document.root["kind"]
+                message = f"the {kind} {declared.name!r} is described twice"
+                related = (Related(first.span, "first here"),)
+                hint = "put what belongs to one object into one document, or use extends"
+                self._findings.append(DUPLICATE_OBJECT.finding(message, declared.span, hint=hint, related=related))
+        return result
+
+    def _report_several(self, clusters: list[ClusterPolicy]) -> None:
+        for cluster in clusters[1:]:
+            message = f"a second cluster, {cluster.name!r}, in one policy"
+            related = (Related(clusters[0].span, "the first"),)
+            hint = "keep each cluster in a directory of its own and name that; a base for extends is `template: true`"
+            self._findings.append(SEVERAL_CLUSTERS.finding(message, cluster.span, hint=hint, related=related))
+
+    # --- extends -----------------------------------------------------------------------------------------------
+
+    def _find(self, declared: Declared, name: Located[str]) -> Declared | None:
+        file, _, wanted = name.value.partition("#")
+        if not file.endswith(SUFFIXES):
+            return _pick(self._objects, declared, name.value)
+        path = self._inside(Path(declared.document.file).parent / PurePosixPath(file))
+        if path is None:
+            return None
+        return _pick(self._base_objects(path), declared, wanted or None)
+
+    def _inside(self, path: Path) -> Path | None:
+        """Return `path` if it is a file below the boundary: a policy must not be able to read any file there is."""
+        resolved = path.resolve()
+        return resolved if resolved.is_file() and resolved.is_relative_to(self._boundary) else None
+
+    def _base_objects(self, path: Path) -> list[Declared]:
+        if path not in self._bases:
+            loaded = [item for item in self._objects if Path(item.document.file).resolve() == path]
+            self._bases[path] = loaded or self._load_base(path)
+        return self._bases[path]
+
+    def _load_base(self, path: Path) -> list[Declared]:
+        files = read_files([path])
+        self._findings += files.findings
+        self._files.sources |= files.sources
+        objects: list[Declared] = []
+        for document in files.documents:
+            found = validate(document) if document.root is not None else []
+            self._findings += found
+            if document.root is not None and not found and document.root["kind"] in ("Cluster", "NodeGroup", "NodeSet"):
+                objects.append(_build(Builder(document, self._findings.append)))
+        return objects
+
+
+def _build(builder: Builder) -> Declared:
+    kind = builder.root["kind"]
+    return {"Cluster": builder.cluster, "NodeGroup": builder.group, "NodeSet": builder.node_set}[kind]()
+
+
+def _pick(objects: list[Declared], declared: Declared, name: str | None) -> Declared | None:
+    same_kind = [item for item in objects if type(item) is type(declared) and item.document is not declared.document]
+    if name is None:
+        return same_kind[0] if len(same_kind) == 1 else None
+    itself = declared if name == declared.name else None  # an object that extends itself is a circle, not unknown
+    return next((item for item in same_kind if item.name == name), itself)
+
+
+def _boundary(root: Path) -> Path:
+    """Return the directory that `extends` may reach: the git work tree around the policy, or the policy's parent."""
+    start = root.resolve()
+    start = start if start.is_dir() else start.parent
+    for directory in (start, *start.parents):
+        if (directory / ".git").exists():
+            return directory
+    return start.parent

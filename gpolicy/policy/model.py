@@ -1,0 +1,223 @@
+"""The policy as a model: objects with declared leaves, each knowing where it stands.
+
+A leaf has three states, and the difference is the heart of the tool: *unmanaged* (there is no leaf: never touched),
+*inherit* (`INHERIT`: the own value is removed, so that the object follows the level above) and *explicit* (a value,
+in Ganeti's units, normalised as Ganeti would store it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, Generic, TypeVar
+
+from gpolicy.findings import Finding, Span
+from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.ganeti.parameters import DEFAULT_VERSION
+from gpolicy.policy.yaml_document import Pointer, YamlDocument
+
+
+class Inherit(Enum):
+    """The state of a leaf that is to have no own value."""
+
+    INHERIT = "inherit"
+
+    def __repr__(self) -> str:
+        return "inherit"
+
+
+INHERIT: Final = Inherit.INHERIT
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One declared value. `overridden` are the values of bases that it wins over, nearest first."""
+
+    path: Path
+    value: Value | Inherit
+    document: YamlDocument
+    pointer: Pointer
+    overridden: tuple[Leaf, ...] = ()
+
+    @property
+    def span(self) -> Span:
+        """Where the value stands."""
+        return self.document.value_span(self.pointer)
+
+    def at(self, *steps: str | int) -> Span:
+        """Return where a part of the value stands (`leaf.at(1, "max", "memory-size")`)."""
+        return self.document.value_span((*self.pointer, *steps))
+
+    @property
+    def pair_names(self) -> tuple[str | None, ...]:
+        """Names of the spec pairs, for `ipolicy.minmax`; None for a pair without one."""
+        written: Any = self.document.root
+        for step in self.pointer:
+            written = written[step]
+        return tuple(pair.get("name") for pair in written) if isinstance(written, list) else ()
+
+
+Leaves = dict[Path, Leaf]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Located(Generic[T]):
+    """Something other than a parameter that a document says, and where."""
+
+    value: T
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What all documents about objects have in common. `tags` is None when tags are not managed."""
+
+    name: str
+    document: YamlDocument
+    span: Span
+    leaves: Leaves = field(default_factory=dict)
+    tags: tuple[Located[str], ...] | None = None
+    template: bool = False
+    extends: tuple[Located[str], ...] = ()
+
+    @property
+    def level(self) -> Level:
+        """The level of the object that is described."""
+        raise NotImplementedError
+
+    @property
+    def label(self) -> str:
+        """The object's name in findings and plans: cluster, group/NAME, node-set/NAME."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPolicy(Declared):
+    """The cluster as it should be."""
+
+    ganeti_version: str | None = None
+
+    @property
+    def level(self) -> Level:  # noqa: D102
+        return Level.CLUSTER
+
+    @property
+    def label(self) -> str:  # noqa: D102
+        return "cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """What each node of a group is promised to have: MiB and counts; None where nothing is said."""
+
+    span: Span
+    memory: Located[int] | None = None
+    cpus: Located[int] | None = None
+    pv_sizes: tuple[Located[int], ...] = ()
+    pv_count: Located[int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPolicy(Declared):
+    """A node group as it should be. `nodes` is None when membership is not managed."""
+
+    renamed_from: Located[str] | None = None
+    removed: Located[bool] | None = None
+    nodes: tuple[Located[str], ...] | None = None
+    hardware: Hardware | None = None
+
+    @property
+    def level(self) -> Level:  # noqa: D102
+        return Level.GROUP
+
+    @property
+    def label(self) -> str:  # noqa: D102
+        return f"group/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSetPolicy(Declared):
+    """Parameters and tags of the nodes that match."""
+
+    nodes: tuple[Located[str], ...] = ()
+    groups: tuple[Located[str], ...] = ()
+
+    @property
+    def level(self) -> Level:  # noqa: D102
+        return Level.NODE
+
+    @property
+    def label(self) -> str:  # noqa: D102
+        return f"node-set/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedPrefix:
+    """Tags that gpolicy may remove: those beginning with `prefix` on objects at these levels."""
+
+    prefix: str
+    levels: frozenset[Level]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagRulesPolicy:
+    """Cluster tags that htools reads, rendered from what they mean; and the prefixes that gpolicy owns."""
+
+    span: Span
+    document: YamlDocument
+    owns: tuple[Located[OwnedPrefix], ...] = ()
+    tags: tuple[Located[str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiver:
+    """A finding that is accepted for a time. `until` is the last day, YYYY-MM-DD."""
+
+    rule: str
+    where: str
+    reason: str
+    until: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Everything that the documents of one policy say, and what is wrong with their shape.
+
+    With a finding of severity error in `findings` the model is incomplete: good for more checks, not for a plan.
+    """
+
+    paths: tuple[str, ...]
+    cluster: ClusterPolicy | None = None
+    groups: dict[str, GroupPolicy] = field(default_factory=dict)
+    node_sets: tuple[NodeSetPolicy, ...] = ()
+    tag_rules: tuple[TagRulesPolicy, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    documents: tuple[YamlDocument, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    sources: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def version(self) -> str:
+        """The Ganeti release that the policy is for."""
+        return (self.cluster and self.cluster.ganeti_version) or DEFAULT_VERSION
+
+    @property
+    def owned(self) -> tuple[OwnedPrefix, ...]:
+        """All prefixes of tags that gpolicy may remove."""
+        return tuple(owned.value for rules in self.tag_rules for owned in rules.owns)
+
+    @property
+    def cluster_tags(self) -> tuple[Located[str], ...] | None:
+        """Tags that the cluster is to have, or None if no document says anything about them."""
+        own = self.cluster.tags if self.cluster else None
+        if own is None and not self.tag_rules:
+            return None
+        return (*(own or ()), *(tag for rules in self.tag_rules for tag in rules.tags))
+
+    @property
+    def objects(self) -> tuple[Declared, ...]:
+        """All documents about objects: cluster, groups, node sets."""
+        cluster = (self.cluster,) if self.cluster else ()
+        return (*cluster, *self.groups.values(), *self.node_sets)

@@ -1,0 +1,471 @@
+"""The JSON Schemas of the policy kinds, made from the table of parameters.
+
+The files in `schemas/` are this module's output (a test compares them). Draft-07, since that is what editors'
+YAML servers validate; every key carries a description, so that an editor completes and explains it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.parameters import VERSIONS
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, parameter_properties
+
+DRAFT: Final = "http://json-schema.org/draft-07/schema#"
+_VERSION_KEY: Final[Schema] = {
+    "const": "v1",
+    "description": "The version of the policy language. Always v1.",
+}
+_TAG: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,128}$"}
+_PREFIX: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,100}$"}
+
+
+def schemas() -> dict[str, Schema]:
+    """Return all schemas by file name: one per kind, and `policy.json` that takes any document of a policy."""
+    by_kind = {kind: make() for kind, make in _KINDS.items()}
+    result = {f"{file_name(kind)}": schema for kind, schema in by_kind.items()}
+    result["policy.json"] = _any_kind(by_kind)
+    return result
+
+
+def file_name(kind: str) -> str:
+    """Return the file of a kind's schema: `NodeGroup` is in `node-group.json`."""
+    words = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind)
+    return f"{words.lstrip('-')}.json"
+
+
+def _any_kind(by_kind: dict[str, Schema]) -> Schema:
+    definitions: Schema = {}
+    rules: list[Schema] = []
+    for kind, schema in by_kind.items():
+        definitions |= schema["definitions"]
+        definitions[kind] = {key: value for key, value in schema.items() if key not in ("$schema", "definitions")}
+        condition = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
+        rules.append({"if": condition, "then": {"$ref": f"#/definitions/{kind}"}})
+    return {
+        "$schema": DRAFT,
+        "title": "gpolicy: a document of a Ganeti policy",
+        "type": "object",
+        "properties": {
+            "gpolicy": _VERSION_KEY,
+            "kind": {"enum": list(by_kind), "description": "What this document describes."},
+        },
+        "required": ["gpolicy", "kind"],
+        "allOf": rules,
+        "definitions": definitions,
+    }
+
+
+def _document(kind: str, description: str, properties: Schema, *, required: tuple[str, ...] = ()) -> Schema:
+    schema: Schema = {
+        "$schema": DRAFT,
+        "title": f"gpolicy {kind}",
+        "description": description,
+        "type": "object",
+        "properties": {
+            "gpolicy": _VERSION_KEY,
+            "kind": {"const": kind, "description": f"Always {kind} here."},
+            "description": {"type": "string", "description": "For people; gpolicy does not read it."},
+            **properties,
+        },
+        "required": ["gpolicy", "kind", *required],
+        "additionalProperties": False,
+        "definitions": {},
+    }
+    text = str(schema)
+    schema["definitions"] = {name: make for name, make in _definitions().items() if f"definitions/{name}'" in text}
+    return schema
+
+
+def _definitions() -> Schema:
+    return {
+        "size": {
+            **SIZE,
+            "description": "MiB as a number, or a number with M, G or T (powers of 1024). Rounded up to 4 MiB, as"
+            " Ganeti's command line does.",
+        },
+        "spec": {
+            "type": "object",
+            "description": "All six parameters of one bound.",
+            "properties": {
+                name: {
+                    **(SIZE if name in SPEC_SIZES else {"type": "integer", "minimum": 0}),
+                    "description": f"{text[0].upper()}{text[1:]}{', MiB' if name in SPEC_SIZES else ''}.",
+                }
+                for name, text in SPEC_PARAMETERS.items()
+            },
+            "required": list(SPEC_PARAMETERS),
+            "additionalProperties": False,
+        },
+    }
+
+
+def _tags(of: str) -> Schema:
+    return {
+        "type": "array",
+        "items": _TAG,
+        "uniqueItems": True,
+        "description": f"Tags that {of} is to have. Others are left alone, except under prefixes that a TagRules"
+        " document owns.",
+    }
+
+
+def _extends(kind: str) -> Schema:
+    one: Schema = {
+        **NAME,
+        "description": f"Name of another {kind} of this policy, or a relative path: file.yaml#NAME.",
+    }
+    return {
+        "anyOf": [one, {"type": "array", "items": one, "minItems": 1}],
+        "description": f"{kind} document(s) to take values from; own values win, later bases win over earlier ones.",
+    }
+
+
+def _template(kind: str) -> Schema:
+    return {"type": "boolean", "description": f"True: only a base for `extends`, not a {kind} of its own."}
+
+
+def _nodes(text: str) -> Schema:
+    return {"type": "array", "items": NAME, "uniqueItems": True, "description": text}
+
+
+def _cluster() -> Schema:
+    return _document(
+        "Cluster",
+        "What the cluster itself should be.",
+        {
+            "name": {**NAME, "description": "The cluster's name, as `gnt-cluster info` shows it."},
+            "template": _template("Cluster"),
+            "extends": _extends("Cluster"),
+            "ganeti_version": {
+                "enum": list(VERSIONS),
+                "description": "Release of Ganeti (quoted), which says what parameters there are. Default: 3.0.",
+            },
+            **parameter_properties(Level.CLUSTER),
+            "tags": _tags("the cluster"),
+        },
+        required=("name",),
+    )
+
+
+def _node_group() -> Schema:
+    size = {**SIZE}
+    count = {"type": "integer", "minimum": 1}
+    return _document(
+        "NodeGroup",
+        "What a node group should be. What is not written is not touched.",
+        {
+            "name": {**NAME, "description": "The group's name."},
+            "template": _template("NodeGroup"),
+            "extends": _extends("NodeGroup"),
+            "renamed_from": {**NAME, "description": "The name that the group has had: rename it, keep its nodes."},
+            "removed": {"const": True, "description": "Remove this group. It must be empty by then."},
+            **parameter_properties(Level.GROUP),
+            "nodes": _nodes("Nodes that belong in this group: names or globs (node*.example.org)."),
+            "hardware": {
+                "type": "object",
+                "description": "What each node of the group has. Promised here, checked against the specs, and against"
+                " the cluster where its state is known.",
+                "properties": {
+                    "memory": {**size, "description": "Memory of a node."},
+                    "cpus": {**count, "description": "Logical CPUs of a node."},
+                    "pv_size": {
+                        "anyOf": [*SIZE["anyOf"], {"type": "array", "items": size, "minItems": 1}],
+                        "description": "Size of each physical volume, or the list of sizes where they differ.",
+                    },
+                    "pv_count": {**count, "description": "Physical volumes (spindles) of a node."},
+                },
+                "additionalProperties": False,
+            },
+            "tags": _tags("the group"),
+        },
+        required=("name",),
+    )
+
+
+def _node_set() -> Schema:
+    return _document(
+        "NodeSet",
+        "Node parameters and tags of some nodes. A name wins over a glob, a glob over a group.",
+        {
+            "name": {**NAME, "description": "Name of this set, for people."},
+            "template": _template("NodeSet"),
+            "extends": _extends("NodeSet"),
+            "nodes": _nodes("Nodes in this set: names or globs (node*.example.org)."),
+            "groups": _nodes("Groups whose nodes are in this set."),
+            **parameter_properties(Level.NODE),
+            "tags": _tags("each node of the set"),
+        },
+        required=("name",),
+    )
+
+
+TAG_FAMILIES: Final = {
+    "iextags": "htools:iextags:",
+    "nlocation": "htools:nlocation:",
+    "migration": "htools:migration:",
+    "allowmigration": "htools:allowmigration:",
+    "desiredlocation": "htools:desiredlocation:",
+}
+"""Families of cluster tags that htools reads, and their prefixes (location awareness; partitioned Ganeti)."""
+
+
+def _tag_rules() -> Schema:
+    marker: Schema = {
+        "anyOf": [
+            {**_PREFIX, "description": "`service` means tags service:…"},
+            {
+                "type": "object",
+                "properties": {"raw": {**_PREFIX, "description": "Whatever tag begins with these characters."}},
+                "required": ["raw"],
+                "additionalProperties": False,
+                "description": "A bare prefix, as Ganeti stores it: `raw: a` also means tags abc and a:b.",
+            },
+        ]
+    }
+    owned: Schema = {
+        "anyOf": [
+            {"enum": list(TAG_FAMILIES), "description": "All cluster tags of this htools family."},
+            {
+                "type": "object",
+                "properties": {
+                    "prefix": {**_PREFIX, "description": "Tags that begin with these characters."},
+                    "on": {
+                        "type": "array",
+                        "items": {"enum": ["cluster", "group", "node"]},
+                        "minItems": 1,
+                        "uniqueItems": True,
+                        "description": "Objects on which the prefix is owned.",
+                    },
+                },
+                "required": ["prefix", "on"],
+                "additionalProperties": False,
+                "description": "Own the tags with this prefix on objects whose `tags` the policy declares.",
+            },
+        ]
+    }
+    name = {**_PREFIX, "pattern": "^[A-Za-z0-9_.+*/@-]+(:[A-Za-z0-9_.+*/@-]+)*$"}
+    return _document(
+        "TagRules",
+        "Rules that htools reads from tags, written as what they mean.",
+        {
+            "name": {**NAME, "description": "Name of these rules, for people."},
+            "owns": {
+                "type": "array",
+                "items": owned,
+                "description": "Tags that gpolicy removes when the policy does not declare them. Others it never"
+                " touches.",
+            },
+            "exclusion": {
+                "type": "array",
+                "items": marker,
+                "uniqueItems": True,
+                "description": "Instances that share such a tag are kept on different primary nodes.",
+            },
+            "failure_domains": {
+                "type": "array",
+                "items": name,
+                "uniqueItems": True,
+                "description": "`rack` means: nodes with the same tag rack:… may fail together; redundant instances"
+                " avoid sharing one.",
+            },
+            "migration": {
+                "type": "object",
+                "description": "Where instances may migrate.",
+                "properties": {
+                    "domains": {
+                        "type": "array",
+                        "items": name,
+                        "uniqueItems": True,
+                        "description": "`hv` means: node tags hv:… restrict migration; the target must carry them too.",
+                    },
+                    "allow": {
+                        "type": "array",
+                        "description": "One-way exceptions.",
+                        "items": {
+                            "type": "object",
+                            "properties": {
+                                "from": {**name, "description": "Tag of the source node that the target may lack…"},
+                                "to": {**name, "description": "…when it has this tag."},
+                            },
+                            "required": ["from", "to"],
+                            "additionalProperties": False,
+                        },
+                    },
+                },
+                "additionalProperties": False,
+            },
+            "desired_location": {
+                "type": "array",
+                "items": marker,
+                "uniqueItems": True,
+                "description": "Instance tags that name the failure domain where the instance should be.",
+            },
+        },
+    )
+
+
+def _guards() -> Schema:
+    percent = {"type": "string", "pattern": "^[0-9]+(\\.[0-9]+)? *%$"}
+    return _document(
+        "Guards",
+        "What a change may cost. A plan that costs more is shown, and not applied.",
+        {
+            "name": {**NAME, "description": "Name of these guards, for people."},
+            "guards": {
+                "type": "array",
+                "minItems": 1,
+                "description": "Each guard has a name and one measure.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "name": {**NAME, "description": "Name of the guard; overridden by this name."},
+                        "group": {**NAME, "description": "Only this group (default: each group)."},
+                        "spec": {**NAME, "description": "Only this named spec pair (default: each)."},
+                        "at_least": {
+                            "type": "integer",
+                            "minimum": 0,
+                            "description": "Least number of instances of the spec that must still fit.",
+                        },
+                        "capacity_loss": {
+                            "type": "object",
+                            "description": "How much capacity a change may cost.",
+                            "properties": {
+                                "at_most": {
+                                    "anyOf": [percent, {"type": "integer", "minimum": 0}],
+                                    "description": "Greatest loss: a share (5%) or a number of instances.",
+                                }
+                            },
+                            "required": ["at_most"],
+                            "additionalProperties": False,
+                        },
+                        "newly_violating": {
+                            "type": "integer",
+                            "minimum": 0,
+                            "description": "Most instances that may newly violate the policy.",
+                        },
+                        "node_failures": {
+                            "type": "integer",
+                            "minimum": 0,
+                            "description": "Node failures that the group must survive (max_node_failures).",
+                        },
+                        "max_changes": {
+                            "type": "integer",
+                            "minimum": 0,
+                            "description": "Most changes that one plan may make.",
+                        },
+                    },
+                    "required": ["name"],
+                    "oneOf": [
+                        {"required": [measure]}
+                        for measure in (
+                            "at_least",
+                            "capacity_loss",
+                            "newly_violating",
+                            "node_failures",
+                            "max_changes",
+                        )
+                    ],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        required=("guards",),
+    )
+
+
+def _test() -> Schema:
+    instance = {
+        "type": "object",
+        "description": "An instance of this size.",
+        "properties": {
+            "group": {**NAME, "description": "Group to check against."},
+            "spec": {**NAME, "description": "Named spec pair whose least size is meant."},
+            "memory-size": {**SIZE, "description": "Memory, MiB."},
+            "cpu-count": {"type": "integer", "minimum": 0, "description": "Virtual CPUs."},
+            "disks": {"type": "array", "items": {**SIZE}, "description": "Size of each disk, MiB."},
+            "nic-count": {"type": "integer", "minimum": 0, "description": "Network interfaces."},
+            "spindle-use": {"type": "integer", "minimum": 0, "description": "Spindles."},
+            "disk-template": {"type": "string", "description": "Disk template."},
+            "tags": {"type": "array", "items": _TAG, "description": "Tags of the instance."},
+        },
+        "additionalProperties": False,
+    }
+    return _document(
+        "Test",
+        "Scenarios with expected outcomes.",
+        {
+            "name": {**NAME, "description": "Name of these tests, for people."},
+            "tests": {
+                "type": "array",
+                "minItems": 1,
+                "description": "Each test has a name, what is done, and what is expected.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "name": {**NAME, "description": "What the test shows."},
+                        "on": {"type": "object", "description": "The cluster: a snapshot, simulated hardware, edits."},
+                        "place": {**instance, "description": "Place an instance."},
+                        "check_instance": {**instance, "description": "Ask whether the policy lets an instance be."},
+                        "capacity": {"type": "object", "description": "Count how many instances fit."},
+                        "redundancy": {"type": "object", "description": "Ask which node failures can be absorbed."},
+                        "expect": {"type": "object", "description": "What must come out."},
+                    },
+                    "required": ["name", "expect"],
+                    "oneOf": [
+                        {"required": [action]} for action in ("place", "check_instance", "capacity", "redundancy")
+                    ],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        required=("tests",),
+    )
+
+
+def _waiver() -> Schema:
+    return _document(
+        "Waiver",
+        "Findings that are known and accepted for a time.",
+        {
+            "waivers": {
+                "type": "array",
+                "minItems": 1,
+                "description": "Each waiver silences one rule in one place.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "rule": {"type": "string", "description": "Code or name of the rule (GP201 or spec-overlap)."},
+                        "where": {
+                            "type": "string",
+                            "description": "Object that the finding is about: cluster, group/NAME, node-set/NAME or a"
+                            " file name; globs are allowed.",
+                        },
+                        "reason": {"type": "string", "minLength": 1, "description": "Why it is accepted."},
+                        "until": {
+                            "type": "string",
+                            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+                            "description": "Last day of the waiver, YYYY-MM-DD.",
+                        },
+                    },
+                    "required": ["rule", "where", "reason", "until"],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        required=("waivers",),
+    )
+
+
+_KINDS: Final = {
+    "Cluster": _cluster,
+    "NodeGroup": _node_group,
+    "NodeSet": _node_set,
+    "TagRules": _tag_rules,
+    "Guards": _guards,
+    "Test": _test,
+    "Waiver": _waiver,
+}
+KINDS: Final = tuple(_KINDS)

@@ -1,0 +1,135 @@
+"""The part of the schemas that the table of parameters makes: one property per parameter and level."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gpolicy.ganeti.parameter import Level, Parameter, Type
+from gpolicy.ganeti.parameters import parameters_of
+
+Schema = dict[str, Any]
+
+INHERIT: Final = "inherit"
+
+SIZE_PATTERN: Final = r"^ *([0-9]+(\.[0-9]*)?|\.[0-9]+) *([mMgGtT]([iI]?[bB])?)? *$"
+RATE_UNIT: Final = "KiB/s"
+RATE_PATTERN: Final = r"^ *([0-9]+(\.[0-9]*)?|\.[0-9]+) *([kKmMgG]([iI]?[bB])?)? *$"
+NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255}
+SIZE: Final[Schema] = {
+    "anyOf": [
+        {"type": "integer", "minimum": 0},
+        {"type": "string", "pattern": SIZE_PATTERN},
+    ]
+}
+
+
+def _leaf(parameter: Parameter, level: Level) -> Schema:
+    schema = _plain_leaf(parameter)
+    if level is not Level.CLUSTER and parameter.family != "alloc_policy":
+        text = "the group's or cluster's" if level is Level.NODE else "the cluster's"
+        inherit = {"const": INHERIT, "description": f"Remove the own value, follow {text}."}
+        schema = {"anyOf": [*schema.get("anyOf", [schema]), inherit]}
+    return {**schema, "description": _describe(parameter)}
+
+
+def _describe(parameter: Parameter) -> str:
+    parts = [parameter.description]
+    if parameter.unit:
+        parts.append(f"Unit: {parameter.unit}.")
+    if parameter.default not in (None, "") and parameter.type is not Type.MINMAX:
+        parts.append(f"Ganeti's default: {_words(parameter.default)}.")
+    parts.append(f"A change takes effect {parameter.takes_effect}.")
+    return " ".join(parts)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return str(value) if value != {} else "none"
+
+
+def _plain_leaf(parameter: Parameter) -> Schema:
+    words: Schema = {"enum": list(parameter.choices)} if parameter.choices else {"type": "string"}
+    several: Schema = {"type": "array", "items": words, "uniqueItems": True}
+    if not parameter.can_be_empty:
+        several["minItems"] = 1
+    match parameter.type:
+        case Type.SIZE | Type.MIB:
+            return {**SIZE}
+        case Type.INT if parameter.unit == RATE_UNIT:
+            return {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": RATE_PATTERN}]}
+        case Type.INT:
+            return {"type": "integer"} | ({} if parameter.minimum is None else {"minimum": parameter.minimum})
+        case Type.FLOAT:
+            return {"type": "number", "exclusiveMinimum": 0}
+        case Type.BOOL:
+            return {"type": "boolean"}
+        case Type.CHOICE:
+            return words
+        case Type.LIST | Type.SET:
+            return several
+        case Type.DICT:
+            return {"type": "object", "additionalProperties": {"type": ["string", "boolean"]}}
+        case Type.UID_RANGES:
+            return {"type": "array", "items": {"type": "string", "pattern": "^[0-9]{1,9}(-[0-9]{1,9})?$"}}
+        case Type.MINMAX:
+            return {"type": "array", "minItems": 1, "items": _pair()}
+    return {"type": "string"} if parameter.can_be_empty else {"type": "string", "minLength": 1}
+
+
+def _pair() -> Schema:
+    return {
+        "type": "object",
+        "description": "One pair of bounds: an instance fits when it lies inside min and max for all six parameters.",
+        "properties": {
+            "name": {**NAME, "description": "For people, guards and tests; Ganeti does not store it."},
+            "min": {"$ref": "#/definitions/spec"},
+            "max": {"$ref": "#/definitions/spec"},
+        },
+        "required": ["min", "max"],
+        "additionalProperties": False,
+    }
+
+
+_FAMILY_TEXT: Final = {
+    "ipolicy": "Instance policy: which instances are legal, and how full nodes may be.",
+    "std": "The standard instance of capacity estimates. Must lie inside at least one pair of minmax.",
+    "diskparams": "Disk parameters per disk template.",
+    "ndparams": "Node parameters.",
+    "hv_state": "Static memory and CPU figures per hypervisor. Ganeti stores them and reads them nowhere; gpolicy's own"
+    " capacity model uses them.",
+    "disk_state": "Static disk figures per volume group, under `plain`. Ganeti stores them and reads them nowhere.",
+    "plain": "Volume groups by name.",
+    "beparams": "Defaults of instances' backend parameters.",
+    "hvparams": "Defaults of instances' hypervisor parameters, per hypervisor.",
+    "nicparams": "Defaults of instances' network interfaces.",
+    "enabled_data_collectors": "Which collectors the monitoring daemon runs.",
+    "data_collector_interval": "How often collectors run.",
+}
+
+
+def parameter_properties(level: Level) -> Schema:
+    """Return the properties of a document about an object at `level`: one per parameter that it can set."""
+    properties: Schema = {}
+    for parameter in parameters_of(level):
+        below = properties
+        for depth, key in enumerate(parameter.path[:-1]):
+            if key == "*":
+                continue
+            text = _FAMILY_TEXT.get(key) or f"{_FAMILY_TEXT.get(parameter.path[0], '')} Here: {key}."
+            entry = below.setdefault(key, {"type": "object", "description": text})
+            if parameter.path[depth + 1] == "*":
+                names = {
+                    "type": "object",
+                    "description": "Figures of the volume group of this name.",
+                    "properties": {},
+                    "additionalProperties": False,
+                }
+                below = entry.setdefault("additionalProperties", names)["properties"]
+            else:
+                entry.setdefault("additionalProperties", False)
+                below = entry.setdefault("properties", {})
+        below[parameter.path[-1]] = _leaf(parameter, level)
+    return properties

@@ -1,0 +1,246 @@
+"""Hold a document against the schema of its kind, and say in words what is wrong where."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from gpolicy.data import data_directory
+from gpolicy.findings import Finding
+from gpolicy.policy.conformance import Test, compile_schema
+from gpolicy.policy.schema_kinds import KINDS, file_name
+from gpolicy.policy.schema_parameters import RATE_PATTERN
+from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
+from gpolicy.policy.yaml_document import Pointer, YamlDocument
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
+_MOST_FINDINGS = 200  # of one document; behind that many the file is of another sort
+
+
+@cache
+def schema_of(kind: str) -> dict[str, Any]:
+    """Return the JSON Schema of a kind of document."""
+    text = (data_directory("schemas") / file_name(kind)).read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+@cache
+def _conforms(kind: str) -> Test:
+    return compile_schema(schema_of(kind))
+
+
+def validate(document: YamlDocument) -> list[Finding]:
+    """Return what is wrong with the shape of `document`; nothing if it conforms to the schema of its kind."""
+    head = _head_findings(document)
+    if head:
+        return head
+    kind = document.root["kind"]
+    if _conforms(kind)(document.root):
+        return []
+    from jsonschema import Draft7Validator  # noqa: PLC0415 (takes longer to import than most policies to check)
+
+    errors = sorted(Draft7Validator(schema_of(kind)).iter_errors(document.root), key=lambda error: str(error.path))
+    findings = {finding.sort_key(): finding for error in errors for finding in _explain(error, document)}
+    return list(findings.values())[:_MOST_FINDINGS]
+
+
+def _head_findings(document: YamlDocument) -> list[Finding]:
+    root = document.root
+    if not isinstance(root, dict):
+        message = f"a document of a policy is a mapping, this is {_describe(root)}"
+        return [NOT_A_POLICY.finding(message, document.value_span(()), hint="begin with: gpolicy: v1")]
+    version, kind = root.get("gpolicy"), root.get("kind")
+    if version != "v1":
+        message = "no `gpolicy: v1` in this document" if version is None else f"unknown version {_quote(version)}"
+        return [NOT_A_POLICY.finding(message, document.value_span(("gpolicy",)), hint="write `gpolicy: v1`")]
+    if kind not in KINDS:
+        message = "the document has no kind" if kind is None else f"unknown kind {_quote(kind)}"
+        hint = _did_you_mean(str(kind), KINDS) or f"the kinds are {', '.join(KINDS)}"
+        return [NOT_A_POLICY.finding(message, document.value_span(("kind",)), hint=hint)]
+    return []
+
+
+def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding]:
+    pointer: Pointer = tuple(error.absolute_path)
+    instance: Any = error.instance
+    place = ".".join(str(step) for step in pointer) or "the document"
+    if instance is None:
+        yield EMPTY_VALUE.finding(f"{place} has no value", document.key_span(pointer), hint=_empty_hint(error))
+    elif error.validator == "additionalProperties" and isinstance(instance, dict):
+        known = list(error.schema.get("properties", {}))
+        for key in instance:
+            if key not in known:
+                yield _unknown_key(document, pointer, str(key), known)
+    elif error.validator == "required" and isinstance(instance, dict):
+        missing = [name for name in error.validator_value if name not in instance]
+        if error.message.startswith(f"'{missing[0]}'" if missing else ""):  # one finding for all, not one each
+            message = f"{place} lacks {_enumerate(missing)}"
+            yield MISSING_KEY.finding(message, document.key_span(pointer), hint=_missing_hint(pointer, missing))
+    elif error.validator in ("anyOf", "oneOf"):
+        yield from _explain_branches(error, document)
+    else:
+        yield _wrong_value(error, document.value_span(pointer), place)
+
+
+def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterator[Finding]:
+    """Explain the branch that the author most likely meant: the one that got furthest, or fits the type."""
+    pointer: Pointer = tuple(error.absolute_path)
+    context = list(error.context or ())
+    if error.validator == "oneOf" and all(branch.validator == "required" for branch in context):
+        names = [branch.validator_value[0] for branch in context] or [
+            option["required"][0] for option in error.schema["oneOf"]
+        ]
+        given = [name for name in names if name in error.instance]
+        what = f"has {_enumerate(given)} at once" if given else "has none of them"
+        options = [option["required"][0] for option in error.schema["oneOf"]]
+        message = f"exactly one of {_enumerate(options, 'or')} belongs here; this {what}"
+        yield WRONG_VALUE.finding(message, document.value_span(pointer))
+        return
+    deepest = max((len(branch.absolute_path) for branch in context), default=0)
+    if deepest > len(pointer):
+        for branch in context:
+            if len(branch.absolute_path) == deepest:
+                yield from _explain(branch, document)
+        return
+    same_type = [branch for branch in context if branch.validator != "type"] or context
+    if len(same_type) == 1 and same_type[0].validator not in ("const", "pattern"):
+        yield from _explain(same_type[0], document)
+        return
+    place = ".".join(str(step) for step in pointer)
+    message = f"{place} cannot be {_quote(error.instance)}: expected {_expected(error.schema)}"
+    yield WRONG_VALUE.finding(message, document.value_span(pointer), hint=_value_hint(error))
+
+
+def _unknown_key(document: YamlDocument, pointer: Pointer, key: str, known: list[str]) -> Finding:
+    place = ".".join(str(step) for step in pointer)
+    where = f"in {place}" if place else f"in a {document.root['kind']}"
+    hint = _SPECIAL_KEYS.get(key) or _did_you_mean(key, known) or _known_hint(known)
+    return UNKNOWN_KEY.finding(f"unknown key {_quote(key)} {where}", document.key_span((*pointer, key)), hint=hint)
+
+
+_SPECIAL_KEYS = {
+    "memory-ratio": "no released Ganeti has a memory-ratio: it existed in an unreleased 2.17 only",
+    "mem-size": "the parameter is called memory-size",
+    "mem_size": "the parameter is called memory-size",
+    "lvm": "Ganeti's code knows the storage type as plain (its manual says lvm)",
+    "gluster_storage_dir": "the gluster directory is set when the cluster is made and cannot be changed",
+}
+
+
+def _known_hint(known: list[str]) -> str:
+    return f"known here: {', '.join(known)}" if len(known) <= 12 else ""
+
+
+def _missing_hint(pointer: Pointer, missing: list[str]) -> str:
+    if pointer and pointer[-1] in ("min", "max"):
+        return "Ganeti replaces the whole list: all six parameters must stand in every min and max"
+    return f"add {_enumerate([f'`{name}:`' for name in missing])}"
+
+
+def _empty_hint(error: ValidationError) -> str:
+    inherits = any(option.get("const") == "inherit" for option in error.schema.get("anyOf", ()))
+    return "leave the key out (not managed), write the value" + (", or write `inherit`" if inherits else "")
+
+
+def _wrong_value(error: ValidationError, span: Any, place: str) -> Finding:
+    instance: Any = error.instance
+    hint = _value_hint(error)
+    match error.validator:
+        case "minimum" | "exclusiveMinimum":
+            bound = "above" if error.validator == "exclusiveMinimum" else "at least"
+            message = f"{place} is {instance}, it must be {bound} {error.validator_value}"
+        case "minItems" | "minLength":
+            message = f"{place} is empty"
+            hint = hint or "leave it out if it is not to be managed"
+        case "uniqueItems":
+            double = next((item for n, item in enumerate(instance) if item in instance[:n]), None)
+            message = f"{place} names {_quote(double)} twice"
+        case _:
+            message = f"{place} cannot be {_quote(instance)}: expected {_expected(error.schema)}"
+    return WRONG_VALUE.finding(message, span, hint=hint)
+
+
+def _value_hint(error: ValidationError) -> str:
+    instance: Any = error.instance
+    if instance == "inherit":
+        return "only a group or a node can inherit; write the value"
+    if isinstance(instance, str) and instance.lower() in ("yes", "no", "on", "off", "true", "false"):
+        return "YAML 1.2 and Ganeti write true and false"
+    choices = [str(choice) for schema in _branches(error.schema) for choice in schema.get("enum", ())]
+    if choices:
+        return _did_you_mean(str(instance), choices)
+    if isinstance(instance, str) and instance.isdigit():
+        return "write the number without quotes"
+    return ""
+
+
+def _branches(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(schema.get("anyOf", [schema]))
+
+
+def _expected(schema: dict[str, Any]) -> str:
+    return _enumerate([_expected_one(branch) for branch in _branches(schema)], "or")
+
+
+def _expected_one(schema: dict[str, Any]) -> str:
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if "enum" in schema:
+        return f"one of {', '.join(map(str, schema['enum']))}"
+    if "pattern" in schema:
+        if schema["pattern"] == RATE_PATTERN:
+            return "a rate (KiB/s, or a number with K, M or G)"
+        return _PATTERNS.get(schema["pattern"][:6], f"text like {schema['pattern']}")
+    names = {
+        "integer": "a whole number",
+        "number": "a number",
+        "boolean": "true or false",
+        "string": "text",
+        "array": "a list",
+        "object": "a mapping",
+    }
+    kind = schema.get("type", "")
+    return _enumerate([names.get(name, name) for name in ([kind] if isinstance(kind, str) else kind)], "or")
+
+
+_PATTERNS = {
+    "^ *([0": "a size (MiB, or a number with M, G or T)",
+    "^[A-Za": "only the letters A-Z a-z, digits and _ . + * / : @ -",
+    "^[0-9]": "numbers in the form that the description shows",
+}
+
+
+def _did_you_mean(word: str, known: Any) -> str:
+    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def _enumerate(words: list[str], last: str = "and") -> str:
+    return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def _quote(value: Any) -> str:
+    text = _describe(value) if isinstance(value, dict | list) else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, float) and not math.isfinite(value):
+        text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _describe(value: Any) -> str:
+    match value:
+        case None:
+            return "empty"
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            return "text"
+    return "a single value"

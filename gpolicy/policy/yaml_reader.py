@@ -1,0 +1,235 @@
+"""Read YAML by the rules of YAML 1.2's core schema, with the place of every node, within bounds.
+
+`no`, `on`, `1:30` and `010` are what they look like: two strings, a string and the number ten. A key that stands
+twice is an error that names both places. Untrusted text can neither hang nor crash the reader: size, depth and the
+number of nodes, aliases followed, are bounded; nothing recurses.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from gpolicy.findings import Finding, Related, Span
+from gpolicy.policy.structure import ALIAS_BOMB, DUPLICATE_KEY, UNSUPPORTED_YAML, YAML_SYNTAX
+from gpolicy.policy.yaml_document import Mark, YamlDocument, YamlMapping, YamlSequence
+
+MAX_BYTES: Final = 16 * 1024 * 1024
+MAX_DEPTH: Final = 64
+MAX_NODES: Final = 500_000
+"""Nodes of one file, each alias counted with all that it stands for."""
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOL: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_INT: Final = re.compile(r"[-+]?[0-9]+", re.ASCII)
+_OCTAL: Final = re.compile(r"0o[0-7]+", re.ASCII)
+_HEX: Final = re.compile(r"0x[0-9a-fA-F]+", re.ASCII)
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_SPECIAL_FLOAT: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", re.ASCII)
+_MAX_DIGITS: Final = 400  # beyond a double's range; a longer number stays text and fails as such
+_FIRST_OF_NUMBER: Final = frozenset("-+.0123456789")
+
+_TAG: Final = "tag:yaml.org,2002:"
+_KNOWN_TAGS: Final = frozenset({f"{_TAG}{name}" for name in ("str", "map", "seq", "int", "float", "bool", "null")})
+
+
+@dataclass(slots=True)
+class Reading:
+    """The documents of one file and what is wrong with its YAML."""
+
+    documents: list[YamlDocument] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def read_yaml(text: str, file: str) -> Reading:
+    """Return the documents in `text`, which is named `file` in what is found wrong with it.
+
+    After a syntax error the documents before it are still there; it is reported at its place.
+    """
+    if len(text) > MAX_BYTES:
+        place = Span(file, 1, 1, 1, 1)
+        message = f"the file is larger than {MAX_BYTES // 1024**2} MiB"
+        return Reading(findings=[ALIAS_BOMB.finding(message, place, hint="split it into several files")])
+    reader = _Reader(file)
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            reader.take(event)
+            if reader.full:
+                break
+    except yaml.MarkedYAMLError as error:
+        reader.findings.append(_syntax_finding(error, file))
+    except (yaml.YAMLError, ValueError) as error:  # a byte or character that YAML does not allow has no mark
+        reader.findings.append(YAML_SYNTAX.finding(_one_line(str(error)), Span(file, 1, 1, 1, 1)))
+    return Reading(reader.documents, reader.findings)
+
+
+def _syntax_finding(error: yaml.MarkedYAMLError, file: str) -> Finding:
+    mark = error.problem_mark or error.context_mark
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    message = _one_line(" ".join(part for part in (error.problem, error.context) if part))
+    hint = "indent with spaces, not tabs" if "\\t" in message or "'\\t'" in message else ""
+    return YAML_SYNTAX.finding(f"this is not YAML: {message}", Span(file, line, column, line, column + 1), hint=hint)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:300]
+
+
+@dataclass(slots=True)
+class _Open:
+    """A collection that is being read. `key` is the mapping key whose value comes next."""
+
+    value: YamlMapping | YamlSequence
+    mark: Mark
+    anchor: str | None
+    nodes: int = 1
+    key: str | None = None
+    key_mark: Mark = (1, 1, 1, 1)
+    dropped: bool = False  # the value that comes next belongs to a key that is not kept
+
+
+class _Reader:
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.documents: list[YamlDocument] = []
+        self.findings: list[Finding] = []
+        self.full = False
+        self._nodes = 0
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, Mark, int]] = {}
+        self._document_mark: Mark = (1, 1, 1, 1)
+
+    def take(self, event: Any) -> None:
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            mark = _mark(event)
+            self._put(self._scalar(event, mark), mark, 1, event.anchor, is_scalar=True, text=event.value)
+        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+            self._begin(event, YamlMapping() if kind is yaml.MappingStartEvent else YamlSequence())
+        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+            done = self._open.pop()
+            mark = (*done.mark[:2], event.end_mark.line + 1, event.end_mark.column + 1)
+            self._put(done.value, mark, done.nodes, done.anchor)
+        elif kind is yaml.AliasEvent:
+            self._alias(event)
+        elif kind is yaml.DocumentStartEvent:
+            self._anchors = {}
+            self._document_mark = _mark(event)
+
+    def _begin(self, event: Any, value: YamlMapping | YamlSequence) -> None:
+        mark = _mark(event)
+        if event.tag is not None and event.tag not in _KNOWN_TAGS:
+            self._unsupported(f"the tag {event.tag!r} means nothing in a policy", mark)
+        if len(self._open) >= MAX_DEPTH:
+            self._stop(f"nested more than {MAX_DEPTH} levels deep", mark)
+            return
+        self._open.append(_Open(value, mark, event.anchor))
+
+    def _scalar(self, event: Any, mark: Mark) -> Any:
+        text: str = event.value
+        if event.tag is not None and event.tag not in _KNOWN_TAGS and event.tag != "!":
+            self._unsupported(f"the tag {event.tag!r} means nothing in a policy", mark)
+        if event.tag is not None:
+            return text if event.tag in ("!", f"{_TAG}str") else resolve(text)
+        return resolve(text) if event.implicit[0] else text
+
+    def _alias(self, event: Any) -> None:
+        mark = _mark(event)
+        known = self._anchors.get(event.anchor)
+        if known is None:
+            inside = any(opened.anchor == event.anchor for opened in self._open)
+            reason = "refers to itself" if inside else "refers to no anchor before it"
+            self._unsupported(f"the alias *{event.anchor} {reason}", mark)
+            self._put(None, mark, 1, None)
+            return
+        value, _, nodes = known
+        text = value if isinstance(value, str) else None
+        self._put(value, mark, nodes, None, is_scalar=text is not None, text=text or "")
+
+    def _put(
+        self, value: Any, mark: Mark, nodes: int, anchor: str | None, *, is_scalar: bool = False, text: str = ""
+    ) -> None:
+        """Add a finished node to the collection it stands in."""
+        total = (self._open[-1].nodes if self._open else self._nodes) + nodes
+        if total > MAX_NODES:
+            self._stop(f"more than {MAX_NODES:,} values once its aliases are followed", mark)
+            return
+        if anchor is not None:
+            self._anchors[anchor] = (value, mark, nodes)
+        if not self._open:
+            self._nodes = total
+            self.documents.append(YamlDocument(self.file, value, mark))
+            return
+        parent = self._open[-1]
+        parent.nodes = total
+        if isinstance(parent.value, YamlSequence):
+            parent.value.append(value)
+            parent.value.marks.append(mark)
+        elif parent.key is None and not parent.dropped:
+            self._key(parent, text if is_scalar else None, mark)
+        else:
+            if parent.key is not None:
+                parent.value[parent.key] = value
+                parent.value.key_marks[parent.key] = parent.key_mark
+                parent.value.value_marks[parent.key] = mark
+            parent.key, parent.dropped = None, False
+
+    def _key(self, parent: _Open, key: str | None, mark: Mark) -> None:
+        assert isinstance(parent.value, YamlMapping)  # noqa: S101 (the caller has seen to it)
+        if key is None:
+            self._unsupported("a key must be a plain word, not a list or a mapping", mark)
+            parent.dropped = True
+        elif key == "<<":
+            self._unsupported("YAML 1.2 has no merge key <<", mark, hint="use extends: to share settings")
+            parent.dropped = True
+        elif key in parent.value:
+            first = Span(self.file, *parent.value.key_marks[key])
+            self.findings.append(
+                DUPLICATE_KEY.finding(
+                    f"the key {key!r} stands twice here",
+                    Span(self.file, *mark),
+                    hint="keep one of the two; YAML would silently take the last",
+                    related=(Related(first, "first here"),),
+                )
+            )
+            parent.dropped = True
+        else:
+            parent.key, parent.key_mark = key, mark
+
+    def _unsupported(self, message: str, mark: Mark, hint: str = "") -> None:
+        self.findings.append(UNSUPPORTED_YAML.finding(message, Span(self.file, *mark), hint=hint))
+
+    def _stop(self, message: str, mark: Mark) -> None:
+        hint = "no policy needs this; write the values out, or split the file"
+        self.findings.append(ALIAS_BOMB.finding(message, Span(self.file, *mark), hint=hint))
+        self.full = True
+
+
+def resolve(text: str) -> bool | int | float | str | None:
+    """Return the value of an unquoted scalar by YAML 1.2's core schema."""
+    if text in _NULL:
+        return None
+    if text in _BOOL:
+        return _BOOL[text]
+    if text[0] in _FIRST_OF_NUMBER and len(text) <= _MAX_DIGITS:
+        if _INT.fullmatch(text):
+            return int(text)
+        if _FLOAT.fullmatch(text):
+            return float(text)
+        if _OCTAL.fullmatch(text):
+            return int(text, 8)
+        if _HEX.fullmatch(text):
+            return int(text, 16)
+        if _SPECIAL_FLOAT.fullmatch(text):
+            return float(text.replace(".", ""))
+    return text
+
+
+def _mark(event: Any) -> Mark:
+    start, end = event.start_mark, event.end_mark
+    return start.line + 1, start.column + 1, end.line + 1, end.column + 1
