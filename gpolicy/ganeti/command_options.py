@@ -26,8 +26,8 @@ _FLAT: Final = {
     "enabled_data_collectors": "--enabled-data-collectors",
     "data_collector_interval": "--data-collector-interval",
 }
-_GROUP_OPTIONS: Final = {("alloc_policy",): "--alloc-policy"}
-_SPLIT_WITHOUT_ESCAPES: Final = {
+_GROUP_OPTIONS: Final[dict[Path, str]] = {("alloc_policy",): "--alloc-policy"}
+_SPLIT_WITHOUT_ESCAPES: Final[set[Path]] = {
     ("enabled_disk_templates",),
     ("enabled_hypervisors",),
     ("compression_tools",),
