@@ -130,6 +130,8 @@ _SPECIAL_KEYS = {
     "mem-size": "the parameter is called memory-size",
     "mem_size": "the parameter is called memory-size",
     "lvm": "Ganeti's code knows the storage type as plain (its manual says lvm)",
+    "std": "std is set at the cluster only; a group has none of its own",
+    "exclusive_storage": "exclusive_storage can be set on the cluster and on groups, not on nodes",
     "gluster_storage_dir": "the gluster directory is set when the cluster is made and cannot be changed",
 }
 
@@ -174,8 +176,12 @@ def _value_hint(error: ValidationError) -> str:
     if isinstance(instance, str) and instance.lower() in ("yes", "no", "on", "off", "true", "false"):
         return "YAML 1.2 and Ganeti write true and false"
     choices = [str(choice) for schema in _branches(error.schema) for choice in schema.get("enum", ())]
-    if choices:
-        return _did_you_mean(str(instance), choices)
+    if choices and isinstance(instance, int | float) and str(instance) in choices:
+        return f'quote it: "{instance}"'
+    choices += [str(schema["const"]) for schema in _branches(error.schema) if "const" in schema]
+    close = _did_you_mean(str(instance), choices)
+    if close:
+        return close
     if isinstance(instance, str) and instance.isdigit():
         return "write the number without quotes"
     return ""
