@@ -1,0 +1,226 @@
+"""JSON from files and servers, read with bounds: whatever is wrong with it is one `InputError` that says where.
+
+What comes in is never trusted to have the shape that it should have: `Record` hands out its fields by type.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from gpolicy.errors import InputError
+from gpolicy.ganeti.parameter import Value
+
+LARGEST_FILE = 256 * 1024**2
+"""Bytes: some ten times the configuration of the largest clusters that Ganeti is known to run."""
+
+_LARGEST_NUMBER = 2**63  # what Ganeti's own daemons hold
+_LONGEST_QUOTE = 40
+
+
+def read_bytes(path: Path, *, limit: int = LARGEST_FILE) -> bytes:
+    """Return what is in the file, at most `limit` bytes. Raise InputError if that cannot be had."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a directory, not a file") from None
+    except PermissionError:
+        raise InputError(f"{path}: permission denied", hint="read it as the user that owns it") from None
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
+        reason = error.strerror if isinstance(error, OSError) else "not a file name"
+        raise InputError(f"{str(path)!r}: {reason}") from None
+    if len(data) > limit:
+        raise InputError(f"{path}: larger than {limit // 1024**2} MiB")
+    return data
+
+
+def read_json_file(path: Path, *, limit: int = LARGEST_FILE) -> Value:
+    """Return the JSON value in the file. Raise InputError if it cannot be read or is no JSON."""
+    return parse_json(read_bytes(path, limit=limit), str(path))
+
+
+def decode_text(data: bytes, where: str) -> str:
+    """Return `data` as text. Raise InputError if it is something binary."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: not text (byte {error.start} is no UTF-8)") from None
+    if "\0" in text:
+        raise InputError(f"{where}: not text (null byte at {text.index(chr(0))})")
+    return text
+
+
+def parse_json(data: bytes, where: str) -> Value:
+    """Return the JSON value that `data` holds. Raise InputError that begins with `where`.
+
+    NaN and infinite numbers, numbers with thousands of digits, nesting beyond any use and text that cannot be
+    printed are refused, so that nothing later has to expect them.
+    """
+    text = decode_text(data, where)
+    if not text.strip():
+        raise InputError(f"{where}: empty")
+    try:
+        value: Value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        if "\\ud" in text or "\\uD" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        cut = " (is the file complete?)" if error.pos >= len(text.rstrip()) - 1 else ""
+        raise InputError(f"{where}:{error.lineno}:{error.colno}: not valid JSON: {error.msg}{cut}") from None
+    except RecursionError:
+        raise InputError(f"{where}: nested too deeply") from None
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: holds half of a surrogate pair, which is no text") from None
+    except ValueError as error:
+        reason = str(error) if isinstance(error, _NotFiniteError) else "holds a number with thousands of digits"
+        raise InputError(f"{where}: {reason}") from None
+    return value
+
+
+class _NotFiniteError(ValueError):
+    pass
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _NotFiniteError(f"holds {name}, which is no JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _NotFiniteError(f"holds the number {text[:_LONGEST_QUOTE]}, which is too large")
+    return number
+
+
+def kind_of(value: Value) -> str:
+    """Return what a JSON value is, in words."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case dict():
+            return "a mapping"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A JSON object whose fields are asked for by type; `where` begins every complaint.
+
+    The methods raise InputError when a field is missing or of another type. Those that end in `_or_none` give
+    None for a field that is missing or null.
+    """
+
+    where: str
+    fields: dict[str, Value]
+
+    @classmethod
+    def of(cls, value: Value, where: str) -> Record:
+        """Return `value` as a record."""
+        if not isinstance(value, dict):
+            raise InputError(f"{where}: should be a mapping, but is {kind_of(value)}")
+        return cls(where, value)
+
+    def refuse(self, key: str, wanted: str) -> NoReturn:
+        """Raise InputError: the field is not what is wanted."""
+        found = f"is {kind_of(self.fields[key])}" if key in self.fields else "is missing"
+        raise InputError(f"{self.where}: {key} should be {wanted}, but {found}")
+
+    def text(self, key: str) -> str:
+        """Return a field of text."""
+        value = self.fields.get(key)
+        if not isinstance(value, str):
+            self.refuse(key, "text")
+        return value
+
+    def text_or_none(self, key: str) -> str | None:
+        """Return a field of text, or None."""
+        return None if self.fields.get(key) is None else self.text(key)
+
+    def name(self, key: str) -> str:
+        """Return a field of text that is not empty."""
+        value = self.text(key)
+        if not value:
+            raise InputError(f"{self.where}: {key} is empty")
+        return value
+
+    def whole(self, key: str) -> int:
+        """Return a field that is a whole number."""
+        value = self.fields.get(key)
+        if isinstance(value, float) and value.is_integer():  # some writers print 4 as 4.0
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.refuse(key, "a whole number")
+        if abs(value) >= _LARGEST_NUMBER:
+            raise InputError(f"{self.where}: {key} is too large a number")
+        return value
+
+    def whole_or_none(self, key: str) -> int | None:
+        """Return a field that is a whole number, or None."""
+        return None if self.fields.get(key) is None else self.whole(key)
+
+    def number_or_none(self, key: str) -> float | None:
+        """Return a field that is a number, or None."""
+        value = self.fields.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) >= _LARGEST_NUMBER:
+            self.refuse(key, "a number")
+        return float(value)
+
+    def flag(self, key: str, *, default: bool | None = None) -> bool:
+        """Return a field that is true or false; `default` where it is missing or null."""
+        value = self.fields.get(key)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, bool):
+            self.refuse(key, "true or false")
+        return value
+
+    def flag_or_none(self, key: str) -> bool | None:
+        """Return a field that is true or false, or None."""
+        return None if self.fields.get(key) is None else self.flag(key)
+
+    def items(self, key: str) -> list[Value]:
+        """Return a field that is a list; one that is missing or null is empty."""
+        value = self.fields.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            self.refuse(key, "a list")
+        return value
+
+    def texts(self, key: str) -> list[str]:
+        """Return a field that is a list of text."""
+        found: list[str] = []
+        for item in self.items(key):
+            if not isinstance(item, str):
+                raise InputError(f"{self.where}: {key} should hold text only, but holds {kind_of(item)}")
+            found.append(item)
+        return found
+
+    def tags(self) -> frozenset[str]:
+        """Return the field `tags`."""
+        return frozenset(self.texts("tags"))
+
+    def record(self, key: str) -> Record:
+        """Return a field that is a mapping; one that is missing or null is empty."""
+        value = self.fields.get(key)
+        return Record.of({} if value is None else value, f"{self.where}: {key}")
+
+    def records(self, key: str) -> Iterator[tuple[str, Record]]:
+        """Give the mappings in a field that is a mapping of mappings, with their keys."""
+        for name, value in self.record(key).fields.items():
+            yield name, Record.of(value, f"{self.where}: {key}: {name[:_LONGEST_QUOTE]}")

@@ -1,0 +1,64 @@
+"""What nodes measured, from the two places that show it: the remote API and `gnt-node list`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.state import ClusterState, Node, Resources
+
+NODE_FIELDS: Final = {
+    "mtotal": "memory_total",
+    "mnode": "memory_node",
+    "mfree": "memory_free",
+    "dtotal": "disk_total",
+    "dfree": "disk_free",
+    "ctotal": "cpu_total",
+    "cnos": "cpu_node",
+    "sptotal": "spindles_total",
+    "spfree": "spindles_free",
+}
+"""Ganeti's names of the live fields of a node, and ours."""
+
+NO_RUN_TIME: Final = (
+    "no live data: what nodes measure (memory, disk, CPUs) and whether instances run is not known from this source"
+)
+
+_ENOUGH_NAMES = 5
+
+
+def resources(node: Record) -> Resources:
+    """Return the live fields of a node; Ganeti sends null for what it could not get."""
+    return Resources(**{ours: node.whole_or_none(ganetis) for ganetis, ours in NODE_FIELDS.items()})
+
+
+def missing_notes(state: ClusterState) -> tuple[str, ...]:
+    """Return what to tell about nodes that should have measured something and did not.
+
+    Ganeti 3.0.2's node daemon fails as soon as it measures a volume group under exclusive storage (it compares a
+    number with text), and then has nothing to say about memory either.
+    """
+    silent = [node for node in state.nodes.values() if _should_measure(node) and _is_silent(node.resources)]
+    exclusive = [
+        node for node in silent if state.effective_of_node(node).get(("ndparams", "exclusive_storage")) is True
+    ]
+    notes = [f"no live data from {_names(silent)}: free memory and disk are not known there"] if silent else []
+    if exclusive:
+        notes.append(
+            f"exclusive_storage is on for {_names(exclusive)}: the node daemon of Ganeti 3.0 cannot measure such a node"
+        )
+    return tuple(notes)
+
+
+def _should_measure(node: Node) -> bool:
+    return not node.offline and node.vm_capable
+
+
+def _is_silent(measured: Resources) -> bool:
+    return measured.memory_total is None or measured.disk_total is None
+
+
+def _names(nodes: list[Node]) -> str:
+    names = [node.name for node in nodes[:_ENOUGH_NAMES]]
+    more = len(nodes) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
