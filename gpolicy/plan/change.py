@@ -1,0 +1,76 @@
+"""One difference between a policy and a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpolicy.findings import Span
+from gpolicy.ganeti.parameter import Level, Path, Value
+
+
+class Action(StrEnum):
+    """What is done to a value or an object."""
+
+    SET = "set"
+    RESET = "reset"  # the own value is removed; the object follows the level above
+    CREATE = "create"
+    REMOVE = "remove"
+    RENAME = "rename"
+    MOVE = "move"
+
+
+class Risk(StrEnum):
+    """How carefully a change wants to be looked at."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+NAME: Path = ("name",)
+"""Path of a group's existence and name in changes."""
+
+MEMBERSHIP: Path = ("group",)
+"""Path of the group that a node is in."""
+
+TAGS: Path = ("tags",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One leaf, name, membership or set of tags that is to become another.
+
+    `object_name` is the name after the change (None for the cluster). `before` and `after` are own values, None
+    where there is none; `effective_before` and `effective_after` what holds. `affects` are objects that follow this
+    one and get the new value with it. `span` is where the policy asks for it.
+    """
+
+    level: Level
+    object_name: str | None
+    path: Path
+    action: Action
+    before: Value
+    after: Value
+    effective_before: Value
+    effective_after: Value
+    takes_effect: str
+    risk: Risk
+    reason: str = ""
+    affects: tuple[str, ...] = ()
+    span: Span | None = None
+
+    @property
+    def object(self) -> str:
+        """The object as plans write it: cluster, group/NAME, node/NAME."""
+        return self.level.value if self.object_name is None else f"{self.level.value}/{self.object_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A declared value that the source of the state cannot show, so that nobody knows whether it differs."""
+
+    object: str
+    path: Path
+    wanted: Value
+    span: Span | None = None

@@ -1,0 +1,175 @@
+"""What a policy wants of the objects of one cluster: globs and sets resolved to groups and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.findings import Finding, Related, RuleInfo, Severity, Span
+from gpolicy.policy.model import GroupPolicy, Leaf, Leaves, Located, NodeSetPolicy, Policy
+
+UNKNOWN_NODE = RuleInfo(
+    code="GP701",
+    name="unknown-node",
+    severity=Severity.ERROR,
+    summary="The policy names a node that the cluster does not have.",
+    rationale="A misspelt node would silently stay where and as it is.",
+    source="gpolicy",
+)
+NODE_IN_TWO_GROUPS = RuleInfo(
+    code="GP702",
+    name="node-in-two-groups",
+    severity=Severity.ERROR,
+    summary="Two groups claim the same node of the cluster.",
+    rationale="A node is in exactly one group. A name wins over a glob; two names or two globs cannot both hold.",
+    source="gpolicy",
+)
+NODE_SETS_DISAGREE = RuleInfo(
+    code="GP703",
+    name="node-sets-disagree",
+    severity=Severity.ERROR,
+    summary="Two node sets ask different values of the same node.",
+    rationale="A name wins over a glob, a glob over a group; at the same rank nothing says which one holds.",
+    source="gpolicy",
+)
+RENAME_CLASH = RuleInfo(
+    code="GP704",
+    name="rename-clash",
+    severity=Severity.ERROR,
+    summary="A group is to be renamed, but both names exist in the cluster.",
+    rationale="Ganeti has no merge of groups; which of the two is meant must be said.",
+    source="Ganeti: a group cannot take the name of another",
+)
+PLAN_RULES = (UNKNOWN_NODE, NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, RENAME_CLASH)
+"""Findings that need a cluster to compare with; `gpolicy plan` makes them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredGroup:
+    """A declared group: `current` is its name in the cluster now, None if it is to be created."""
+
+    policy: GroupPolicy
+    current: str | None
+
+
+@dataclass(slots=True)
+class DesiredNode:
+    """What is wanted of one node of the cluster. `tags` is None when they are not managed."""
+
+    name: str
+    group: Located[str] | None = None
+    leaves: Leaves = field(default_factory=dict)
+    tags: dict[str, Span] | None = None
+
+
+@dataclass(slots=True)
+class Desired:
+    """All that a policy wants of one cluster, and what does not fit together."""
+
+    groups: list[DesiredGroup] = field(default_factory=list)
+    nodes: dict[str, DesiredNode] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def resolve(policy: Policy, state: ClusterState) -> Desired:
+    """Return what `policy` wants of the groups and nodes of `state`."""
+    desired = Desired()
+    for group in policy.groups.values():
+        current = _current_name(group, state, desired.findings)
+        desired.groups.append(DesiredGroup(policy=group, current=current))
+    _memberships(policy, state, desired)
+    _node_sets(policy, state, desired)
+    return desired
+
+
+def _current_name(group: GroupPolicy, state: ClusterState, findings: list[Finding]) -> str | None:
+    old = group.renamed_from
+    if old is not None and old.value in state.groups:
+        if group.name not in state.groups:
+            return old.value
+        if old.value != group.name:
+            message = f"{group.name} is to be {old.value} renamed, but the cluster has both groups"
+            hint = "remove renamed_from if the rename is done, or say what becomes of the old group"
+            findings.append(RENAME_CLASH.finding(message, old.span, hint=hint))
+    return group.name if group.name in state.groups else None
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Return whether a node's name is meant by `pattern`, a name or a glob."""
+    return fnmatchcase(name, pattern)
+
+
+def is_glob(pattern: str) -> bool:
+    """Return whether `pattern` is a glob, not a name."""
+    return any(letter in pattern for letter in "*?[")
+
+
+def _known(pattern: Located[str], nodes: Iterable[str], findings: list[Finding]) -> list[str]:
+    """Return the nodes that `pattern` means; report a name that means none."""
+    found = [name for name in nodes if matches(pattern.value, name)]
+    if not found and not is_glob(pattern.value):
+        hint = "add the node to the cluster first, or take it out of the policy"
+        findings.append(UNKNOWN_NODE.finding(f"the cluster has no node {pattern.value!r}", pattern.span, hint=hint))
+    return found
+
+
+def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
+    claims: dict[str, list[tuple[bool, str, Span]]] = {}
+    for group in policy.groups.values():
+        for pattern in (group.nodes or ()) if not group.removed else ():
+            for name in _known(pattern, state.nodes, desired.findings):
+                claims.setdefault(name, []).append((is_glob(pattern.value), group.name, pattern.span))
+    for name, claimed in claims.items():
+        best = [claim for claim in claimed if claim[0] is min(claimed)[0]]
+        others = [claim for claim in best if claim[1] != best[0][1]]
+        if others:
+            message = f"node {name} is claimed by the groups {best[0][1]} and {others[0][1]}"
+            related = (Related(best[0][2], "also claimed here"),)
+            hint = "name the node in one of them; a name wins over a glob"
+            desired.findings.append(NODE_IN_TWO_GROUPS.finding(message, others[0][2], hint=hint, related=related))
+        else:
+            _node(desired, name).group = Located(best[0][1], best[0][2])
+
+
+def _node(desired: Desired, name: str) -> DesiredNode:
+    return desired.nodes.setdefault(name, DesiredNode(name))
+
+
+def _node_sets(policy: Policy, state: ClusterState, desired: Desired) -> None:
+    ranked: dict[str, list[tuple[int, NodeSetPolicy]]] = {}
+    for node_set in policy.node_sets:
+        for name, rank in _members(node_set, state, desired).items():
+            ranked.setdefault(name, []).append((rank, node_set))
+    for name, entries in ranked.items():
+        _merge_sets(_node(desired, name), entries, desired.findings)
+
+
+def _members(node_set: NodeSetPolicy, state: ClusterState, desired: Desired) -> dict[str, int]:
+    """Return the nodes of a set with the rank of their best match: 0 by name, 1 by glob, 2 by group."""
+    ranks: dict[str, int] = {}
+    for group in node_set.groups:
+        for node in state.nodes.values():
+            wanted = desired.nodes[node.name].group if node.name in desired.nodes else None
+            if (wanted.value if wanted else node.group) == group.value:
+                ranks[node.name] = 2
+    for pattern in node_set.nodes:
+        rank = 1 if is_glob(pattern.value) else 0
+        for name in _known(pattern, state.nodes, desired.findings):
+            ranks[name] = min(rank, ranks.get(name, rank))
+    return ranks
+
+
+def _merge_sets(node: DesiredNode, entries: list[tuple[int, NodeSetPolicy]], findings: list[Finding]) -> None:
+    best: dict[tuple[str, ...], tuple[int, Leaf]] = {}
+    for rank, node_set in sorted(entries, key=lambda entry: entry[0]):
+        for path, leaf in node_set.leaves.items():
+            first = best.setdefault(path, (rank, leaf))
+            if first[0] == rank and first[1].value != leaf.value:
+                message = f"two node sets disagree about {'.'.join(path)} of node {node.name}"
+                related = (Related(first[1].span, "the other says this"),)
+                findings.append(NODE_SETS_DISAGREE.finding(message, leaf.span, related=related))
+        if node_set.tags is not None:
+            node.tags = {**(node.tags or {}), **{tag.value: tag.span for tag in node_set.tags}}
+    node.leaves = {path: leaf for path, (_, leaf) in best.items()}

@@ -1,0 +1,284 @@
+"""Compare a policy with a cluster: per declared leaf, own value against own value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpolicy.cluster.state import ClusterState, Group, Node
+from gpolicy.findings import Finding, Span
+from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
+from gpolicy.ganeti.parameters import parameter_at, position
+from gpolicy.ganeti.values import canonical, fill
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, Unreadable
+from gpolicy.plan.desired import Desired, DesiredGroup, DesiredNode, resolve
+from gpolicy.plan.risk import risk_of
+from gpolicy.policy.model import INHERIT, Leaf, Leaves, Located, OwnedPrefix, Policy
+
+TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")
+"""Tags that Ganeti's own tools set and remove; never pruned, whatever a policy owns."""
+
+
+@dataclass(slots=True)
+class Difference:
+    """All that differs, what nobody can tell, and what in the policy does not fit the cluster."""
+
+    changes: list[Change] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    desired: Desired = field(default_factory=Desired)
+
+
+def diff(policy: Policy, state: ClusterState) -> Difference:
+    """Return what must change for `state` to be what `policy` declares. What is not declared is not compared."""
+    desired = resolve(policy, state)
+    return _Diff(policy, state, desired).run()
+
+
+class _Diff:
+    def __init__(self, policy: Policy, state: ClusterState, desired: Desired) -> None:
+        self.policy, self.state, self.desired = policy, state, desired
+        self.result = Difference(findings=desired.findings, desired=desired)
+        own = policy.cluster.leaves if policy.cluster else {}
+        self.cluster_after = self._own_after(state.cluster.own, own)
+        self.groups_after: dict[str, Values] = {}
+
+    def run(self) -> Difference:
+        self._cluster()
+        for group in sorted(self.desired.groups, key=lambda group: group.policy.name):
+            self._group(group)
+        for name in sorted(self.desired.nodes):
+            self._node(self.desired.nodes[name])
+        return self.result
+
+    # --- objects -------------------------------------------------------------------------------------------------
+
+    def _cluster(self) -> None:
+        leaves = self.policy.cluster.leaves if self.policy.cluster else {}
+        before, after = self.state.cluster.own, self.cluster_after
+        self._leaves(Level.CLUSTER, None, leaves, self.state.cluster.own, before, after)
+        tags = self.policy.cluster_tags
+        wanted = None if tags is None else {tag.value: tag.span for tag in tags}
+        self._tags(Level.CLUSTER, None, wanted, self.state.cluster.tags)
+
+    def _group(self, desired: DesiredGroup) -> None:
+        policy = desired.policy
+        if policy.removed is not None:
+            if desired.current is not None:
+                self._add(NAME, Level.GROUP, policy.name, Action.REMOVE, desired.current, None, policy.removed.span)
+            return
+        current = self.state.groups[desired.current] if desired.current else None
+        if current is None:
+            self._add(NAME, Level.GROUP, policy.name, Action.CREATE, None, policy.name, policy.span)
+        elif current.name != policy.name:
+            span = policy.renamed_from.span if policy.renamed_from else policy.span
+            self._add(NAME, Level.GROUP, policy.name, Action.RENAME, current.name, policy.name, span)
+        own: Values = current.own if current else {("alloc_policy",): "preferred"}
+        before: Mapping[Path, Value] = current.effective if current else {}
+        after = fill(self._own_after(own, policy.leaves), self.cluster_after, Level.GROUP)
+        self.groups_after[policy.name] = after
+        self._leaves(Level.GROUP, policy.name, policy.leaves, own, before, after, current=current)
+        wanted = None if policy.tags is None else {tag.value: tag.span for tag in policy.tags}
+        self._tags(Level.GROUP, policy.name, wanted, current.tags if current else frozenset())
+
+    def _node(self, desired: DesiredNode) -> None:
+        node = self.state.nodes[desired.name]
+        group_after = self._group_after(node, desired.group)
+        own_after = self._own_after(node.own, desired.leaves)
+        before = self.state.effective_of_node(node)
+        after = fill(own_after, self.groups_after.get(group_after) or self._effective(group_after), Level.NODE)
+        if desired.group is not None and self._name_after(node.group) != desired.group.value:
+            reason = _silent_changes(before, after, desired.leaves)
+            self._add(
+                MEMBERSHIP, Level.NODE, node.name, Action.MOVE, node.group, group_after, desired.group.span, reason
+            )
+        self._leaves(Level.NODE, node.name, desired.leaves, node.own, before, after)
+        self._tags(Level.NODE, node.name, desired.tags, node.tags)
+
+    def _group_after(self, node: Node, wanted: Located[str] | None) -> str:
+        return wanted.value if wanted else self._name_after(node.group)
+
+    def _name_after(self, group: str) -> str:
+        return next((item.policy.name for item in self.desired.groups if item.current == group), group)
+
+    def _effective(self, group: str) -> Values:
+        """Return the effective values of a group that the policy says nothing about, under the new cluster values."""
+        known = self.state.groups.get(group)
+        return fill(known.own, self.cluster_after, Level.GROUP) if known else dict(self.cluster_after)
+
+    # --- leaves --------------------------------------------------------------------------------------------------
+
+    def _own_after(self, own: Mapping[Path, Value], leaves: Leaves) -> Values:
+        after = dict(own)
+        for path, leaf in leaves.items():
+            if leaf.value is not INHERIT:
+                after[path] = canonical(path, leaf.value)  # type: ignore[arg-type]
+            elif path[-1] != "access":
+                after.pop(path, None)
+            elif path in own:
+                after[path] = self.cluster_after.get(path)
+        return after
+
+    def _leaves(
+        self,
+        level: Level,
+        name: str | None,
+        leaves: Leaves,
+        own: Mapping[Path, Value],
+        before: Mapping[Path, Value],
+        after: Mapping[Path, Value],
+        *,
+        current: Group | None = None,
+    ) -> None:
+        for path in sorted(leaves, key=position):
+            leaf = leaves[path]
+            if not self.state.readable(level, path) and not (level is Level.GROUP and current is None):
+                label = level.value if name is None else f"{level.value}/{name}"
+                self.result.unreadable.append(Unreadable(label, path, _wanted(leaf), leaf.span))
+                continue
+            own_before, own_after = canonical(path, own.get(path)) if path in own else None, after_value(path, leaf)
+            if leaf.value is INHERIT and path[-1] == "access" and path in own:
+                own_after = after.get(path)  # Ganeti cannot remove this one: it gets the value that it would inherit
+            if (path in own and own_before == own_after) or (path not in own and leaf.value is INHERIT):
+                continue
+            action = Action.RESET if own_after is None and leaf.value is INHERIT else Action.SET
+            self._leaf_change(
+                level, name, path, action, (own_before, own_after), (before.get(path), after.get(path)), leaf
+            )
+
+    def _leaf_change(
+        self,
+        level: Level,
+        name: str | None,
+        path: Path,
+        action: Action,
+        own: tuple[Value, Value],
+        effective: tuple[Value, Value],
+        leaf: Leaf,
+    ) -> None:
+        parameter = parameter_at(path)
+        affects = self._followers(level, name, path) if effective[0] != effective[1] else ()
+        risk, reason = risk_of(self.state, level, name, path, effective[0], effective[1])
+        if action is Action.SET and leaf.value is INHERIT:
+            reason = "Ganeti cannot remove this value; it is set to what would be inherited"
+        self.result.changes.append(
+            Change(
+                level=level,
+                object_name=name,
+                path=path,
+                action=action,
+                before=own[0],
+                after=own[1],
+                effective_before=effective[0],
+                effective_after=effective[1],
+                takes_effect=parameter.takes_effect if parameter else TakesEffect.AT_ONCE,
+                risk=risk,
+                reason=reason,
+                affects=affects,
+                span=leaf.span,
+            )
+        )
+
+    def _followers(self, level: Level, name: str | None, path: Path) -> tuple[str, ...]:
+        """Return the groups (of the cluster) or nodes (of a group) that have no own value at `path`."""
+        parameter = parameter_at(path)
+        if parameter is None or path[0] not in ("ipolicy", "diskparams", "ndparams"):
+            return ()
+        if level is Level.CLUSTER and Level.GROUP in parameter.levels:
+            return tuple(f"group/{group.name}" for group in self.state.groups.values() if path not in group.own)
+        if level is Level.GROUP and path[0] == "ndparams":
+            current = next((item.current for item in self.desired.groups if item.policy.name == name), name)
+            followers = [
+                node.name for node in self.state.nodes.values() if node.group == current and path not in node.own
+            ]
+            return tuple(f"node/{node}" for node in followers)
+        return ()
+
+    # --- names, membership, tags ---------------------------------------------------------------------------------
+
+    def _add(
+        self,
+        path: Path,
+        level: Level,
+        name: str,
+        action: Action,
+        before: Value,
+        after: Value,
+        span: Span,
+        reason: str = "",
+    ) -> None:
+        risk = {Action.REMOVE: Risk.HIGH, Action.MOVE: Risk.MEDIUM}.get(action, Risk.LOW)
+        if action is Action.MOVE and not reason:
+            reason = "Ganeti checks neither the policy nor the node parameters of the new group"
+        self.result.changes.append(
+            Change(
+                level=level,
+                object_name=name,
+                path=path,
+                action=action,
+                before=before,
+                after=after,
+                effective_before=before,
+                effective_after=after,
+                takes_effect=TakesEffect.AT_ONCE,
+                risk=risk,
+                reason=reason,
+                span=span,
+            )
+        )
+
+    def _tags(self, level: Level, name: str | None, wanted: dict[str, Span] | None, have: frozenset[str]) -> None:
+        if wanted is None:
+            return
+        extra = {tag for tag in have - set(wanted) if owned(tag, level, self.policy.owned)}
+        missing = set(wanted) - have
+        if not extra and not missing:
+            return
+        before: list[Value] = sorted(have)
+        after: list[Value] = sorted((have - extra) | missing)
+        span = wanted[min(missing)] if missing else None
+        self.result.changes.append(
+            Change(
+                level=level,
+                object_name=name,
+                path=TAGS,
+                action=Action.SET,
+                before=before,
+                after=after,
+                effective_before=before,
+                effective_after=after,
+                takes_effect=TakesEffect.CAPACITY_ONLY,
+                risk=Risk.LOW,
+                span=span,
+            )
+        )
+
+
+def owned(tag: str, level: Level, prefixes: tuple[OwnedPrefix, ...]) -> bool:
+    """Return whether gpolicy may remove `tag` from an object at `level`."""
+    if tag.startswith(TOOL_TAGS):
+        return False
+    return any(level in owned.levels and tag.startswith(owned.prefix) for owned in prefixes)
+
+
+def after_value(path: Path, leaf: Leaf) -> Value:
+    """Return the own value that a leaf asks for; None for inherit."""
+    return None if leaf.value is INHERIT else canonical(path, leaf.value)  # type: ignore[arg-type]
+
+
+def _wanted(leaf: Leaf) -> Value:
+    return "inherit" if leaf.value is INHERIT else leaf.value  # type: ignore[return-value]
+
+
+def _silent_changes(before: Mapping[Path, Value], after: Mapping[Path, Value], declared: Leaves) -> str:
+    """Return what a node's move changes in its effective parameters without anybody asking for it."""
+    names = [
+        f"{path[-1]} {_word(before.get(path))} → {_word(value)}"
+        for path, value in after.items()
+        if path not in declared and before.get(path) != value
+    ]
+    return f"its node parameters change with it: {', '.join(names)}" if names else ""
+
+
+def _word(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

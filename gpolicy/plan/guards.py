@@ -1,0 +1,254 @@
+"""Built-in guards: what Ganeti would refuse half-way, or do without asking.
+
+Each has a name, so that it can be overridden alone (`--allow NAME`). Guards that a policy declares itself stand
+beside them once the plan's impact is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.plan.change import MEMBERSHIP, Action, Change
+from gpolicy.plan.risk import instances_with
+from gpolicy.policy.model import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class GuardResult:
+    """The verdict of one guard. A guard that is overridden counts as passed, and says so."""
+
+    name: str
+    ok: bool
+    message: str
+    allowed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What guards look at: the cluster now, what changes, and own values as they will be."""
+
+    policy: Policy
+    state: ClusterState
+    changes: tuple[Change, ...]
+    impossible: tuple[str, ...]
+    cluster_after: Values
+    groups_after: dict[str, Values]
+    group_of: dict[str, str]
+
+    def change(self, level: Level, path: Path, name: str | None = None) -> Change | None:
+        """Return the change of one leaf, if there is one."""
+        return next(
+            (item for item in self.changes if (item.level, item.path, item.object_name) == (level, path, name)), None
+        )
+
+
+def outlook(policy: Policy, state: ClusterState, changes: list[Change], impossible: list[str]) -> Outlook:
+    """Return own values and membership as they will be after `changes`."""
+    cluster = dict(state.cluster.own)
+    names = {str(item.before): str(item.after) for item in changes if item.action is Action.RENAME}
+    groups = {names.get(group.name, group.name): dict(group.own) for group in state.groups.values()}
+    group_of = {node.name: names.get(node.group, node.group) for node in state.nodes.values()}
+    for change in changes:
+        if change.action is Action.CREATE:
+            groups[change.object_name or ""] = {}
+        elif change.action is Action.REMOVE:
+            groups.pop(change.object_name or "", None)
+        elif change.path == MEMBERSHIP:
+            group_of[change.object_name or ""] = str(change.after)
+        elif parameter_at(change.path) is not None and change.level is not Level.NODE:
+            own = cluster if change.level is Level.CLUSTER else groups.setdefault(change.object_name or "", {})
+            if change.action is Action.RESET:
+                own.pop(change.path, None)
+            else:
+                own[change.path] = change.after
+    return Outlook(policy, state, tuple(changes), tuple(impossible), cluster, groups, group_of)
+
+
+def judge(view: Outlook, allowed: frozenset[str]) -> list[GuardResult]:
+    """Return the verdict of every guard that has something to say; overridden ones pass."""
+    results: list[GuardResult] = []
+    for name, guard in GUARDS.items():
+        messages = list(guard(view))
+        if messages:
+            message = "; ".join(messages)
+            override = name in allowed and name not in NEVER_ALLOWED
+            results.append(
+                GuardResult(name, override, f"allowed: {message}" if override else message, allowed=override)
+            )
+    return results
+
+
+def _right_cluster(view: Outlook) -> Iterator[str]:
+    declared = view.policy.cluster
+    if declared is not None and declared.name != view.state.name:
+        yield f"the policy is for cluster {declared.name!r}, the state is of {view.state.name!r}"
+
+
+def _expressible(view: Outlook) -> Iterator[str]:
+    yield from view.impossible
+
+
+def _templates_enabled(view: Outlook) -> Iterator[str]:
+    enabled = set(_words(view.cluster_after.get(("enabled_disk_templates",))))
+    if not enabled:
+        return
+    for label, own in (("the cluster's policy", view.cluster_after), *_labelled(view.groups_after)):
+        extra = sorted(set(_words(own.get(("ipolicy", "disk-templates")))) - enabled)
+        if extra and _touches_templates(view):
+            yield f"{label} allows {', '.join(extra)}, which would not be enabled: declare its disk-templates as well"
+
+
+def _touches_templates(view: Outlook) -> bool:
+    return any(change.path[-1] in ("enabled_disk_templates", "disk-templates") for change in view.changes)
+
+
+def _labelled(groups: dict[str, Values]) -> list[tuple[str, Values]]:
+    return [(f"group {name}", own) for name, own in groups.items()]
+
+
+def _templates_in_use(view: Outlook) -> Iterator[str]:
+    change = view.change(Level.CLUSTER, ("enabled_disk_templates",))
+    for template in sorted(set(_words(change.before)) - set(_words(change.after))) if change else ():
+        users = instances_with(view.state, template, Level.CLUSTER, None)
+        if template == "diskless":
+            users = sorted(item.name for item in view.state.instances.values() if not item.disks)
+        if template == "plain":  # the volumes below DRBD disks are plain ones
+            users = sorted({*users, *instances_with(view.state, "drbd", Level.CLUSTER, None)})
+        if users:
+            yield f"{template} cannot be disabled, {_some(users)} use it"
+
+
+def _standard_in_bounds(view: Outlook) -> Iterator[str]:
+    paths = {("ipolicy", "minmax"), *(("ipolicy", "std", name) for name in SPEC_PARAMETERS)}
+    if not any(change.level is Level.CLUSTER and change.path in paths for change in view.changes):
+        return
+    std = {name: view.cluster_after.get(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
+    pairs = view.cluster_after.get(("ipolicy", "minmax"))
+    if isinstance(pairs, list) and None not in std.values() and not any(_inside(std, pair) for pair in pairs):
+        yield "the standard instance (ipolicy.std) lies outside every pair: declare both, they go in one command"
+
+
+def _inside(std: dict[str, Value], pair: Value) -> bool:
+    if not isinstance(pair, dict):
+        return False
+    low, high = pair.get("min"), pair.get("max")
+    if not isinstance(low, dict) or not isinstance(high, dict):
+        return False
+    return all(_number(low.get(name)) <= _number(std[name]) <= _number(high.get(name)) for name in SPEC_PARAMETERS)
+
+
+def _number(value: Value) -> float:
+    return float(value) if isinstance(value, int | float) else float("nan")
+
+
+def _groups_empty(view: Outlook) -> Iterator[str]:
+    removed = [str(change.before) for change in view.changes if change.action is Action.REMOVE]
+    for name in removed:
+        nodes = sorted(node for node, group in view.group_of.items() if group == name)
+        if nodes:
+            yield f"group {name} is not empty: {_some(nodes)} must go to another group first"
+    if removed and not view.groups_after:
+        yield "the last group cannot be removed"
+
+
+def _pairs_together(view: Outlook) -> Iterator[str]:
+    split = [
+        instance.name
+        for instance in view.state.instances.values()
+        for secondary in instance.secondary_nodes
+        if _apart(view.group_of, instance.primary_node, secondary)
+        and not _apart({node.name: node.group for node in view.state.nodes.values()}, instance.primary_node, secondary)
+    ]
+    if split:
+        yield f"the nodes of {_some(sorted(set(split)))} would be in two groups; move both nodes of a DRBD pair"
+
+
+def _apart(group_of: dict[str, str], one: str, other: str) -> bool:
+    return one in group_of and other in group_of and group_of[one] != group_of[other]
+
+
+def _disks_stay(view: Outlook) -> Iterator[str]:
+    for change in view.changes:
+        parameter = parameter_at(change.path)
+        if parameter is None or parameter.takes_effect is not TakesEffect.EXISTING_DISKS_AT_ONCE:
+            continue
+        users = instances_with(view.state, change.path[1], change.level, change.object_name)
+        if users and change.effective_before != change.effective_after:
+            yield f"{change.object} {'.'.join(change.path)}: existing disks of {_some(users)} are redirected at once"
+
+
+def _exclusive_storage(view: Outlook) -> Iterator[str]:
+    for name, own in view.groups_after.items():
+        old_name = next(
+            (item.before for item in view.changes if item.action is Action.RENAME and item.after == name), name
+        )
+        before = view.state.groups.get(str(old_name))
+        flag = ("ndparams", "exclusive_storage")
+        after = fill(own, view.cluster_after, Level.GROUP).get(flag)
+        if after is not True or (before is not None and before.effective.get(flag) is True):
+            continue
+        nodes = {node for node, group in view.group_of.items() if group == name}
+        users = sorted(
+            instance.name
+            for instance in view.state.instances.values()
+            if instance.primary_node in nodes and any(disk.template != "plain" for disk in instance.disks)
+        )
+        if users:
+            yield f"group {name} gets exclusive storage, but {_some(users)} have disks that are not plain"
+        if nodes and before is not None:
+            yield (
+                f"exclusive storage on group {name}: Ganeti up to 3.1 cannot report the disk space of such nodes"
+                " (a defect of its node daemon), so hspace and the allocator lose them"
+            )
+
+
+def _master_network(view: Outlook) -> Iterator[str]:
+    for path in (("master_netdev",), ("master_netmask",)):
+        if view.change(Level.CLUSTER, path):
+            yield f"{path[0]} takes the master address down and up; run it on the master itself"
+
+
+def _storage_set_up(view: Outlook) -> Iterator[str]:
+    enabled = set(_words(view.cluster_after.get(("enabled_disk_templates",))))
+    group_name = view.cluster_after.get(("volume_group_name",))
+    helper = view.cluster_after.get(("drbd_usermode_helper",))
+    touched = {change.path for change in view.changes if change.level is Level.CLUSTER}
+    lvm = bool(enabled & {"plain", "drbd"})
+    if touched & {("enabled_disk_templates",), ("volume_group_name",)} and lvm and group_name == "":
+        yield "plain and drbd need a volume group: declare volume_group_name"
+    if touched & {("enabled_disk_templates",), ("drbd_usermode_helper",)} and "drbd" in enabled and helper == "":
+        yield "drbd needs a helper: declare drbd_usermode_helper"
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:5])
+    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
+
+
+def _words(value: Value) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+GUARDS: dict[str, Callable[[Outlook], Iterator[str]]] = {
+    "right-cluster": _right_cluster,
+    "expressible": _expressible,
+    "templates-enabled": _templates_enabled,
+    "templates-in-use": _templates_in_use,
+    "std-in-bounds": _standard_in_bounds,
+    "groups-empty": _groups_empty,
+    "pairs-together": _pairs_together,
+    "storage-set-up": _storage_set_up,
+    "disks-stay": _disks_stay,
+    "exclusive-storage": _exclusive_storage,
+    "master-network": _master_network,
+}
+"""The built-in guards by name, in the order in which their verdicts are shown."""
+
+NEVER_ALLOWED = frozenset({"expressible"})
+"""Guards whose failure means that there is no command: overriding them would change nothing."""

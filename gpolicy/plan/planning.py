@@ -1,0 +1,98 @@
+"""Make a plan: what to change on a cluster so that it becomes what a policy declares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpolicy.cluster.snapshot import state_digest
+from gpolicy.cluster.state import ClusterState
+from gpolicy.findings import Finding
+from gpolicy.ganeti.parameters import VERSIONS, release_key
+from gpolicy.plan.change import Change, Unreadable
+from gpolicy.plan.diff import diff
+from gpolicy.plan.digest import policy_digest
+from gpolicy.plan.guards import GuardResult, judge, outlook
+from gpolicy.plan.steps import Step, make_steps
+from gpolicy.policy.model import Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Changes, the steps that make them, and the guards' verdicts.
+
+    `serials` are the versions of the objects that the plan touches, by object: what apply holds against a new read.
+    `findings` say what in the policy does not fit this cluster; with an error among them there are no steps.
+    """
+
+    cluster: str
+    source: str
+    version: str
+    policy_digest: str
+    state_digest: str
+    serials: dict[str, int | None]
+    changes: tuple[Change, ...] = ()
+    steps: tuple[Step, ...] = ()
+    guards: tuple[GuardResult, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def safe(self) -> bool:
+        """Whether every guard passes."""
+        return all(guard.ok for guard in self.guards)
+
+
+def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = frozenset()) -> Plan:
+    """Return the plan that makes `state` what `policy` declares; `allowed` names guards to override."""
+    difference = diff(policy, state)
+    version = command_version(policy, state)
+    errors = any(finding.severity == "error" for finding in difference.findings)
+    stepping = make_steps([] if errors else difference.changes, state, version)
+    view = outlook(policy, state, difference.changes, stepping.impossible)
+    return Plan(
+        cluster=state.name,
+        source=state.source,
+        version=version,
+        policy_digest=policy_digest(policy),
+        state_digest=state_digest(state),
+        serials=_serials(state, difference.changes),
+        changes=tuple(difference.changes),
+        steps=tuple(stepping.steps),
+        guards=tuple(judge(view, allowed)),
+        unreadable=tuple(difference.unreadable),
+        findings=tuple(difference.findings),
+        notes=state.notes,
+    )
+
+
+def command_version(policy: Policy, state: ClusterState) -> str:
+    """Return the release whose commands are rendered: the cluster's own where it is known, else the policy's."""
+    if state.software_version:
+        parts = release_key_or_none(state.software_version)
+        known = [version for version in VERSIONS if parts and release_key(version) <= parts]
+        if known:
+            return known[-1]
+    return policy.version
+
+
+def release_key_or_none(version: str) -> tuple[int, ...] | None:
+    """Return the sort key of a release, or None for a text that is none ("3.1.0~rc2" counts as 3.1.0)."""
+    numbers = version.partition("~")[0].partition("-")[0]
+    try:
+        return release_key(numbers)
+    except ValueError:
+        return None
+
+
+def _serials(state: ClusterState, changes: list[Change]) -> dict[str, int | None]:
+    serials: dict[str, int | None] = {}
+    for change in changes:
+        name = str(change.before) if change.action in ("rename", "remove") else change.object_name
+        if change.level == "cluster":
+            serials["cluster"] = state.cluster.identity.serial_no
+        elif change.level == "group" and name in state.groups:
+            serials[f"group/{name}"] = state.groups[name].identity.serial_no
+        elif change.level == "node" and name in state.nodes:
+            serials[f"node/{name}"] = state.nodes[name].identity.serial_no
+    return serials

@@ -1,0 +1,73 @@
+"""How risky a change is, and why: what Ganeti does without asking."""
+
+from __future__ import annotations
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.plan.change import Risk
+
+_NETWORK = frozenset({("master_netdev",), ("master_netmask",)})
+
+
+def risk_of(
+    state: ClusterState, level: Level, name: str | None, path: Path, before: Value, after: Value
+) -> tuple[Risk, str]:
+    """Return the risk of changing the effective value at `path` of an object, and the reason in a few words."""
+    if before == after:
+        return Risk.LOW, ""
+    parameter = parameter_at(path)
+    if parameter is not None and parameter.takes_effect is TakesEffect.EXISTING_DISKS_AT_ONCE:
+        count = len(instances_with(state, path[1], level, name))
+        if count:
+            return Risk.HIGH, f"{count} instances have {path[1]} disks, which are looked for in the new place at once"
+        return Risk.LOW, f"no instance has {path[1]} disks"
+    if path == ("ndparams", "exclusive_storage"):
+        return Risk.HIGH, "converts no existing disk; Ganeti checks neither disks nor physical volumes"
+    if path in _NETWORK:
+        return Risk.HIGH, "takes the master address down and up; connections to it break"
+    return _ordinary(path, before, after)
+
+
+def _ordinary(path: Path, before: Value, after: Value) -> tuple[Risk, str]:
+    match path:
+        case ("ipolicy", "minmax") | ("ipolicy", "disk-templates"):
+            return Risk.MEDIUM, "existing instances may violate the new policy; Ganeti only warns"
+        case ("enabled_disk_templates",):
+            gone = sorted(set(_words(before)) - set(_words(after)))
+            return (Risk.MEDIUM, f"disables {', '.join(gone)}") if gone else (Risk.LOW, "")
+        case ("enabled_hypervisors",):
+            return Risk.MEDIUM, "Ganeti verifies the hypervisors on every node"
+        case ("candidate_pool_size",) if isinstance(before, int) and isinstance(after, int):
+            if after > before:
+                return Risk.MEDIUM, "Ganeti promotes nodes to master candidates, in no given order"
+            return Risk.LOW, "Ganeti demotes no node"
+        case ("volume_group_name",) | ("drbd_usermode_helper",):
+            return Risk.MEDIUM, "must fit on every node"
+        case ("ndparams", "ssh_port"):
+            return Risk.MEDIUM, "ssh to the node must already answer on the new port"
+    return Risk.LOW, ""
+
+
+def _words(value: Value) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def instances_with(state: ClusterState, template: str, level: Level, name: str | None) -> list[str]:
+    """Return the instances with disks of `template` on the nodes of an object (cluster, group or node)."""
+    return sorted(
+        instance.name
+        for instance in state.instances.values()
+        if any(disk.template == template for disk in instance.disks)
+        and (
+            level is Level.CLUSTER
+            or (level is Level.NODE and instance.primary_node == name)
+            or (level is Level.GROUP and group_of(state, instance.primary_node) == name)
+        )
+    )
+
+
+def group_of(state: ClusterState, node: str) -> str | None:
+    """Return the group that a node is in now, None for an unknown node."""
+    known = state.nodes.get(node)
+    return known.group if known else None

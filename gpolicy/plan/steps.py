@@ -1,0 +1,316 @@
+"""Changes become steps: one opcode per object and wave, in an order in which Ganeti accepts each.
+
+Waves: enabling templates with what they need → groups that must let go of a template → the cluster → groups (rename,
+create, modify, move nodes, remove) → nodes → tags added → tags removed. No step needs a later one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import partial
+
+from gpolicy.cluster.state import ClusterState, Group
+from gpolicy.ganeti import commands
+from gpolicy.ganeti.commands import RESET, Command, InexpressibleError, Reset
+from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change
+
+Assignments = dict[Path, Value | Reset]
+
+TEMPLATES: Path = ("enabled_disk_templates",)
+GROUP_TEMPLATES: Path = ("ipolicy", "disk-templates")
+_STORAGE = (("volume_group_name",), ("drbd_usermode_helper",))
+
+
+class Wave(IntEnum):
+    """The order of steps."""
+
+    ENABLE = 1
+    LET_GO = 2
+    CLUSTER = 3
+    GROUPS = 4
+    NODES = 5
+    TAGS_ADDED = 6
+    TAGS_REMOVED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Inverse:
+    """What undoes a step. `not_restored` says what nothing can bring back, and why."""
+
+    commands: tuple[Command, ...] = ()
+    not_restored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One job for Ganeti. `title` says in words what it does."""
+
+    wave: Wave
+    object: str
+    title: str
+    command: Command
+    inverse: Inverse
+
+
+@dataclass(slots=True)
+class Stepping:
+    """The steps of a plan, and what no command can do."""
+
+    steps: list[Step] = field(default_factory=list)
+    impossible: list[str] = field(default_factory=list)
+
+
+def make_steps(changes: Iterable[Change], state: ClusterState, version: str) -> Stepping:
+    """Return the steps that make `changes` on the cluster that `state` shows, for Ganeti `version`."""
+    return _Maker(list(changes), state, version).run()
+
+
+class _Maker:
+    def __init__(self, changes: list[Change], state: ClusterState, version: str) -> None:
+        self.changes, self.state, self.version = changes, state, version
+        self.result = Stepping()
+        self.renamed: dict[str, str] = {
+            str(change.before): str(change.after) for change in changes if change.action is Action.RENAME
+        }
+        self.created = [change.object_name or "" for change in changes if change.action is Action.CREATE]
+
+    def run(self) -> Stepping:
+        cluster = self._leaves(Level.CLUSTER, None)
+        letting_go = self._groups_letting_go(cluster)
+        self._cluster(cluster, waits=bool(letting_go))
+        for name in letting_go:
+            self._group(self._old_name(name), self._leaves(Level.GROUP, name), Wave.LET_GO)
+        self._renames()
+        for name in self.created:
+            self._create(name)
+        for name in self._objects(Level.GROUP):
+            if name not in letting_go and name not in self.created:
+                self._group(name, self._leaves(Level.GROUP, name), Wave.GROUPS)
+        self._moves()
+        self._removals()
+        for name in self._objects(Level.NODE):
+            self._modify_node(name, self._leaves(Level.NODE, name))
+        self._tags()
+        self.result.steps.sort(key=lambda step: step.wave)
+        return self.result
+
+    def _leaves(self, level: Level, name: str | None) -> list[Change]:
+        special = {NAME, MEMBERSHIP, TAGS}
+        return [
+            change
+            for change in self.changes
+            if change.level is level and change.object_name == name and change.path not in special
+        ]
+
+    def _objects(self, level: Level) -> list[str]:
+        names = (change.object_name for change in self.changes if change.level is level)
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+    def _old_name(self, name: str) -> str:
+        return next((old for old, new in self.renamed.items() if new == name), name)
+
+    def _step(self, wave: Wave, obj: str, title: str, make: Callable[[], Command], inverse: Inverse) -> None:
+        try:
+            self.result.steps.append(Step(wave=wave, object=obj, title=title, command=make(), inverse=inverse))
+        except InexpressibleError as error:
+            self.result.impossible.append(f"{obj}: {error.message}" + (f"; {error.hint}" if error.hint else ""))
+
+    # --- the cluster ---------------------------------------------------------------------------------------------
+
+    def _groups_letting_go(self, cluster: list[Change]) -> list[str]:
+        """Return the groups whose own list names a template that is to be disabled: they must drop it first.
+
+        Ganeti does not check groups when it disables a template; it cuts their lists later, without a word.
+        """
+        gone = {template for change in cluster if change.path == TEMPLATES for template in _gone(change)}
+        return [
+            change.object_name or ""
+            for change in self.changes
+            if change.level is Level.GROUP
+            and change.path == GROUP_TEMPLATES
+            and change.object_name not in self.created
+            and gone & set(_words(change.before))
+        ]
+
+    def _cluster(self, changes: list[Change], *, waits: bool) -> None:
+        """Modify the cluster in one step, or in two when groups must let go of a template in between."""
+        before = {change.path: change.before for change in changes}
+        after = _assignments(changes)
+        templates = next((change for change in changes if change.path == TEMPLATES), None)
+        enables = templates is not None and bool(_added(templates))
+        if templates is not None and enables and waits:
+            first: Assignments = {path: after.pop(path) for path in _STORAGE if path in after}
+            first[TEMPLATES] = both = [*_words(templates.after), *_gone(templates)]
+            self._cluster_step(Wave.ENABLE, first, before)
+            before[TEMPLATES] = list(both)
+        self._cluster_step(Wave.ENABLE if enables and not waits else Wave.CLUSTER, after, before)
+
+    def _cluster_step(self, wave: Wave, assignments: Assignments, before: Mapping[Path, Value]) -> None:
+        """Add a step for what one opcode can do, and one for what has a route of its own."""
+        routes: dict[commands.Route | None, Assignments] = {}
+        for path, value in assignments.items():
+            routes.setdefault(commands.only_route(path, version=self.version), {})[path] = value
+        for part in routes.values():
+            inverse = self._inverse(Level.CLUSTER, None, {path: before[path] for path in part})
+            make = partial(commands.cluster_modify, part, version=self.version)
+            self._step(wave, "cluster", f"modify the cluster: {_paths(part)}", make, inverse)
+
+    # --- groups --------------------------------------------------------------------------------------------------
+
+    def _group(self, name: str, changes: list[Change], wave: Wave) -> None:
+        if not changes:
+            return  # Ganeti would run a job all the same
+        assignments = _assignments(changes)
+        inverse = self._inverse(Level.GROUP, name, {change.path: change.before for change in changes})
+        make = partial(commands.group_modify, name, assignments, version=self.version)
+        self._step(wave, f"group/{name}", f"modify group {name}: {_paths(assignments)}", make, inverse)
+
+    def _create(self, name: str) -> None:
+        make = partial(commands.group_add, name, _assignments(self._leaves(Level.GROUP, name)), version=self.version)
+        inverse = self._made(lambda: [commands.group_remove(name)])
+        self._step(Wave.GROUPS, f"group/{name}", f"create group {name}", make, inverse)
+
+    def _renames(self) -> None:
+        for old, new in _rename_order(self.renamed):
+            inverse = self._made(lambda old=old, new=new: [commands.group_rename(new, old)])
+            make = partial(commands.group_rename, old, new)
+            self._step(Wave.GROUPS, f"group/{new}", f"rename group {old} to {new}", make, inverse)
+
+    def _moves(self) -> None:
+        """Move all nodes that go to one group in one step, so that DRBD pairs are not split in between."""
+        targets: dict[str, list[Change]] = {}
+        for change in self.changes:
+            if change.action is Action.MOVE:
+                targets.setdefault(str(change.after), []).append(change)
+        for target, moved in sorted(targets.items()):
+            nodes = sorted(change.object_name or "" for change in moved)
+            back: dict[str, list[str]] = {}
+            for change in moved:
+                source = self.renamed.get(str(change.before), str(change.before))
+                back.setdefault(source, []).append(change.object_name or "")
+            inverse = self._made(lambda back=back: [commands.assign_nodes(*item) for item in sorted(back.items())])
+            title = f"move {', '.join(nodes)} to group {target}"
+            self._step(Wave.GROUPS, f"group/{target}", title, partial(commands.assign_nodes, target, nodes), inverse)
+
+    def _removals(self) -> None:
+        for change in self.changes:
+            if change.action is Action.REMOVE and change.object_name is not None:
+                name = change.object_name
+                inverse = self._recreate(self.state.groups[name])
+                make = partial(commands.group_remove, name)
+                self._step(Wave.GROUPS, f"group/{name}", f"remove group {name}", make, inverse)
+
+    def _recreate(self, group: Group) -> Inverse:
+        values, lost = self._expressible(Level.GROUP, group.name, dict(group.own))
+        made = self._made(
+            lambda: [
+                commands.group_add(group.name, values, version=self.version),
+                *([commands.add_tags(Level.GROUP, group.name, sorted(group.tags))] if group.tags else []),
+            ]
+        )
+        return Inverse(made.commands, (*made.not_restored, *lost, "networks that were connected to the group"))
+
+    # --- nodes and tags ------------------------------------------------------------------------------------------
+
+    def _modify_node(self, name: str, changes: list[Change]) -> None:
+        if not changes:
+            return
+        assignments = _assignments(changes)
+        inverse = self._inverse(Level.NODE, name, {change.path: change.before for change in changes})
+        make = partial(commands.node_modify, name, assignments, version=self.version)
+        self._step(Wave.NODES, f"node/{name}", f"modify node {name}: {_paths(assignments)}", make, inverse)
+
+    def _tags(self) -> None:
+        add, remove = commands.add_tags, commands.remove_tags
+        for change in self.changes:
+            if change.path != TAGS:
+                continue
+            before, after = set(_words(change.before)), set(_words(change.after))
+            for wave, tags, do, undo, verb in (
+                (Wave.TAGS_ADDED, sorted(after - before), add, remove, "add tags to"),
+                (Wave.TAGS_REMOVED, sorted(before - after), remove, add, "remove tags from"),
+            ):
+                if tags:
+                    undone = partial(undo, change.level, change.object_name, tags)
+                    make = partial(do, change.level, change.object_name, tags)
+                    inverse = self._made(lambda undone=undone: [undone()])
+                    self._step(wave, change.object, f"{verb} {change.object}: {', '.join(tags)}", make, inverse)
+
+    # --- inverses ------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _made(make: Callable[[], list[Command]]) -> Inverse:
+        try:
+            return Inverse(tuple(make()))
+        except InexpressibleError as error:
+            return Inverse((), (error.message,))
+
+    def _inverse(self, level: Level, name: str | None, before: Mapping[Path, Value]) -> Inverse:
+        values, lost = self._expressible(level, name, before)
+        if not values:
+            return Inverse((), lost)
+        made = self._made(lambda: [_modify(level, name, values, self.version)])
+        return Inverse(made.commands, (*lost, *made.not_restored))
+
+    def _expressible(
+        self, level: Level, name: str | None, before: Mapping[Path, Value]
+    ) -> tuple[Assignments, tuple[str, ...]]:
+        """Return what of the values before a command can bring back, and in words what none can."""
+        values: Assignments = {}
+        lost: list[str] = []
+        for path, value in before.items():
+            wanted: Value | Reset = RESET if value is None else value
+            try:
+                _modify(level, name, {path: wanted}, self.version)
+            except InexpressibleError as error:
+                lost.append(error.message)
+            else:
+                values[path] = wanted
+        return values, tuple(lost)
+
+
+def _modify(level: Level, name: str | None, values: Assignments, version: str) -> Command:
+    if level is Level.CLUSTER:
+        return commands.cluster_modify(values, version=version)
+    modify = commands.group_modify if level is Level.GROUP else commands.node_modify
+    return modify(name or "", values, version=version)
+
+
+def _assignments(changes: list[Change]) -> Assignments:
+    return {change.path: RESET if change.action is Action.RESET else change.after for change in changes}
+
+
+def _paths(assignments: Mapping[Path, object]) -> str:
+    return ", ".join(".".join(path) for path in assignments)
+
+
+def _words(value: Value) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _gone(change: Change) -> list[str]:
+    return [template for template in _words(change.before) if template not in _words(change.after)]
+
+
+def _added(change: Change) -> list[str]:
+    return [template for template in _words(change.after) if template not in _words(change.before)]
+
+
+def _rename_order(renames: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return renames in an order in which each new name is free; a circle goes through a name of its own."""
+    left = dict(renames)
+    ordered: list[tuple[str, str]] = []
+    while left:
+        free = next((old for old, new in left.items() if new not in left), None)
+        if free is None:
+            old, new = next(iter(left.items()))
+            passing = f"{old}.gpolicy-rename"
+            ordered.append((old, passing))
+            del left[old]
+            left[passing] = new
+        else:
+            ordered.append((free, left.pop(free)))
+    return ordered
