@@ -45,12 +45,12 @@ def filled_group(name: str, own: Values, cluster: Values, record: Record) -> Gro
     return Group(name=name, own=own, effective=effective, tags=record.tags(), identity=identity(record))
 
 
-def check_references(state: ClusterState) -> None:
+def check_references(state: ClusterState, where: str) -> None:
     """Raise InputError if a node is in no group, or an instance on no node, that the state has."""
     for node in state.nodes.values():
         if node.group not in state.groups:
-            raise InputError(f"{state.source}: node {node.name!r} is in a group that is not there: {node.group!r}")
+            raise InputError(f"{where}: node {node.name!r} is in a group that is not there: {node.group!r}")
     for instance in state.instances.values():
         for name in (instance.primary_node, *instance.secondary_nodes):
             if name not in state.nodes:
-                raise InputError(f"{state.source}: instance {instance.name!r} is on a node that is not there: {name!r}")
+                raise InputError(f"{where}: instance {instance.name!r} is on a node that is not there: {name!r}")

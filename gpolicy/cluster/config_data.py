@@ -50,7 +50,7 @@ def parse_config(data: bytes, *, where: str, source: str) -> ClusterState:
         instances=by_name(instances, f"{where}: instances"),
         notes=(NO_RUN_TIME, *forthcoming_note(forthcoming)),
     )
-    check_references(state)
+    check_references(state, where)
     return state
 
 
@@ -85,7 +85,10 @@ def _own(record: Record, level: Level) -> Values:
     if level is Level.GROUP:
         families |= {family: record.record(family).fields for family in ("ipolicy", "diskparams")}
         families["alloc_policy"] = record.text("alloc_policy")
-    return own_values(families, level, record.where)
+    own = own_values(families, record.where)
+    if level is Level.NODE:
+        own.pop(("ndparams", "exclusive_storage"), None)  # Ganeti drops it, with a warning, when it loads the file
+    return own
 
 
 def _states(record: Record) -> dict[str, Value]:

@@ -20,8 +20,8 @@ policy, and may be a secret (host keys, certificates, OS parameters): it is neve
 _DEPTH: Final = {"diskparams": 3, "hv_state": 3, "hvparams": 3, "disk_state": 4}  # the other families: 2
 
 
-def own_values(stored: Mapping[str, Value], level: Level, where: str) -> Values:
-    """Return the own values in `stored`, nested JSON by family or single parameter, of an object at `level`.
+def own_values(stored: Mapping[str, Value], where: str) -> Values:
+    """Return the own values in `stored`, nested JSON by family or single parameter.
 
     Null is "not set". Parameters that the table does not know are kept, as a newer Ganeti may have them.
     Raise InputError, which begins with `where`, when a known parameter is of another type than Ganeti stores.
@@ -31,8 +31,8 @@ def own_values(stored: Mapping[str, Value], level: Level, where: str) -> Values:
         if path[0] in FAMILIES and len(path) < _DEPTH.get(path[0], 2):
             raise InputError(f"{where}: {'.'.join(path)} should be a mapping, but is {kind_of(value)}")
         parameter = parameter_at(path)
-        if value is None or (level is Level.NODE and parameter and level not in parameter.levels):
-            continue  # Ganeti itself drops a node's exclusive_storage when it loads its configuration
+        if value is None:
+            continue
         if parameter and not _fits(path, parameter.type, value):
             raise InputError(f"{where}: {'.'.join(path)} should be of type {parameter.type}, but is {kind_of(value)}")
         values[path] = value
@@ -42,7 +42,7 @@ def own_values(stored: Mapping[str, Value], level: Level, where: str) -> Values:
 def cluster_values(cluster: Record, families: Mapping[str, Value]) -> Values:
     """Return the cluster's own values: the single parameters among the fields of `cluster`, and `families`."""
     singles = {name: cluster.fields[name] for name in CLUSTER_SINGLES if name in cluster.fields}
-    return own_values({**singles, **families}, Level.CLUSTER, cluster.where)
+    return own_values({**singles, **families}, cluster.where)
 
 
 def default_of(record: Record, key: str) -> Value:

@@ -1,0 +1,86 @@
+"""User and password for the remote API: from a file, the environment or netrc; never from a URL or an option.
+
+Nothing here ever prints a password: not in messages, not in `repr`, not in chained exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpolicy.cluster.json_input import decode_text
+from gpolicy.cluster.private_file import check_private
+from gpolicy.errors import InputError, UsageError
+
+USER_VARIABLE = "GPOLICY_RAPI_USER"
+PASSWORD_VARIABLE = "GPOLICY_RAPI_PASSWORD"  # noqa: S105 (the name of a variable)
+_LARGEST_FILE = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Who we are to the remote API."""
+
+    user: str
+    password: str = field(repr=False)
+
+
+def find_credentials(host: str, *, file: Path | None, environ: Mapping[str, str]) -> Credentials | None:
+    """Return the credentials for `host`: those in `file`, else in the environment, else in netrc; None without any.
+
+    The netrc file is the one that NETRC names, or ~/.netrc; only an entry for this very host counts. Raise
+    InputError if a file cannot be read, is readable by others or makes no sense.
+    """
+    if file is not None:
+        return _from_file(file)
+    user, password = environ.get(USER_VARIABLE), environ.get(PASSWORD_VARIABLE)
+    if user and password:
+        return _checked(Credentials(user, password), f"{USER_VARIABLE} and {PASSWORD_VARIABLE}")
+    if user or password:
+        missing = PASSWORD_VARIABLE if user else USER_VARIABLE
+        raise UsageError(f"{missing} is not set, but its other half is", hint=f"set both, or unset {USER_VARIABLE}")
+    return _from_netrc(host, environ)
+
+
+def _from_file(path: Path) -> Credentials:
+    words = [line.strip() for line in _read_secret(path).splitlines() if line.strip()]
+    if len(words) == 1:  # as in Ganeti's own file of users
+        words = words[0].split(None, 2)[:2]
+    if len(words) != 2:
+        hint = "write the user on the first line and the password on the second"
+        raise InputError(f"{path}: should hold a user and a password", hint=hint)
+    return _checked(Credentials(words[0], words[1]), str(path))
+
+
+def _from_netrc(host: str, environ: Mapping[str, str]) -> Credentials | None:
+    import netrc  # noqa: PLC0415 (only needed here)
+
+    home = environ.get("HOME")
+    path = Path(environ["NETRC"]) if environ.get("NETRC") else Path(home) / ".netrc" if home else None
+    if path is None or not path.is_file():
+        return None
+    text = _read_secret(path)
+    try:
+        entries = netrc.netrc(str(path)).hosts if host in text else {}
+    except (netrc.NetrcParseError, OSError, ValueError):  # their messages may quote a password
+        raise InputError(f"{path}: cannot be read as a netrc file") from None
+    entry = entries.get(host)
+    if entry is None or not entry[0] or not entry[2]:
+        return None
+    return _checked(Credentials(entry[0], entry[2]), str(path))
+
+
+def _checked(credentials: Credentials, where: str) -> Credentials:
+    if ":" in credentials.user:
+        raise InputError(f"{where}: a user's name has no colon in it")
+    return credentials
+
+
+def _read_secret(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            check_private(path, file.fileno())
+            return decode_text(file.read(_LARGEST_FILE), str(path))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,180 @@
+"""One GET over TLS, bounded in time and size: what the remote API is asked with.
+
+TLS is always on and, unless told otherwise, verified. Every Ganeti cluster makes itself a certificate for the name
+`ganeti.example.com`, so that a check of the host name can never succeed: a server that shows exactly a certificate
+that the CA file holds is therefore accepted whatever its name is.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpolicy.cluster.json_input import decode_text, read_bytes
+from gpolicy.errors import InputError, UnreachableError
+
+_HOSTNAME_MISMATCH = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH and _IP_ADDRESS_MISMATCH
+_HINT_TRUST = "name a file with the cluster's certificate (on the master: rapi.pem, without its key) as --rapi-ca"
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """How a server proves who it is: `context` verifies it, `pinned` are certificates trusted under any name."""
+
+    context: ssl.SSLContext
+    pinned: frozenset[bytes] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status code and body."""
+
+    status: int
+    body: bytes
+
+
+def make_trust(*, ca_file: Path | None, insecure: bool) -> Trust:
+    """Return the trust in the system's CAs or those in `ca_file`, or with `insecure` in anybody.
+
+    Raise InputError if the file cannot be read or holds no certificate.
+    """
+    if insecure:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return Trust(context)
+    if ca_file is None:
+        return Trust(ssl.create_default_context())
+    pem = decode_text(read_bytes(ca_file, limit=16 * 1024**2), str(ca_file))
+    try:
+        context = ssl.create_default_context(cadata=pem)
+    except (ssl.SSLError, ValueError):
+        raise InputError(f"{ca_file}: holds no certificate that can be read (PEM)") from None
+    context.verify_flags &= ~ssl.VerifyFlags.VERIFY_X509_STRICT  # Ganeti's own certificate has no extensions
+    pinned = frozenset(context.get_ca_certs(binary_form=True)) | _certificates(pem)
+    return Trust(context, pinned)
+
+
+def _certificates(pem: str) -> frozenset[bytes]:
+    begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+    found: set[bytes] = set()
+    for part in pem.split(begin)[1:]:
+        if end in part:
+            with suppress(ValueError):
+                found.add(ssl.PEM_cert_to_DER_cert(begin + part.split(end, maxsplit=1)[0] + end))
+    return frozenset(found)
+
+
+def get(
+    host: str, port: int, path: str, headers: dict[str, str], *, trust: Trust, seconds: float, limit: int
+) -> Answer:
+    """Ask `https://host:port/path`; redirects are not followed, no proxy is used.
+
+    `seconds` bound the whole of it: however slowly the server sends, the connection is cut then. Raise
+    UnreachableError when no complete answer comes in time, or one of more than `limit` bytes.
+    """
+    where = f"{host}:{port}"
+    try:
+        connection = _connect(host, port, trust, seconds)
+    except OSError as error:
+        raise _unreachable(where, error, seconds) from None
+    cut = threading.Event()
+    plain = http.client.HTTPConnection(host, port)
+    plain.sock = connection
+    try:
+        with _cut_after(connection, seconds, cut):
+            plain.request("GET", path, headers={"Accept": "application/json", "Connection": "close", **headers})
+            response = plain.getresponse()
+            body = response.read(limit + 1)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise (_too_slow(where, seconds) if cut.is_set() else _unreachable(where, error, seconds)) from None
+    finally:
+        plain.close()
+    if len(body) > limit:
+        raise UnreachableError(f"{where}: the answer to {path} is larger than {limit // 1024**2} MiB")
+    if cut.is_set():
+        raise _too_slow(where, seconds)
+    if response.length:  # what Content-Length promised and did not come
+        raise UnreachableError(f"{where}: the answer to {path} ended early")
+    return Answer(response.status, body)
+
+
+def _connect(host: str, port: int, trust: Trust, seconds: float) -> ssl.SSLSocket:
+    try:
+        return _handshake(host, port, trust.context, seconds)
+    except ssl.SSLCertVerificationError as error:
+        if error.verify_code not in _HOSTNAME_MISMATCH or not trust.pinned:
+            raise
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(cadata=b"".join(trust.pinned))
+    context.verify_flags &= ~ssl.VerifyFlags.VERIFY_X509_STRICT
+    connection = _handshake(host, port, context, seconds)
+    if connection.getpeercert(binary_form=True) not in trust.pinned:
+        connection.close()
+        raise ssl.SSLCertVerificationError(1, "the certificate is for another host, and is none of the CA file")
+    return connection
+
+
+def _handshake(host: str, port: int, context: ssl.SSLContext, seconds: float) -> ssl.SSLSocket:
+    raw = socket.create_connection((host, port), timeout=seconds)
+    try:
+        connection = context.wrap_socket(raw, server_hostname=host, do_handshake_on_connect=False)
+    except BaseException:
+        raw.close()
+        raise
+    cut = threading.Event()
+    try:
+        with _cut_after(connection, seconds, cut):
+            connection.do_handshake()
+    except BaseException as error:
+        connection.close()
+        if cut.is_set():
+            raise TimeoutError from error
+        raise
+    return connection
+
+
+@contextmanager
+def _cut_after(connection: ssl.SSLSocket, seconds: float, cut: threading.Event) -> Iterator[None]:
+    """Shut the connection down after `seconds`: a time limit on each read would not stop a server that drips."""
+
+    def shut() -> None:
+        cut.set()
+        with suppress(OSError):
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)  # SSLSocket's own would pull TLS from under the reader
+
+    timer = threading.Timer(seconds, shut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _too_slow(where: str, seconds: float) -> UnreachableError:
+    return UnreachableError(f"{where}: no complete answer within {seconds:.0f} seconds")
+
+
+def _unreachable(where: str, error: Exception, seconds: float) -> UnreachableError:
+    match error:
+        case ssl.SSLCertVerificationError():
+            reason = getattr(error, "verify_message", "") or str(error.args[-1])
+            return UnreachableError(f"{where}: its TLS certificate is not trusted: {reason}", hint=_HINT_TRUST)
+        case ssl.SSLError():
+            return UnreachableError(f"{where}: TLS failed: {error.reason or 'the connection was cut'}")
+        case socket.gaierror():
+            return UnreachableError(f"{where}: no such host ({error.strerror})")
+        case TimeoutError():
+            return _too_slow(where, seconds)
+        case OSError():
+            return UnreachableError(f"{where}: {error.strerror or 'the connection was cut'}")
+        case _:
+            return UnreachableError(f"{where}: does not answer in HTTP ({type(error).__name__})")

@@ -1,0 +1,203 @@
+"""The cluster as its master sees it, here (`local:`) or over ssh: config.data, and what `gnt-*` say of run-time.
+
+config.data gives every own value; `gnt-node list` and `gnt-instance list` add what nodes measure and whether
+instances run. Where these two cannot be had, the state says so and is still good for a plan.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+from gpolicy.cluster.config_data import parse_config
+from gpolicy.cluster.json_input import LARGEST_FILE, decode_text, read_bytes
+from gpolicy.cluster.live import NO_RUN_TIME, NODE_FIELDS, missing_notes
+from gpolicy.cluster.process import Output, run
+from gpolicy.cluster.state import ClusterState, Resources
+from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
+
+CONFIG_DATA: Final = "/var/lib/ganeti/config.data"
+
+_SEPARATOR = "|"
+_NO_VALUE = frozenset({"?", "-", "*", "??", ""})  # no data, not available, node is offline, unknown field
+_NODE_COLUMNS = ("name", *NODE_FIELDS)
+_INSTANCE_COLUMNS = ("name", "status", "oper_state")
+_LARGEST_LIST = 64 * 1024**2
+_LONGEST_REASON = 200
+_HOST = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:%-]*", re.ASCII)  # never a leading dash: ssh would read an option
+_USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.@\\-]*", re.ASCII)
+
+
+class Master(Protocol):
+    """Where Ganeti's master is: reads its configuration and runs Ganeti's commands there."""
+
+    @property
+    def source(self) -> str:
+        """The address, as it was given."""
+        ...
+
+    def config_data(self) -> bytes:
+        """Return the content of config.data."""
+        ...
+
+    def run(self, argv: Sequence[str]) -> Output:
+        """Run a command to its end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalMaster:
+    """This machine is the master. `GANETI_ROOTDIR` in `environ` moves the file, as it does for Ganeti itself."""
+
+    environ: Mapping[str, str]
+    path: str = ""
+    timeout: float = 60.0
+    source: str = "local:"
+
+    def config_data(self) -> bytes:
+        """Return the content of config.data."""
+        path = Path(self.path or self.environ.get("GANETI_ROOTDIR", "") + CONFIG_DATA)
+        try:
+            return read_bytes(path)
+        except InputError as error:
+            hint = "local: reads Ganeti's configuration on its master, as root; elsewhere use ssh:// or rapi://"
+            raise InputError(error.message, hint=hint) from None
+
+    def run(self, argv: Sequence[str]) -> Output:
+        """Run a command to its end."""
+        environ = {**self.environ, "LC_ALL": "C.UTF-8"}
+        return run(argv, environ=environ, seconds=self.timeout, limit=_LARGEST_LIST)
+
+
+@dataclass(frozen=True, slots=True)
+class SshMaster:
+    """The master is reached with the system's ssh, its configuration and keys; nothing is ever asked for."""
+
+    host: str
+    environ: Mapping[str, str]
+    user: str = ""
+    port: int | None = None
+    path: str = ""
+    timeout: float = 60.0
+
+    @property
+    def source(self) -> str:
+        """The address, as it was given."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"ssh://{self.user + '@' if self.user else ''}{host}{f':{self.port}' if self.port else ''}{self.path}"
+
+    def argv(self, command: Sequence[str]) -> list[str]:
+        """Return the argv of ssh that runs `command` there: quoted for the remote shell, which ssh always uses."""
+        port = ["-p", str(self.port)] if self.port else []
+        target = f"{self.user}@{self.host}" if self.user else self.host
+        options = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", *port]
+        return ["ssh", *options, "--", target, shlex.join(command)]
+
+    def config_data(self) -> bytes:
+        """Return the content of config.data."""
+        path = self.path or CONFIG_DATA
+        argv = self.argv(["cat", "--", path])
+        output = run(argv, environ=self.environ, seconds=self.timeout, limit=LARGEST_FILE)
+        if output.code == 255:  # ssh's own failures
+            raise UnreachableError(f"{self.source}: {_reason(output) or 'ssh failed'}")
+        if output.code:
+            hint = "it must be the cluster's master, and the user must be allowed to read the file (root)"
+            raise UnreachableError(f"{self.source}: cannot read {path}: {_reason(output)}", hint=hint)
+        return output.stdout
+
+    def run(self, argv: Sequence[str]) -> Output:
+        """Run a command to its end."""
+        return run(self.argv(argv), environ=self.environ, seconds=self.timeout, limit=_LARGEST_LIST)
+
+
+def parse_ssh_address(address: str, environ: Mapping[str, str], *, timeout: float = 60.0) -> SshMaster:
+    """Return the master that `ssh://[user@]host[:port][/path of config.data]` names. Raise UsageError otherwise."""
+    hint = "write ssh://host, ssh://root@host or ssh://root@host:22"
+    try:
+        parts = urlsplit(address)
+        host, user, port = parts.hostname or "", parts.username or "", parts.port
+    except ValueError:
+        raise UsageError("ssh: not a host", hint=hint) from None
+    if parts.password is not None:
+        raise UsageError("ssh: no password belongs into the address", hint="ssh finds its own keys")
+    if not _HOST.fullmatch(host) or (user and not _USER.fullmatch(user)) or port == 0 or parts.query or parts.fragment:
+        raise UsageError(f"{address!r}: not a host that ssh could reach", hint=hint)
+    path = parts.path if parts.path != "/" else ""
+    return SshMaster(host, environ, user=user, port=port, path=path, timeout=timeout)
+
+
+def read_master(master: Master) -> ClusterState:
+    """Return the state of the cluster that `master` is the master of. Raise GpolicyError if it cannot be read."""
+    where = f"{master.source} config.data"
+    state = parse_config(master.config_data(), where=where, source=master.source)
+    notes = [note for note in state.notes if note != NO_RUN_TIME]
+    try:
+        measured = _table(master, "gnt-node", _NODE_COLUMNS)
+    except GpolicyError as error:
+        notes.append(f"no live data of nodes (memory, disk, CPUs): {error.message}")
+    else:
+        nodes = {
+            name: replace(node, resources=_resources(measured.get(name, {}))) for name, node in state.nodes.items()
+        }
+        state = replace(state, nodes=nodes)
+        notes += missing_notes(state)
+    try:
+        run_time = _table(master, "gnt-instance", _INSTANCE_COLUMNS)
+    except GpolicyError as error:
+        notes.append(f"whether instances run is not known: {error.message}")
+    else:
+        instances = {
+            name: replace(instance, status=_value(row, "status"), running=_yes_no(_value(row, "oper_state")))
+            for name, instance in state.instances.items()
+            for row in (run_time.get(name, {}),)
+        }
+        state = replace(state, instances=instances)
+    return replace(state, notes=tuple(notes))
+
+
+def _table(master: Master, command: str, columns: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return what `command list` says: by name, by column. Raise GpolicyError if it fails or makes no sense."""
+    output = master.run(
+        [command, "list", "--no-headers", "--units=m", f"--separator={_SEPARATOR}", "-o", ",".join(columns)]
+    )
+    if output.code:
+        raise UnreachableError(f"{command} list failed: {_reason(output) or f'exit code {output.code}'}")
+    rows: dict[str, dict[str, str]] = {}
+    for line in decode_text(output.stdout, f"{command} list").splitlines():
+        cells = line.split(_SEPARATOR)
+        if len(cells) != len(columns):
+            raise InputError(f"{command} list: {len(cells)} columns, not {len(columns)}, in: {_printable(line)}")
+        rows[cells[0]] = dict(zip(columns, cells, strict=True))
+    return rows
+
+
+def _resources(row: dict[str, str]) -> Resources:
+    return Resources(**{ours: _whole(_value(row, ganetis)) for ganetis, ours in NODE_FIELDS.items()})
+
+
+def _value(row: dict[str, str], column: str) -> str | None:
+    cell = row.get(column, "")
+    return None if cell in _NO_VALUE else cell
+
+
+def _whole(cell: str | None) -> int | None:
+    return int(cell) if cell is not None and cell.isascii() and cell.isdigit() and len(cell) < 19 else None
+
+
+def _yes_no(cell: str | None) -> bool | None:
+    return {"Y": True, "N": False}.get(cell or "")
+
+
+def _reason(output: Output) -> str:
+    """Return the last thing that a program complained about, on one printable line."""
+    lines = [line for line in output.stderr.splitlines() if line.strip()]
+    return _printable(lines[-1]) if lines else ""
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text[:_LONGEST_REASON]).strip()

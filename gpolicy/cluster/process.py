@@ -1,0 +1,82 @@
+"""Other programs, run with bounds: no shell, no terminal, a time limit and a limit on what they may say."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO
+
+from gpolicy.errors import UnreachableError
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a program answered: exit code, standard output, and the end of its standard error as text."""
+
+    code: int
+    stdout: bytes
+    stderr: str
+
+
+def run(argv: Sequence[str], *, environ: Mapping[str, str], seconds: float, limit: int) -> Output:
+    """Run `argv` to its end. Raise UnreachableError if it cannot start, is too slow or says more than `limit` bytes."""
+    try:
+        process = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environ),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a command"
+        raise UnreachableError(f"{argv[0]}: cannot be run: {reason}") from None
+    try:
+        stdout, stderr = _collect(process, argv[0], seconds, limit)
+        return Output(process.wait(timeout=5), stdout, stderr)
+    except subprocess.TimeoutExpired:
+        raise UnreachableError(f"{argv[0]}: did not end within {seconds:.0f} seconds") from None
+    finally:
+        _end(process)
+
+
+def _collect(process: subprocess.Popen[bytes], name: str, seconds: float, limit: int) -> tuple[bytes, str]:
+    assert process.stdout is not None  # noqa: S101 (both are pipes)
+    assert process.stderr is not None  # noqa: S101
+    until = time.monotonic() + seconds
+    taken: dict[IO[bytes], bytearray] = {process.stdout: bytearray(), process.stderr: bytearray()}
+    with selectors.DefaultSelector() as selector:
+        for pipe in taken:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(max(until - time.monotonic(), 0))
+            if not ready and time.monotonic() >= until:
+                raise subprocess.TimeoutExpired(name, seconds)
+            for key, _ in ready:
+                chunk = os.read(key.fd, 65536)
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                buffer = taken[process.stdout if key.fileobj is process.stdout else process.stderr]
+                buffer += chunk
+                if len(buffer) > limit:
+                    raise UnreachableError(f"{name}: answers with more than {limit // 1024**2} MiB")
+            if time.monotonic() >= until:
+                raise subprocess.TimeoutExpired(name, seconds)
+    return bytes(taken[process.stdout]), taken[process.stderr].decode(errors="replace")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()

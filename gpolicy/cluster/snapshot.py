@@ -1,0 +1,239 @@
+"""Snapshots: a cluster state in a file of our own, to plan against without the cluster; and its digest.
+
+The format is JSON, `format_version` 1.x: a reader takes every minor version of its own major one and passes over
+keys that it does not know. Own values are nested by Ganeti's names; a group's `effective` is written only where it
+does not follow from own values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path as FilePath
+
+from gpolicy.cluster.assembly import check_references
+from gpolicy.cluster.json_input import Record, parse_json, read_bytes
+from gpolicy.cluster.own_values import own_values
+from gpolicy.cluster.private_file import write_private
+from gpolicy.cluster.state import (
+    ClusterObject,
+    ClusterState,
+    Disk,
+    Group,
+    Identity,
+    Instance,
+    Node,
+    Resources,
+    Unreadable,
+)
+from gpolicy.errors import GpolicyError, InputError
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.values import fill, unflatten
+
+KIND = "gpolicy-snapshot"
+FORMAT_VERSION = "1.0"
+
+
+def write_snapshot(state: ClusterState, path: FilePath) -> None:
+    """Write the state to `path`, readable by its owner only, as a whole or not at all. Raise GpolicyError."""
+    write_private(path, dump_snapshot(state))
+
+
+def dump_snapshot(state: ClusterState) -> bytes:
+    """Return the state as the content of a snapshot file."""
+    document = {
+        "format_version": FORMAT_VERSION,
+        "kind": KIND,
+        "source": state.source,
+        "name": state.name,
+        "software_version": state.software_version,
+        "notes": list(state.notes),
+        "unreadable": [{"level": gap.level.value, "prefix": list(gap.prefix)} for gap in state.unreadable],
+        "cluster": _object(state.cluster),
+        "groups": {name: _group(group, state.cluster.own) for name, group in state.groups.items()},
+        "nodes": {name: _node(node) for name, node in state.nodes.items()},
+        "instances": {name: _instance(instance) for name, instance in state.instances.items()},
+    }
+    try:
+        return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    except ValueError:
+        raise GpolicyError(f"{state.source}: holds a number or text that JSON cannot carry") from None
+
+
+def read_snapshot(path: FilePath) -> ClusterState:
+    """Return the state in the snapshot at `path`. Raise InputError if it is none."""
+    return parse_snapshot(read_bytes(path), str(path))
+
+
+def parse_snapshot(data: bytes, where: str) -> ClusterState:
+    """Return the state in `data`, the content of a snapshot. Raise InputError, which begins with `where`."""
+    document = Record.of(parse_json(data, where), where)
+    if document.fields.get("kind") != KIND:
+        raise InputError(f"{where}: not a snapshot of gpolicy", hint="write one with: gpolicy snapshot")
+    version = document.text("format_version")
+    if version.split(".")[0] != FORMAT_VERSION.split(".", maxsplit=1)[0]:
+        raise InputError(f"{where}: is of format {version!r}, this gpolicy reads {FORMAT_VERSION}")
+    cluster = document.record("cluster")
+    own = own_values(cluster.record("own").fields, cluster.where)
+    state = ClusterState(
+        source=document.text("source"),
+        name=document.text("name"),
+        software_version=document.text_or_none("software_version"),
+        cluster=ClusterObject(own=own, tags=cluster.tags(), identity=_read_identity(cluster)),
+        groups={name: _read_group(name, group, own) for name, group in document.records("groups")},
+        nodes={name: _read_node(name, node) for name, node in document.records("nodes")},
+        instances={name: _read_instance(name, instance) for name, instance in document.records("instances")},
+        unreadable=tuple(_read_gap(gap, where) for gap in document.items("unreadable")),
+        notes=tuple(document.texts("notes")),
+    )
+    check_references(state, where)
+    return state
+
+
+def state_digest(state: ClusterState, *, besides: Iterable[Unreadable] = ()) -> str:
+    """Return "sha256:…" over what a plan depends on: own values, tags, membership, instances.
+
+    Serial numbers, times, what nodes measure, run-time states and the source itself do not count, so that two reads
+    of an unchanged cluster agree. Values that the source cannot show do not count either; with those of another
+    source in `besides`, the states that both give for one cluster have the same digest.
+    """
+    gaps = (*state.unreadable, *besides)
+
+    def own(values: Values, level: Level) -> list[Value]:
+        return [
+            [list(path), value]
+            for path, value in sorted(values.items())
+            if not any(gap.covers(level, path) for gap in gaps)
+        ]
+
+    content = {
+        "name": state.name,
+        "cluster": [own(state.cluster.own, Level.CLUSTER), sorted(state.cluster.tags)],
+        "groups": {name: [own(group.own, Level.GROUP), sorted(group.tags)] for name, group in state.groups.items()},
+        "nodes": {
+            node.name: [
+                own(node.own, Level.NODE), sorted(node.tags), node.group, node.offline, node.drained, node.vm_capable,
+            ]
+            for node in state.nodes.values()
+        },
+        "instances": {name: _for_digest(instance) for name, instance in state.instances.items()},
+    }  # fmt: skip
+    return "sha256:" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _for_digest(instance: Instance) -> Value:
+    content = _instance(instance)
+    for key in ("identity", "status", "running", "hypervisor"):
+        del content[key]
+    return content
+
+
+def _object(item: ClusterObject | Group | Node) -> dict[str, Value]:
+    return {"own": unflatten(item.own), "tags": _texts(item.tags), "identity": asdict(item.identity)}
+
+
+def _texts(texts: Iterable[str]) -> list[Value]:
+    return [*sorted(texts)]
+
+
+def _group(group: Group, cluster: Values) -> dict[str, Value]:
+    follows = group.effective == fill(group.own, cluster, Level.GROUP)
+    return {**_object(group), **({} if follows else {"effective": unflatten(group.effective)})}
+
+
+def _node(node: Node) -> dict[str, Value]:
+    return {
+        "group": node.group,
+        **_object(node),
+        "offline": node.offline,
+        "drained": node.drained,
+        "master": node.master,
+        "master_candidate": node.master_candidate,
+        "master_capable": node.master_capable,
+        "vm_capable": node.vm_capable,
+        "resources": asdict(node.resources),
+    }
+
+
+def _instance(instance: Instance) -> dict[str, Value]:
+    content: dict[str, Value] = asdict(instance)
+    del content["name"]
+    content["tags"] = _texts(instance.tags)
+    content["secondary_nodes"] = list(instance.secondary_nodes)
+    content["disks"] = [asdict(disk) for disk in instance.disks]
+    return content
+
+
+def _read_identity(record: Record) -> Identity:
+    found = record.record("identity")
+    return Identity(
+        uuid=found.text_or_none("uuid"),
+        serial_no=found.whole_or_none("serial_no"),
+        mtime=found.number_or_none("mtime"),
+    )
+
+
+def _read_group(name: str, record: Record, cluster: Values) -> Group:
+    own = own_values(record.record("own").fields, record.where)
+    if "effective" in record.fields:
+        effective = own_values(record.record("effective").fields, record.where)
+    else:
+        effective = fill(own, cluster, Level.GROUP)
+    return Group(name=name, own=own, effective=effective, tags=record.tags(), identity=_read_identity(record))
+
+
+def _read_node(name: str, record: Record) -> Node:
+    measured = record.record("resources")
+    return Node(
+        name=name,
+        group=record.text("group"),
+        own=own_values(record.record("own").fields, record.where),
+        tags=record.tags(),
+        identity=_read_identity(record),
+        offline=record.flag("offline"),
+        drained=record.flag("drained"),
+        master=record.flag("master"),
+        master_candidate=record.flag_or_none("master_candidate"),
+        master_capable=record.flag_or_none("master_capable"),
+        vm_capable=record.flag("vm_capable"),
+        resources=Resources(**{key: measured.whole_or_none(key) for key in Resources.__slots__}),
+    )
+
+
+def _read_instance(name: str, record: Record) -> Instance:
+    return Instance(
+        name=name,
+        primary_node=record.text("primary_node"),
+        secondary_nodes=tuple(record.texts("secondary_nodes")),
+        disk_template=record.text("disk_template"),
+        disks=tuple(_read_disk(disk, record.where) for disk in record.items("disks")),
+        minmem=record.whole("minmem"),
+        maxmem=record.whole("maxmem"),
+        vcpus=record.whole("vcpus"),
+        spindle_use=record.whole("spindle_use"),
+        nic_count=record.whole_or_none("nic_count"),
+        auto_balance=record.flag("auto_balance"),
+        always_failover=record.flag_or_none("always_failover"),
+        admin_state=record.text("admin_state"),
+        status=record.text_or_none("status"),
+        running=record.flag_or_none("running"),
+        hypervisor=record.text_or_none("hypervisor"),
+        tags=record.tags(),
+        identity=_read_identity(record),
+    )
+
+
+def _read_disk(value: Value, where: str) -> Disk:
+    disk = Record.of(value, f"{where}: disks")
+    return Disk(size=disk.whole("size"), template=disk.text("template"), spindles=disk.whole_or_none("spindles"))
+
+
+def _read_gap(value: Value, where: str) -> Unreadable:
+    gap = Record.of(value, f"{where}: unreadable")
+    level = gap.text("level")
+    if level not in set(Level):
+        raise InputError(f"{gap.where}: level should be cluster, group or node, but is {level!r}")
+    prefix: Path = tuple(gap.texts("prefix"))
+    return Unreadable(level=Level(level), prefix=prefix)

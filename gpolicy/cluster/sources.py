@@ -1,0 +1,94 @@
+"""Where a cluster's state comes from: one address, one function."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+
+SCHEMES: Final = {
+    "rapi": "rapi://HOST[:PORT], Ganeti's remote API",
+    "local": "local:, this machine, when it is the master",
+    "ssh": "ssh://[USER@]HOST[:PORT], the master over ssh",
+    "config": "config:FILE, Ganeti's config.data",
+    "text": "text:FILE, the text format of htools",
+    "snapshot": "snapshot:FILE, written by gpolicy snapshot",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """How to read a source.
+
+    `rapi_credentials` is a file with user and password, `rapi_ca` one with the certificate to trust;
+    `rapi_insecure` trusts anybody. `timeout` are seconds for each answer. `environ` is the process's own unless given.
+    """
+
+    rapi_credentials: Path | None = None
+    rapi_ca: Path | None = None
+    rapi_insecure: bool = False
+    timeout: float = 60.0
+    environ: Mapping[str, str] | None = None
+
+
+def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
+    """Return the state that `src` names. Raise UsageError for an unknown scheme, else what the source raises.
+
+    What only one source needs is imported when that source is asked for.
+    """
+    options = options or SourceOptions()
+    scheme, colon, rest = src.partition(":")
+    environ = os.environ if options.environ is None else options.environ
+    match scheme if colon else "":
+        case "rapi" if rest.startswith("//"):
+            return _read_rapi(src, options, environ)
+        case "ssh" if rest.startswith("//"):
+            from gpolicy.cluster.master import parse_ssh_address, read_master  # noqa: PLC0415
+
+            return read_master(parse_ssh_address(src, environ, timeout=options.timeout))
+        case "local":
+            from gpolicy.cluster.master import LocalMaster, read_master  # noqa: PLC0415
+
+            return read_master(LocalMaster(environ, path=rest, timeout=options.timeout, source=src))
+        case "config" if rest:
+            from gpolicy.cluster.config_data import read_config_file  # noqa: PLC0415
+
+            return read_config_file(Path(rest), source=src)
+        case "text" if rest:
+            from gpolicy.cluster.text import read_text_file  # noqa: PLC0415
+
+            return read_text_file(Path(rest), source=src)
+        case "snapshot" if rest:
+            from gpolicy.cluster.snapshot import read_snapshot  # noqa: PLC0415
+
+            return read_snapshot(Path(rest))
+    raise _unknown(src, scheme if colon else "")
+
+
+def _read_rapi(src: str, options: SourceOptions, environ: Mapping[str, str]) -> ClusterState:
+    from gpolicy.cluster.credentials import find_credentials  # noqa: PLC0415
+    from gpolicy.cluster.rapi import open_client, parse_address, read_rapi  # noqa: PLC0415
+
+    host, _ = parse_address(src)
+    credentials = find_credentials(host, file=options.rapi_credentials, environ=environ)
+    insecure = options.rapi_insecure
+    client = open_client(src, credentials, ca_file=options.rapi_ca, insecure=insecure, timeout=options.timeout)
+    return read_rapi(client, insecure=insecure)
+
+
+def _unknown(src: str, scheme: str) -> UsageError:
+    if scheme in SCHEMES:
+        return UsageError(f"--state {scheme}: incomplete", hint=f"write {SCHEMES[scheme]}")
+    if not scheme and src and "\0" not in src and Path(src).exists():
+        hint = "say what it is: config:FILE, text:FILE or snapshot:FILE"
+        return UsageError(f"{src!r}: a file, but of which kind?", hint=hint)
+    known = "; ".join(SCHEMES.values())
+    shown = f"{scheme[:20]!r}" if scheme else "this"  # the rest of a wrong address may hold a password
+    return UsageError(f"no such source of a cluster's state: {shown}", hint=f"known: {known}")
