@@ -54,7 +54,7 @@ UNSUPPORTED_YAML: Final = RuleInfo(
     summary="YAML that a policy does not use: tags, merge keys, keys that are not words, dangling aliases.",
     rationale="Readers disagree about these; a policy must mean the same to each of them.",
     source="YAML 1.2 core schema",
-    bad=f"base: &base {{ssh_port: 22}}\n---\n{_CLUSTER}ndparams: {{<<: {{ssh_port: 22}}}}\n",
+    bad=f"{_CLUSTER}ndparams: {{<<: {{ssh_port: 22}}}}\n",
     good=f"{_CLUSTER}ndparams: {{ssh_port: 22}}\n",
 )
 NOT_A_POLICY: Final = RuleInfo(

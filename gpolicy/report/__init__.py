@@ -1,0 +1,1 @@
+"""What gpolicy found and would do, rendered for people and programs."""

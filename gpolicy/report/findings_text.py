@@ -1,0 +1,132 @@
+"""Findings for a terminal: the source line with a caret under what is wrong, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from gpolicy.findings import Finding, Severity, Span
+from gpolicy.report.findings_json import summary
+
+WIDTH: Final = 120
+"""Columns of a source line that are shown; a longer line is clipped around what is wrong."""
+
+_LINE_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what the YAML reader counts; splitlines counts more
+_TAB: Final = 4
+_ELLIPSIS: Final = "…"
+_RESET: Final = "\x1b[0m"
+_BOLD: Final = "\x1b[1m"
+_DIM: Final = "\x1b[2m"
+_COLOURS: Final = {Severity.ERROR: "\x1b[31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
+
+
+def findings_text(
+    findings: Iterable[Finding], sources: Mapping[str, str], *, colour: bool = False, width: int = WIDTH
+) -> str:
+    """Return findings as text, ending in a summary line. `sources` holds the files' text by name.
+
+    Nothing from the policy reaches the terminal as a control character. `width` is in columns.
+    """
+    return _Writer(sources, colour=colour, width=max(width, 40)).text(list(findings))
+
+
+def summary_line(findings: Iterable[Finding]) -> str:
+    """Return the counts in words: `1 error, 2 warnings`, or `nothing found`."""
+    counts = [(count, severity) for severity, count in summary(findings).items() if count]
+    words = [
+        f"{count} {severity if count == 1 or severity == 'info' else severity + 's'}" for count, severity in counts
+    ]
+    return ", ".join(words) or "nothing found"
+
+
+def printable(text: str) -> str:
+    r"""Return `text` with everything that could move a cursor or hide text written as an escape (\x1b, \u202e)."""
+    return "".join(letter if letter.isprintable() else _escape(letter) for letter in text)
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+class _Writer:
+    def __init__(self, sources: Mapping[str, str], *, colour: bool, width: int) -> None:
+        self._sources = sources
+        self._lines: dict[str, list[str]] = {}
+        self._colour = colour
+        self._width = width
+
+    def text(self, findings: list[Finding]) -> str:
+        blocks = ["\n".join(self._finding(finding)) for finding in findings]
+        return "\n\n".join([*blocks, self._paint(summary_line(findings), _BOLD)]) + "\n"
+
+    def _finding(self, finding: Finding) -> Iterator[str]:
+        paint = _COLOURS[finding.severity]
+        head = self._paint(f"{finding.severity} {finding.code} {finding.name}", paint)
+        place = f"{self._paint(printable(str(finding.span)), _BOLD)}: " if finding.span else ""
+        yield f"{place}{head}: {printable(finding.message)}"
+        if finding.span:
+            yield from self._excerpt(finding.span, paint)
+        for related in finding.related:
+            yield f"  {printable(str(related.span))}: {printable(related.message)}"
+            yield from self._excerpt(related.span, _DIM)
+        if finding.hint:
+            yield f"  {self._paint('hint:', _BOLD)} {printable(finding.hint)}"
+
+    def _excerpt(self, span: Span, paint: str) -> Iterator[str]:
+        """Yield the line that `span` begins on, and a line of carets; nothing if the file is not at hand."""
+        line = self._line(span.file, span.line)
+        if line is None:
+            return
+        end = span.end_column if span.end_line == span.line else len(line) + 1
+        cells = [_cell(letter) for letter in line]
+        start = min(span.column - 1, len(cells))
+        stop = max(min(end - 1, len(cells)), start)
+        first, last = _window([_columns(cell) for cell in cells], start, stop, self._width)
+        before = sum(_columns(cell) for cell in cells[first:start])
+        under = sum(_columns(cell) for cell in cells[start : min(stop, last)])
+        left, right = _ELLIPSIS if first else "", _ELLIPSIS if last < len(cells) else ""
+        gutter = f"  {span.line} | "
+        yield f"{gutter}{left}{''.join(cells[first:last])}{right}".rstrip()
+        carets = "^" * max(under, 1)
+        yield f"{' ' * (len(gutter) - 2)}| {' ' * (len(left) + before)}{self._paint(carets, paint)}"
+
+    def _line(self, file: str, number: int) -> str | None:
+        if file not in self._lines:
+            self._lines[file] = _LINE_BREAK.split(self._sources.get(file, ""))
+        lines = self._lines[file]
+        return lines[number - 1] if file in self._sources and 0 < number <= len(lines) else None
+
+    def _paint(self, text: str, paint: str) -> str:
+        return f"{paint}{text}{_RESET}" if self._colour else text
+
+
+def _cell(letter: str) -> str:
+    """Return how one character of a source line is shown."""
+    return " " * _TAB if letter == "\t" else printable(letter)
+
+
+def _columns(cell: str) -> int:
+    """Return the number of terminal columns of a shown character: 2 for wide ones, 0 for combining marks."""
+    if len(cell) != 1:
+        return len(cell)
+    if unicodedata.combining(cell):
+        return 0
+    return 2 if unicodedata.east_asian_width(cell) in "WF" else 1
+
+
+def _window(columns: list[int], start: int, stop: int, width: int) -> tuple[int, int]:
+    """Return the range of characters to show: all if they fit, else what is wrong with some text before it."""
+    if sum(columns) <= width:
+        return 0, len(columns)
+    first = start
+    room = max(width - sum(columns[start:stop]), width // 3) // 2
+    while first > 0 and room >= columns[first - 1]:
+        first -= 1
+        room -= columns[first]
+    last, left = first, width
+    while last < len(columns) and left >= columns[last]:
+        left -= columns[last]
+        last += 1
+    return first, last

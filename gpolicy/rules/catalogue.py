@@ -1,0 +1,42 @@
+"""What there is to know of every rule, by code or name."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Final
+
+from gpolicy.findings import RuleInfo
+from gpolicy.policy.structure import STRUCTURE_RULES
+from gpolicy.rules.registry import RULES
+from gpolicy.rules.waiving import WAIVER_RULES
+
+CATALOGUE: Final[tuple[RuleInfo, ...]] = tuple(
+    sorted((*STRUCTURE_RULES, *(rule.info for rule in RULES), *WAIVER_RULES), key=lambda info: info.code)
+)
+"""All rules in the order of their codes."""
+
+FAMILIES: Final = {
+    "GP0": "Structure: reading the files, YAML and schemas",
+    "GP1": "Parameters",
+    "GP2": "Specs",
+    "GP3": "Disk templates",
+    "GP4": "Exclusive storage",
+    "GP5": "Tags",
+    "GP6": "Groups, nodes and node sets",
+    "GP9": "Waivers",
+}
+"""What the rules of a range of codes are about."""
+
+_BY_WORD: Final = {word.lower(): info for info in CATALOGUE for word in (info.code, info.name)}
+
+
+def find_rule(word: str) -> tuple[RuleInfo | None, str]:
+    """Return the rule with this code or name (in any case), or None and a hint, empty if nothing comes close."""
+    info = _BY_WORD.get(word.strip().lower())
+    if info is not None:
+        return info, ""
+    close = get_close_matches(word.strip().lower()[:100], _BY_WORD, n=1, cutoff=0.6)
+    if not close:
+        return None, "gpolicy explain lists all rules"
+    meant = _BY_WORD[close[0]]
+    return None, f"did you mean {meant.name if close[0] == meant.name else meant.code}?"

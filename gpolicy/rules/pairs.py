@@ -1,0 +1,98 @@
+"""Spec pairs as what they are: closed boxes in six dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from gpolicy.findings import Span
+from gpolicy.ganeti.units import format_size
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.policy.model import Leaf
+
+MAX_PAIRS: Final = 200
+"""Pairs of one list that rules compare with one another: real lists have a handful."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One min/max pair of a `minmax` list: an instance fits when it lies in the box, both bounds included."""
+
+    leaf: Leaf
+    index: int
+    name: str | None
+    minimum: Mapping[str, int]
+    maximum: Mapping[str, int]
+
+    @property
+    def title(self) -> str:
+        """How messages name the pair: by its name, or by its place in the list from 1."""
+        return f"spec {self.name}" if self.name else f"spec {self.index + 1}"
+
+    @property
+    def span(self) -> Span:
+        """Where the pair stands."""
+        return self.leaf.at(self.index)
+
+    def at(self, bound: str, parameter: str) -> Span:
+        """Return where one number of the pair stands; `bound` is min or max."""
+        return self.leaf.at(self.index, bound, parameter)
+
+    @property
+    def possible(self) -> bool:
+        """Whether any size lies in the pair: no min above its max."""
+        return all(self.minimum[name] <= self.maximum[name] for name in SPEC_PARAMETERS)
+
+    def contains(self, other: Pair) -> bool:
+        """Return whether every size of `other` is one of this pair."""
+        return all(
+            self.minimum[name] <= other.minimum[name] and other.maximum[name] <= self.maximum[name]
+            for name in SPEC_PARAMETERS
+        )
+
+    def same_as(self, other: Pair) -> bool:
+        """Return whether the bounds are the same."""
+        return self.minimum == other.minimum and self.maximum == other.maximum
+
+    def overlap(self, other: Pair) -> dict[str, tuple[int, int]] | None:
+        """Return the sizes that lie in both, lowest and highest per parameter; None if there are none.
+
+        Bounds are inclusive, so pairs that only touch share the sizes on the common bound.
+        """
+        region = {}
+        for name in SPEC_PARAMETERS:
+            low = max(self.minimum[name], other.minimum[name])
+            high = min(self.maximum[name], other.maximum[name])
+            if low > high:
+                return None
+            region[name] = (low, high)
+        return region
+
+
+def pairs_of(leaf: Leaf) -> tuple[Pair, ...]:
+    """Return the pairs that a leaf of `ipolicy.minmax` holds."""
+    values = cast(list[dict[str, Any]], leaf.value)
+    names = leaf.pair_names
+    return tuple(Pair(leaf, index, names[index], value["min"], value["max"]) for index, value in enumerate(values))
+
+
+def comparable(pairs: Iterable[Pair]) -> list[Pair]:
+    """Return the pairs to compare with one another: possible ones, at most MAX_PAIRS."""
+    return [pair for pair in pairs if pair.possible][:MAX_PAIRS]
+
+
+def amount(parameter: str, value: int) -> str:
+    """Return a bound for people: sizes with their unit (16G, 516 MiB), counts as they are."""
+    if parameter not in SPEC_SIZES:
+        return str(value)
+    text = format_size(value)
+    return text if text[-1].isalpha() else f"{text} MiB"
+
+
+def describe_region(region: Mapping[str, tuple[int, int]]) -> str:
+    """Return the bounds of a box in words."""
+    return ", ".join(
+        f"{name} {amount(name, low)}" if low == high else f"{name} {amount(name, low)} to {amount(name, high)}"
+        for name, (low, high) in region.items()
+    )
