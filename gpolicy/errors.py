@@ -5,12 +5,16 @@ Findings about a policy are data (`gpolicy.findings`); an exception is only for 
 
 from __future__ import annotations
 
+from gpolicy.exit_codes import ExitCode
+
 
 class GpolicyError(Exception):
     """gpolicy could not run: shown as one clear line, exit code 3.
 
     `message` says what is wrong, `hint` (optional) what to do about it.
     """
+
+    exit_code = ExitCode.COULD_NOT_RUN
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from gpolicy import __version__
 from gpolicy.data import data_directory
 from gpolicy.errors import GpolicyError
+from gpolicy.exit_codes import ExitCode
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.plan.plan_json import PlanFile, PlannedStep
 
 
 class UnsafePlanError(GpolicyError):
-    """A guard of the plan fails: a verdict on the plan, exit code 1."""
+    """A guard of the plan fails: a verdict on the plan, not a fault."""
+
+    exit_code = ExitCode.FINDINGS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""The command line: parses, wires, prints. Nothing here decides anything."""

@@ -1,0 +1,225 @@
+"""The verbs with their options. Each body imports what it needs: start-up must feel instant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.sources import SourceOptions
+
+_HELP = """Policy as code for Ganeti: check a policy, see what it would change, and change exactly that.
+
+A policy is a directory of YAML files that say what a cluster should be. Begin with `gpolicy init`, or write down
+what a cluster has now with `gpolicy adopt`.
+"""
+_SRC_HELP = (
+    "Where the cluster's state comes from: rapi://host[:port], local:, ssh://[user@]host, config:FILE (config.data), "
+    "text:FILE (hscan), snapshot:FILE."
+)
+
+app = typer.Typer(
+    help=_HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+PolicyPath = Annotated[Path, typer.Argument(help="The policy: a directory of YAML files, or one file.")]
+State = Annotated[str, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]
+MaybeState = Annotated[Optional[str], typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]  # noqa: UP045
+Format = Annotated[str, typer.Option("--format", "-f", metavar="text|json", help="Form of the output.")]
+Credentials = Annotated[
+    Optional[Path],  # noqa: UP045 (Typer reads the annotation at run time)
+    typer.Option("--rapi-credentials", metavar="FILE", help="File with RAPI user and password, readable by you alone."),
+]
+Authority = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--rapi-ca", metavar="FILE", help="Certificate (PEM) to trust RAPI by, instead of the system's."),
+]
+Insecure = Annotated[
+    bool, typer.Option("--insecure-rapi", help="Do NOT verify RAPI's certificate: anybody could answer in its place.")
+]
+
+
+@app.callback()
+def _main(
+    *,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Show the version and leave.")] = False,
+) -> None:
+    if version:
+        from gpolicy import __version__  # noqa: PLC0415
+
+        typer.echo(f"gpolicy {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def init(
+    directory: Annotated[Path, typer.Argument(help="Directory to write to; made if it is not there.")] = Path(),
+    name: Annotated[str, typer.Option("--name", help="Name of the cluster.")] = "cluster.example.org",
+) -> int:
+    """Write a small policy to begin with. It passes `gpolicy check`."""
+    from gpolicy.cli import writing  # noqa: PLC0415
+
+    return writing.init(directory, name)
+
+
+@app.command()
+def check(
+    paths: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Argument(metavar="[PATH]...", help="Policies: directories or files. Default: here."),
+    ] = None,
+    state: MaybeState = None,
+    form: Format = "text",
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Find mistakes: shape, values, and what Ganeti lets through. Exit code 1 if there is an error.
+
+    Needs no cluster; with --state also the rules that do.
+    """
+    from gpolicy.cli import checking  # noqa: PLC0415
+
+    return checking.check(paths or [Path()], state, form, _options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+
+
+@app.command()
+def show(
+    path: PolicyPath = Path(),
+    form: Format = "text",
+    *,
+    origin: Annotated[bool, typer.Option("--origin", help="Show file and line that each value comes from.")] = False,
+) -> int:
+    """Show the effective policy of the cluster, each group and each node set."""
+    from gpolicy.cli import checking  # noqa: PLC0415
+
+    return checking.show(path, form, origin=origin)
+
+
+@app.command()
+def adopt(
+    state: State,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory to write; must be empty.")],
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Write the policy that a cluster has now. Planning it on that cluster changes nothing."""
+    from gpolicy.cli import writing  # noqa: PLC0415
+
+    return writing.adopt(state, output, _options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+
+
+@app.command()
+def snapshot(
+    state: State,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")],
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Keep one consistent read of a cluster, to check and plan against offline. The file is private (0600)."""
+    from gpolicy.cli import writing  # noqa: PLC0415
+
+    return writing.snapshot(state, output, _options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+
+
+@app.command()
+def plan(  # noqa: PLR0913 (one parameter an option)
+    state: State,
+    path: PolicyPath = Path(),
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--output", "-o", metavar="FILE", help="Keep the plan (JSON), for render and apply."),
+    ] = None,
+    allow: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--allow", metavar="GUARD", help="Pass this guard although it fails. Can be repeated."),
+    ] = None,
+    form: Format = "text",
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit code 2 when changes are pending.")
+    ] = False,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Show what the policy would change on the cluster, by which commands. Changes nothing.
+
+    Exit code 1 when a guard fails or the policy has an error.
+    """
+    from gpolicy.cli import planning  # noqa: PLC0415
+
+    request = planning.Request(
+        path=path,
+        state=state,
+        options=_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
+        output=output,
+        allowed=frozenset(allow or ()),
+        form=form,
+        detailed_exitcode=detailed_exitcode,
+    )
+    return planning.plan(request)
+
+
+@app.command()
+def render(
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN.JSON", help="A plan that `gpolicy plan -o` wrote.")],
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--output", "-o", metavar="FILE", help="File to write (executable); default: standard output."),
+    ] = None,
+    *,
+    rollback: Annotated[bool, typer.Option("--rollback", help="The script that undoes the plan.")] = False,
+) -> int:
+    """Write the shell script of gnt-* commands that carries a plan out."""
+    from gpolicy.cli import planning  # noqa: PLC0415
+
+    return planning.render(plan_file, output, rollback=rollback)
+
+
+@app.command()
+def schema(
+    kind: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(metavar="[KIND]", help="Cluster, NodeGroup, …; default: any document of a policy."),
+    ] = None,
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--output", "-o", metavar="DIR", help="Write all schemas to this directory."),
+    ] = None,
+) -> int:
+    """Show the JSON Schema of a kind of document, for editors."""
+    from gpolicy.cli import writing  # noqa: PLC0415
+
+    return writing.schema(kind, output)
+
+
+@app.command()
+def explain(
+    rule: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(metavar="[CODE|NAME]", help="Rule to explain (GP201 or spec-overlap); default: list them."),
+    ] = None,
+) -> int:
+    """Say what a rule means, why it is there, and how to mend what it finds."""
+    from gpolicy.cli import checking  # noqa: PLC0415
+
+    return checking.explain(rule)
+
+
+def _options(credentials: Path | None, authority: Path | None, *, insecure: bool) -> SourceOptions:
+    from gpolicy.cluster.sources import SourceOptions  # noqa: PLC0415
+
+    return SourceOptions(rapi_credentials=credentials, rapi_ca=authority, rapi_insecure=insecure)

@@ -1,0 +1,55 @@
+"""What the command line says to a terminal: colour, complaints, a sign of life."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from gpolicy.report.findings_text import printable
+
+_PATIENCE_SECONDS = 1.0
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Return whether `stream` is a terminal that may be coloured (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def complain(message: str, hint: str | None) -> None:
+    """Write one line about what stopped the run to standard error, and one about the way out."""
+    red, dim, plain = ("\x1b[1;31m", "\x1b[2m", "\x1b[0m") if wants_colour(sys.stderr) else ("", "", "")
+    sys.stderr.write(f"{red}gpolicy:{plain} {printable(message)}\n")
+    if hint:
+        sys.stderr.write(f"{dim}  {printable(hint)}{plain}\n")
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal what is being waited for, once it takes longer than a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    watcher = threading.Thread(target=_turn, args=(printable(what), done), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _turn(what: str, done: threading.Event) -> None:
+    if done.wait(_PATIENCE_SECONDS):
+        return
+    seconds = 1
+    while not done.wait(0.0 if seconds == 1 else 1.0):
+        sys.stderr.write(f"\r{what} … {seconds} s ")
+        sys.stderr.flush()
+        seconds += 1
+    sys.stderr.write("\r\x1b[K")
+    sys.stderr.flush()

@@ -1,0 +1,74 @@
+"""`init`, `adopt`, `snapshot` and `schema`: the verbs that write files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpolicy.cli.checking import read
+from gpolicy.cli.terminal import complain
+from gpolicy.errors import UsageError
+from gpolicy.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.sources import SourceOptions
+
+
+def init(directory: Path, name: str) -> int:
+    """Write the starter policy."""
+    from gpolicy.adopt.writing import write_files  # noqa: PLC0415
+    from gpolicy.starter.files import starter_files  # noqa: PLC0415
+
+    written = write_files(starter_files(name), directory)
+    for path in written:
+        sys.stdout.write(f"wrote {path}\n")
+    sys.stdout.write(f"next: gpolicy check {directory}\n")
+    return int(ExitCode.FINE)
+
+
+def adopt(src: str, output: Path, options: SourceOptions) -> int:
+    """Write the policy of a cluster; say on standard error what it could not hold."""
+    from gpolicy.adopt.adopting import adopt as make  # noqa: PLC0415
+    from gpolicy.adopt.writing import write_files  # noqa: PLC0415
+
+    adopted = make(read(src, options))
+    for path in write_files(adopted.files, output):
+        sys.stdout.write(f"wrote {path}\n")
+    for left in adopted.left_out:
+        complain(f"left out {left}", None)
+    return int(ExitCode.FINE)
+
+
+def snapshot(src: str, output: Path, options: SourceOptions) -> int:
+    """Write a snapshot of a cluster."""
+    from gpolicy.cluster.snapshot import write_snapshot  # noqa: PLC0415
+
+    state = read(src, options)
+    write_snapshot(state, output)
+    counts = f"{len(state.groups)} groups, {len(state.nodes)} nodes, {len(state.instances)} instances"
+    sys.stdout.write(f"wrote {output}: cluster {state.name}, {counts}\n")
+    for note in state.notes:
+        complain(note, None)
+    return int(ExitCode.FINE)
+
+
+def schema(kind: str | None, output: Path | None) -> int:
+    """Print a schema, or write all of them."""
+    from gpolicy.data import data_directory  # noqa: PLC0415
+    from gpolicy.policy.schema_kinds import KINDS, file_name  # noqa: PLC0415
+
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"there is no kind {kind!r}", hint=f"the kinds are {', '.join(KINDS)}")
+    directory = data_directory("schemas")
+    names = [file_name(each) for each in KINDS] + ["policy.json"]
+    if output is None:
+        text = (directory / (file_name(kind) if kind else "policy.json")).read_text(encoding="utf-8")
+        sys.stdout.write(json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n")
+        return int(ExitCode.FINE)
+    output.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (output / name).write_bytes((directory / name).read_bytes())
+        sys.stdout.write(f"wrote {output / name}\n")
+    return int(ExitCode.FINE)

@@ -1,0 +1,39 @@
+"""Which policies a path holds: a directory may hold those of several clusters."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gpolicy.policy.files import MAX_BYTES, policy_files
+
+# A cheap look, to tell one policy from a directory of several; what a document really is, loading says.
+_CLUSTER = re.compile(r"^kind:[ \t]*[\"']?Cluster[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
+_TEMPLATE = re.compile(r"^template:[ \t]*[\"']?true", re.MULTILINE | re.IGNORECASE)
+
+
+def policy_roots(path: Path) -> list[Path]:
+    """Return the policies at `path`: itself, or the directories below that have a Cluster each.
+
+    Directories are policies of their own when at least two of them hold a `Cluster` document that is no template and
+    neither lies in the other. Raise InputError when there is nothing to read.
+    """
+    files = policy_files(path)
+    if path.is_file():
+        return [path]
+    homes = sorted({file.parent for file in files if _has_cluster(file)})
+    nested = any(one != other and other.is_relative_to(one) for one in homes for other in homes)
+    return homes if len(homes) > 1 and not nested else [path]
+
+
+def _has_cluster(file: Path) -> bool:
+    try:
+        if not file.is_file() or file.stat().st_size > MAX_BYTES:
+            return False
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    if "Cluster" not in text:
+        return False
+    documents = re.split(r"^---(?:[ \t].*)?$", text, flags=re.MULTILINE)
+    return any(_CLUSTER.search(document) and not _TEMPLATE.search(document) for document in documents)
