@@ -1,0 +1,196 @@
+"""Laws of the commands, judged by Ganeti's own parsers, RAPI handlers and logical units."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from assignment_strategies import VERSION, WIDE_PAIR, assignments, object_names, tags, wild_assignments
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from real_ganeti import RefusedError, needs_ganeti, real_ganeti, values_of
+
+from gpolicy.ganeti.commands import (
+    Assignments,
+    Command,
+    InexpressibleError,
+    Reset,
+    add_tags,
+    assign_nodes,
+    cluster_modify,
+    group_add,
+    group_modify,
+    group_remove,
+    group_rename,
+    node_modify,
+    remove_tags,
+)
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.values import canonical
+from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
+
+pytestmark = needs_ganeti
+
+EXAMPLES = int(os.environ.get("GPOLICY_LAW_EXAMPLES", "50"))
+"""How many commands each law is tried on; a long run wants thousands."""
+
+many = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def modify(level: Level, wanted: Assignments) -> Command:
+    if level is Level.CLUSTER:
+        return cluster_modify(wanted, version=VERSION)
+    return (group_modify if level is Level.GROUP else node_modify)("obj1", wanted)
+
+
+def as_written(wanted: Assignments) -> Values:
+    """What the opcode must hold: the values themselves, and the word `default` where there is a reset."""
+    return {
+        path: (["default"] if path[-1] == "disk-templates" else "default")
+        if isinstance(value, Reset)
+        else canonical(path, value)
+        for path, value in wanted.items()
+    }
+
+
+@pytest.mark.parametrize("level", list(Level))
+@many
+@given(data=st.data())
+def test_parsed_by_ganeti_the_values_are_the_same(level: Level, data: st.DataObject) -> None:
+    wanted = data.draw(assignments(level))
+    command = modify(level, wanted)
+    by_argv = real_ganeti().parse(command.argv)
+    by_rapi = real_ganeti().receive(command.rapi)
+    assert values_of(by_argv) == as_written(wanted)
+    assert by_argv == by_rapi
+
+
+@many
+@given(name=object_names, wanted=assignments(Level.GROUP, resets=False, least=0))
+def test_a_new_group_gets_its_name_and_values(name: str, wanted: Assignments) -> None:
+    command = group_add(name, wanted)
+    by_argv = real_ganeti().parse(command.argv)
+    assert by_argv["group_name"] == name
+    assert values_of(by_argv) == as_written(wanted)
+    assert by_argv == real_ganeti().receive(command.rapi)
+
+
+@many
+@given(name=object_names, wanted=assignments(Level.NODE))
+def test_any_name_reaches_ganeti(name: str, wanted: Assignments) -> None:
+    for command in (group_modify(name, wanted), node_modify(name, wanted), group_remove(name)):
+        fields = real_ganeti().parse(command.argv)
+        assert name in {fields.get("group_name"), fields.get("node_name")}
+        if command.rapi is not None:
+            assert real_ganeti().receive(command.rapi) == fields
+
+
+@many
+@given(old=object_names, new=object_names, nodes=st.lists(object_names, min_size=1, max_size=4))
+def test_renames_and_moves_name_the_same_objects_by_both_routes(old: str, new: str, nodes: list[str]) -> None:
+    rename, move = group_rename(old, new), assign_nodes(old, nodes)
+    renamed, moved = real_ganeti().parse(rename.argv), real_ganeti().parse(move.argv)
+    assert (renamed["group_name"], renamed["new_name"]) == (old, new)
+    assert (moved["group_name"], moved["nodes"], moved["force"]) == (old, nodes, False)
+    for command, fields in ((rename, renamed), (move, moved)):
+        if command.rapi is not None:
+            assert real_ganeti().receive(command.rapi) == fields
+
+
+@many
+@given(level=st.sampled_from(list(Level)), name=object_names, wanted=st.sets(tags, min_size=1, max_size=8))
+def test_tags_come_through(level: Level, name: str, wanted: set[str]) -> None:
+    for make in (add_tags, remove_tags):
+        command = make(level, None if level is Level.CLUSTER else name, wanted)
+        fields = real_ganeti().parse(command.argv)
+        assert set(fields["tags"]) == wanted
+        assert fields.get("name") == (None if level is Level.CLUSTER else name)
+        if command.rapi is not None:
+            assert real_ganeti().receive(command.rapi) == fields
+
+
+def after(before: Values, wanted: Assignments, level: Level) -> Values:
+    """What the object must hold afterwards."""
+    values = dict(before)
+    for path, value in wanted.items():
+        if level is Level.CLUSTER and path[0] in {"hv_state", "disk_state"}:
+            _fill_state(values, path)
+        if not isinstance(value, Reset):
+            values[path] = canonical(path, value)
+        elif level is Level.CLUSTER:
+            parameter = parameter_at(path)
+            assert parameter is not None
+            values[path] = parameter.default
+        else:
+            values.pop(path, None)
+    return values
+
+
+def _fill_state(values: Values, path: Path) -> None:
+    """The cluster fills each entry of hv_state and disk_state with the built-in values when it stores one."""
+    for name, (default, _, _) in (HV_STATE if path[0] == "hv_state" else DISK_STATE).items():
+        values.setdefault((*path[:-1], name), default)
+
+
+def plain(wanted: Assignments) -> dict[Path, Value]:
+    return {path: canonical(path, value) for path, value in wanted.items() if not isinstance(value, Reset)}
+
+
+def at_start(data: st.DataObject, level: Level) -> dict[Path, Value]:
+    """What the object holds before: own values of any kind; for the cluster a few families, the rest is built in."""
+    own = plain(data.draw(assignments(level, resets=False, sane=True, least=0)))
+    if level is Level.CLUSTER:
+        kept = {"ndparams", "reserved_lvs", "hv_state", "disk_state"}
+        own = {path: value for path, value in own.items() if path[0] in kept}
+        own["ipolicy", "minmax"] = [WIDE_PAIR]
+    return own
+
+
+@pytest.mark.parametrize("level", list(Level))
+@many
+@given(data=st.data())
+def test_stored_by_ganeti_the_own_values_are_the_wanted_ones(level: Level, data: st.DataObject) -> None:
+    own = at_start(data, level)
+    wanted = data.draw(assignments(level, sane=True))
+    command = modify(level, wanted)
+    assert command.argv is not None
+    assert command.rapi is not None
+    for form in (command.argv, command.rapi):
+        before, stored = real_ganeti().store(form, own)
+        assert stored == after(before, wanted, level)
+
+
+@many
+@given(wanted=assignments(Level.GROUP, resets=False, sane=True, least=0))
+def test_a_new_group_stores_what_is_wanted(wanted: Assignments) -> None:
+    command = group_add("g", wanted)
+    assert command.argv is not None
+    assert command.rapi is not None
+    for form in (command.argv, command.rapi):
+        _, stored = real_ganeti().store(form, {})
+        assert stored == {("alloc_policy",): "preferred"} | plain(wanted)
+
+
+@pytest.mark.parametrize("level", list(Level))
+@settings(many, max_examples=2 * EXAMPLES)
+@given(data=st.data())
+def test_whatever_is_asked_nothing_else_is_ever_stored(level: Level, data: st.DataObject) -> None:
+    """Refused by us, refused by Ganeti, or stored exactly: there is no fourth way."""
+    wanted = data.draw(wild_assignments(level))
+    try:
+        command = modify(level, wanted)
+    except InexpressibleError:
+        return
+    for form in (command.argv, command.rapi):
+        if form is None:
+            continue
+        try:
+            before, stored = real_ganeti().store(form, {})
+        except RefusedError:
+            continue
+        assert stored == after(before, wanted, level)
