@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -13,12 +14,15 @@ from gpolicy.cli.terminal import complain
 from gpolicy.errors import GpolicyError
 from gpolicy.exit_codes import ExitCode
 
+_COLLECT_AFTER = 200_000  # objects: a short run must not walk a large policy over and over in search of cycles
+
 # Releases of Typer differ in which copy of Click they stand on; its own exception leads to the right one.
 _CommandLineError = typer.BadParameter.__mro__[2]
 
 
 def run(arguments: list[str]) -> int:
     """Run gpolicy with `arguments` and return the exit code. Only a fault of gpolicy itself escapes."""
+    gc.set_threshold(_COLLECT_AFTER, 20, 20)
     try:
         result = get_command(app).main(arguments, prog_name="gpolicy", standalone_mode=False)
         sys.stdout.flush()

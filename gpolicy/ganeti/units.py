@@ -21,10 +21,11 @@ _LONGEST_TEXT = 40  # far above any real size; keeps hostile text from becoming 
 _LARGEST_MIB = 2**53  # what a JSON number carries exactly
 
 
-def parse_size_exact(text: str | int) -> Fraction:
+def parse_size_exact(text: str | int) -> Fraction | int:
     """Return the size that `text` names, in MiB, unrounded. Raise ValueError with a readable reason."""
+    size: Fraction | int
     if isinstance(text, int):
-        size = Fraction(text)
+        size = text
     else:
         match = _SIZE.fullmatch(text.strip()) if len(text) <= _LONGEST_TEXT else None
         if match is None:
@@ -32,7 +33,8 @@ def parse_size_exact(text: str | int) -> Fraction:
         factor = _FACTOR_MIB.get(match[2].lower())
         if factor is None:
             raise ValueError(f"Ganeti knows no unit {match[2]!r}: use M, G or T (powers of 1024)")
-        size = Fraction(match[1].rstrip(".") if match[1] != "." else "0") * factor
+        number = match[1].rstrip(".")
+        size = (int(number) if number.isdigit() else Fraction(number)) * factor
     if size < 0:
         raise ValueError("a size cannot be negative")
     if size > _LARGEST_MIB:

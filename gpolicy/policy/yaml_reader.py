@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 import yaml
@@ -210,6 +211,7 @@ class _Reader:
         self.full = True
 
 
+@lru_cache(maxsize=8192)  # the same words and numbers stand again and again
 def resolve(text: str) -> bool | int | float | str | None:
     """Return the value of an unquoted scalar by YAML 1.2's core schema."""
     if text in _NULL:
