@@ -142,6 +142,7 @@ def _copy(item: Any) -> dict[str, Any]:
 def _cluster(own: dict[str, Any]) -> Any:
     cluster = objects.Cluster(
         enabled_hypervisors=["kvm"],
+        default_bridge="xen-br0",
         enabled_disk_templates=sorted(constants.DISK_TEMPLATES),
         volume_group_name="xenvg",
         drbd_usermode_helper="/bin/true",

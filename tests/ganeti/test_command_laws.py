@@ -117,9 +117,9 @@ def test_tags_come_through(level: Level, name: str, wanted: set[str]) -> None:
 def after(before: Values, wanted: Assignments, level: Level) -> Values:
     """What the object must hold afterwards."""
     values = dict(before)
+    if level is Level.CLUSTER:
+        _fill_states(values, wanted)
     for path, value in wanted.items():
-        if level is Level.CLUSTER and path[0] in {"hv_state", "disk_state"}:
-            _fill_state(values, path)
         if not isinstance(value, Reset):
             values[path] = canonical(path, value)
         elif level is Level.CLUSTER:
@@ -131,10 +131,13 @@ def after(before: Values, wanted: Assignments, level: Level) -> Values:
     return values
 
 
-def _fill_state(values: Values, path: Path) -> None:
-    """The cluster fills each entry of hv_state and disk_state with the built-in values when it stores one."""
-    for name, (default, _, _) in (HV_STATE if path[0] == "hv_state" else DISK_STATE).items():
-        values.setdefault((*path[:-1], name), default)
+def _fill_states(values: Values, wanted: Assignments) -> None:
+    """Fill every entry of a state that is touched with the built-in values, as the cluster's job does."""
+    for state, parameters in (("hv_state", HV_STATE), ("disk_state", DISK_STATE)):
+        if any(path[0] == state for path in wanted):
+            for entry in {path[:-1] for path in (*values, *wanted) if path[0] == state}:
+                for name, (default, _, _) in parameters.items():
+                    values.setdefault((*entry, name), default)
 
 
 def plain(wanted: Assignments) -> dict[Path, Value]:
