@@ -1,0 +1,301 @@
+"""Write the policy that a cluster has now: its plan is empty, and its text is made to be read and edited.
+
+Everything that stands in it has been read back by our own loader. What the source cannot show, what the language
+cannot say and what Ganeti's commands could not restore is left out, said in a comment, and listed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from gpolicy.adopt.documents import (
+    compared_with,
+    file_text,
+    head,
+    left_out_lines,
+    modelines,
+    sections,
+)
+from gpolicy.adopt.file_names import file_names
+from gpolicy.adopt.node_sets import node_set_documents
+from gpolicy.adopt.tag_rules import TAG, RuleTags, rule_tags
+from gpolicy.adopt.written import LeftOut, Writer
+from gpolicy.adopt.yaml_text import Node, comment_lines, entry, listed
+from gpolicy.cluster.state import ClusterState, Group
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameters import DEFAULT_VERSION, VERSIONS, parameter_at, position, release_key
+from gpolicy.plan.diff import TOOL_TAGS
+from gpolicy.plan.planning import release_key_or_none
+from gpolicy.policy.schema_kinds import schemas
+
+SCHEMA_FILE: Final = ".gpolicy/policy.json"
+"""Where the policy keeps the schema for editors, from its own directory. Hidden: it is no part of the policy."""
+
+_LONGEST_NAME: Final = 255
+_GLOB: Final = frozenset("*?[")
+_DEFAULTS_UNMANAGED: Final = frozenset({"hvparams", "enabled_data_collectors", "data_collector_interval"}) | {
+    "hv_state",
+    "disk_state",
+    "install_image",
+    "zeroing_image",
+}
+"""What hardly anybody sets at the cluster, or Ganeti cannot unset: written only where it differs from the default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A policy as text by relative path, and what of the cluster is not in it."""
+
+    files: dict[str, str]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def adopt(state: ClusterState) -> Adopted:
+    """Return the policy that the cluster of `state` has now. A plan from it for the same state is empty."""
+    return _Adoption(state).run()
+
+
+@cache
+def schema_text() -> str:
+    """Return the schema that editors hold a policy's files against."""
+    return json.dumps(schemas()["policy.json"], indent=1) + "\n"
+
+
+def ganeti_version(software_version: str | None) -> str | None:
+    """Return the newest known release that is not newer than the cluster's; None if there is none or it is unknown."""
+    release = release_key_or_none(software_version) if software_version else None
+    known = [version for version in VERSIONS if release and release_key(version) <= release]
+    return known[-1] if known else None
+
+
+def nameable(name: str, *, glob: bool) -> str:
+    """Return why a policy cannot name the object `name`, empty if it can. `glob`: `*?[` would mean other names too."""
+    if not 0 < len(name) <= _LONGEST_NAME:
+        return f"a policy takes names of 1 to {_LONGEST_NAME} characters"
+    if not name.isprintable():
+        return "its name holds a character that cannot be shown"
+    if glob and _GLOB & set(name):
+        return "its name would be read as a pattern"
+    return ""
+
+
+class _Adoption:
+    def __init__(self, state: ClusterState) -> None:
+        self.state = state
+        self.version = ganeti_version(state.software_version)
+        self.writer = Writer(self.version or DEFAULT_VERSION)
+        self.files: dict[str, str] = {}
+        self.left_out: list[LeftOut] = []
+
+    def run(self) -> Adopted:
+        reason = nameable(self.state.name, glob=False)
+        tags = self._tags("cluster", self.state.cluster.tags)
+        rules = rule_tags(tags)
+        if reason:
+            self.left_out.append(LeftOut("cluster", "", f"it cannot be declared: {reason}"))
+            self._leave_out_others(rules)
+        else:
+            self.files["cluster.yaml"] = self._cluster(rules.others)
+        self._groups()
+        nodes = self._nodes()
+        if rules.families:
+            self.files["tags.yaml"] = self._tag_rules(rules, nodes)
+        self.files[SCHEMA_FILE] = schema_text()
+        return Adopted(self.files, tuple(self.left_out))
+
+    # --- the cluster ---------------------------------------------------------------------------------------------
+
+    def _cluster(self, tags: list[str]) -> str:
+        worth_writing, at_default = _without_defaults(self.state.cluster.own)
+        values = self._write(worth_writing, Level.CLUSTER, "cluster")
+        lines = [
+            *modelines(SCHEMA_FILE),
+            *comment_lines(
+                "The cluster as it is. A value that is not Ganeti's default says what the default is. What is not"
+                " written here is not managed: gpolicy never touches it."
+            ),
+            *left_out_lines(self.left_out),
+            *self._unreadable(Level.CLUSTER),
+            *head("Cluster", name=self.state.name),
+        ]
+        if self.version is not None:
+            lines += entry("ganeti_version", self.version)
+        else:
+            lines += [f'# ganeti_version: "{DEFAULT_VERSION}"  # the source does not say which release it is']
+        lines += sections(values, compared_with(None, "Ganeti's default"), titles=True)
+        if at_default:
+            lines += ["", *comment_lines(f"At Ganeti's defaults, and not managed: {listed(at_default)}.")]
+        if tags:
+            lines += ["", *comment_lines("Tags without a rule of their own (those of htools are in tags.yaml).")]
+            lines += entry("tags", list(tags))
+        return file_text(lines)
+
+    def _write(self, own: Values, level: Level, label: str) -> dict[Path, Node]:
+        """Return the readable own values in written form. What cannot be written is noted."""
+        readable = {path: value for path, value in own.items() if self.state.readable(level, path)}
+        values, left_out = self.writer.write(readable, level, label)
+        self.left_out += left_out
+        return values
+
+    def _unreadable(self, level: Level) -> list[str]:
+        gaps = [".".join(gap.prefix) or "any own value" for gap in self.state.unreadable if gap.level is level]
+        if not gaps:
+            return []
+        return comment_lines(f"The source does not show {listed(gaps)}: nothing is declared of these.")
+
+    def _tags(self, label: str, tags: Iterable[str]) -> list[str]:
+        """Return the tags that a policy can declare; the others are noted."""
+        kept: list[str] = []
+        for tag in sorted(tags):
+            if tag.startswith(TOOL_TAGS):
+                self.left_out.append(LeftOut(label, f"tag {tag}", "Ganeti's own tools set and remove it"))
+            elif not TAG.fullmatch(tag):
+                reason = "tags that can be handled safely have 1 to 128 of the characters A-Z a-z 0-9 _.+*/:@-"
+                self.left_out.append(LeftOut(label, f"tag {tag}", reason))
+            else:
+                kept.append(tag)
+        return kept
+
+    def _leave_out_others(self, rules: RuleTags) -> None:
+        for tag in rules.others:
+            self.left_out.append(LeftOut("cluster", f"tag {tag}", "there is no Cluster document to declare it in"))
+
+    # --- groups --------------------------------------------------------------------------------------------------
+
+    def _groups(self) -> None:
+        names: list[str] = []
+        for name in self.state.groups:
+            reason = nameable(name, glob=False)
+            if reason:
+                self.left_out.append(LeftOut(f"group/{name}", "", f"it cannot be declared: {reason}"))
+            else:
+                names.append(name)
+        members: dict[str, list[str]] = {}
+        for node in sorted(self.state.nodes.values(), key=lambda node: node.name):
+            members.setdefault(node.group, []).append(node.name)
+        for name, file in sorted(file_names(names).items()):
+            self.files[f"groups/{file}.yaml"] = self._group(self.state.groups[name], members.get(name, []))
+
+    def _group(self, group: Group, members: list[str]) -> str:
+        label = f"group/{group.name}"
+        before = len(self.left_out)
+        values = self._write(group.own, Level.GROUP, label)
+        nodes: list[Node] = []
+        for node in members:
+            reason = nameable(node, glob=True)
+            if reason:
+                self.left_out.append(LeftOut(label, f"node {node}", reason))
+            else:
+                nodes.append(node)
+        tags = self._tags(label, group.tags)
+        lines = [
+            *modelines(f"../{SCHEMA_FILE}"),
+            *comment_lines(
+                "What is not written here follows the cluster and is not managed; write `inherit` to insist on it."
+            ),
+            *left_out_lines(self.left_out[before:]),
+            *self._unreadable(Level.GROUP),
+            *head("NodeGroup", name=group.name),
+            *sections(values, compared_with(self.state.cluster.own, "cluster", "the cluster's"), titles=False),
+            "",
+            *entry("nodes", nodes),
+        ]
+        if tags:
+            lines += ["", *entry("tags", list(tags))]
+        return file_text(lines)
+
+    # --- nodes and tags ------------------------------------------------------------------------------------------
+
+    def _nodes(self) -> set[str]:
+        """Write the node sets. Return the tags of nodes that a policy cannot declare although it declares others."""
+        before = len(self.left_out)
+        undeclared: set[str] = set()
+        described: dict[str, tuple[dict[Path, Node], list[str]]] = {}
+        for node in sorted(self.state.nodes.values(), key=lambda node: node.name):
+            label = f"node/{node.name}"
+            reason = nameable(node.name, glob=True)
+            if reason:
+                self.left_out.append(LeftOut(label, "", f"it cannot be declared: {reason}"))
+                continue
+            values = self._write(node.own, Level.NODE, label)
+            tags = self._tags(label, node.tags)
+            undeclared |= node.tags - set(tags)
+            if values or tags:
+                described[node.name] = (values, tags)
+        left_out = self.left_out[before:]
+        if described or left_out:
+            lines = [
+                *modelines(SCHEMA_FILE),
+                *comment_lines("Nodes with values or tags of their own; those that have the same are one set."),
+                *left_out_lines(left_out, with_object=True),
+                *self._unreadable(Level.NODE),
+                *node_set_documents(described, {name: self.state.nodes[name].group for name in described}),
+            ]
+            self.files["nodes.yaml"] = file_text(lines)
+        return undeclared
+
+    def _tag_rules(self, rules: RuleTags, undeclared: set[str]) -> str:
+        owned = [prefix for prefix in rules.node_prefixes if not any(tag.startswith(prefix) for tag in undeclared)]
+        owns: list[Node] = [*rules.families]
+        owns += [{"prefix": prefix, "on": ["node"]} for prefix in owned]
+        lines = [
+            *modelines(SCHEMA_FILE),
+            *comment_lines(
+                "What htools reads from tags. `owns` says what gpolicy may remove once it is declared no longer: the"
+                " cluster tags of these families, and the node tags that these rules give a meaning to, on nodes"
+                " whose tags are declared."
+            ),
+            *head("TagRules"),
+            *entry("owns", owns),
+        ]
+        for key, items, comment in (
+            ("exclusion", rules.exclusion, "Instances that share such a tag (`service`: service:…) keep apart."),
+            ("failure_domains", rules.failure_domains, "Nodes that share such a tag may fail together."),
+            ("desired_location", rules.desired_location, "Instance tags that name where the instance should be."),
+        ):
+            if items:
+                lines += ["", *comment_lines(comment), *entry(key, items)]
+        if rules.migration_domains or rules.migration_allow:
+            lines += [
+                "",
+                "# Migration needs the same tags on the target; `allow` are one-way exceptions.",
+                "migration:",
+            ]
+            for key, items in (("domains", rules.migration_domains), ("allow", rules.migration_allow)):
+                if items:
+                    lines += entry(key, items, indent=2)
+        return file_text(lines)
+
+
+def _without_defaults(own: Values) -> tuple[Values, list[str]]:
+    """Return the cluster's values worth writing, and the names of families and parts where the rest is default.
+
+    The parameters of disk templates that are not enabled, the long lists of hypervisors and data collectors, figures
+    that nobody has set and images that are not in use are written only where they differ from Ganeti's defaults.
+    """
+    kept: Values = {}
+    dropped: list[Path] = []
+    enabled = own.get(("enabled_disk_templates",))
+    templates = enabled if isinstance(enabled, list) else []
+    for path, value in own.items():
+        rarely_set = path[0] in _DEFAULTS_UNMANAGED or (path[0] == "diskparams" and path[1] not in templates)
+        if rarely_set and _is_default(path, value):
+            dropped.append(path)
+        else:
+            kept[path] = value
+    partly = {_part(path) for path in kept}
+    parts = dict.fromkeys(_part(path) for path in sorted(dropped, key=position))
+    return kept, [f"the rest of {part}" if part in partly else part for part in parts]
+
+
+def _part(path: Path) -> str:
+    return ".".join(path[:2]) if path[0] in ("diskparams", "hvparams") else path[0]
+
+
+def _is_default(path: Path, value: Value) -> bool:
+    parameter = parameter_at(path)
+    return parameter is not None and parameter.default is not None and parameter.default == value

@@ -1,0 +1,135 @@
+"""The documents of an adopted policy: values by family, with the comments that help a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from gpolicy.adopt.written import LeftOut, written_value
+from gpolicy.adopt.yaml_text import Node, comment_lines, entry, flow_fits, nested, scalar
+from gpolicy.ganeti.parameter import Path, Value, Values
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.values import FAMILIES, canonical
+
+Comment = Callable[[Path, Node], str]
+"""Says what stands behind a value; empty for nothing."""
+
+_SECTIONS: Final = (
+    (("enabled_disk_templates", "enabled_hypervisors"), "The first of each list is the default of new instances."),
+    (("alloc_policy",), ""),
+    (("ipolicy",), "Which instances are legal, and how full nodes may be. Changes concern new instances."),
+    (("diskparams",), "Disk parameters per template."),
+    (("ndparams",), "Node parameters."),
+    (("hv_state", "disk_state"), "Static resources: Ganeti stores them and reads them nowhere; gpolicy does."),
+    (("beparams", "nicparams", "hvparams"), "Defaults of instances that do not say otherwise."),
+    (("enabled_data_collectors", "data_collector_interval"), "The monitoring daemon; intervals in microseconds."),
+)
+_OTHERS: Final = "The cluster itself."
+_FLOW: Final = frozenset({"hv_state", "disk_state", "enabled_data_collectors", "data_collector_interval"})
+_LONGEST_ASIDE: Final = 50
+
+
+def modelines(schema: str) -> list[str]:
+    """Return the lines that tell editors where the schema is: YAML servers read the first, JetBrains the second."""
+    return [f"# yaml-language-server: $schema={schema}", f"# $schema: {schema}"]
+
+
+def head(kind: str, **keys: Node) -> list[str]:
+    """Return the first lines of a document."""
+    lines = ["gpolicy: v1", f"kind: {kind}"]
+    for key, value in keys.items():
+        lines += entry(key, value, as_flow=True)
+    return lines
+
+
+def sections(values: Mapping[Path, Node], comment: Comment, *, titles: bool) -> list[str]:
+    """Return the values family by family, parted by empty lines and, if asked for, under a comment of their own."""
+    lines: list[str] = []
+    known = {family for families, _ in _SECTIONS for family in families}
+    others = tuple(dict.fromkeys(path[0] for path in values if path[0] not in known))
+    for families, title in (*_SECTIONS, (others, _OTHERS)):
+        part = [line for family in families for line in _family(family, values, comment)]
+        if part:
+            lines += ["", *(comment_lines(title) if title and titles else ()), *part]
+    return lines
+
+
+def _family(family: str, values: Mapping[Path, Node], comment: Comment) -> list[str]:
+    own = {path: value for path, value in values.items() if path[0] == family}
+    if not own:
+        return []
+    if family not in FAMILIES:
+        return entry(family, own[family,], comment=comment((family,), own[family,]), as_flow=True)
+    tree = nested(own)
+    return _mapping((), tree, 0, comment)
+
+
+def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment) -> list[str]:
+    lines: list[str] = []
+    for key, node in tree.items():
+        here = (*path, key)
+        if parameter_at(here) is not None or not isinstance(node, dict):
+            lines += _leaf(here, node, indent, comment)
+        elif _as_flow(here, node) and flow_fits(key, node, indent):
+            lines += entry(key, node, indent=indent, as_flow=True)
+        else:
+            lines += [f"{' ' * indent}{scalar(key)}:", *_mapping(here, node, indent + 2, comment)]
+    return lines
+
+
+def _as_flow(path: Path, node: dict[str, Node]) -> bool:
+    """Return whether a mapping is a handful of values that belong side by side."""
+    return path == ("ipolicy", "std") or (
+        path[0] in _FLOW and not any(isinstance(below, dict) for below in node.values())
+    )
+
+
+def _leaf(path: Path, node: Node, indent: int, comment: Comment) -> list[str]:
+    if path == ("ipolicy", "minmax") and isinstance(node, list):
+        lines = [f"{' ' * indent}minmax:  # a pair may have a `name:`, by which guards, tests and reports speak of it"]
+        for pair in node:
+            assert isinstance(pair, dict)  # noqa: S101 (written_value makes them so)
+            lines += [f"{' ' * indent}  - min: {_flow(pair['min'])}", f"{' ' * indent}    max: {_flow(pair['max'])}"]
+        return lines
+    return entry(path[-1], node, indent=indent, comment=comment(path, node), as_flow=True)
+
+
+def _flow(node: Node) -> str:
+    assert isinstance(node, dict)  # noqa: S101 (a spec)
+    return "{" + ", ".join(f"{key}: {scalar(value, flow=True)}" for key, value in node.items()) + "}"  # type: ignore[arg-type]
+
+
+def compared_with(reference: Values | None, name: str, same: str = "") -> Comment:
+    """Return a comment that names the value of `reference` where it differs; None: the built-in defaults.
+
+    `same` is said of a value that does not differ.
+    """
+
+    def comment(path: Path, node: Node) -> str:
+        parameter = parameter_at(path)
+        other: Value = None
+        if parameter is not None:
+            other = parameter.default if reference is None else reference.get(path)
+        if parameter is None or other is None:
+            return ""
+        written = written_value(parameter, canonical(path, other))
+        if written == node:
+            return same
+        shown = scalar(written) if not isinstance(written, list | dict) else str(written or "none")
+        return f"{name}: {shown}" if len(shown) <= _LONGEST_ASIDE and not isinstance(written, list | dict) else ""
+
+    return comment
+
+
+def left_out_lines(left_out: Iterable[LeftOut], *, with_object: bool = False) -> list[str]:
+    """Return the comment that says what of an object is not in its document."""
+    lines = ["# Left out:"]
+    for item in left_out:
+        text = str(item) if with_object else f"{item.what}: {item.reason}" if item.what else item.reason
+        lines += comment_lines(f"- {text}", hanging="  ")
+    return lines if len(lines) > 1 else []
+
+
+def file_text(lines: Iterable[str]) -> str:
+    """Return the content of a file."""
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,160 @@
+"""Own values as a policy writes them, each proven by loading it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpolicy.adopt.yaml_text import Node, Scalar, entry, nested
+from gpolicy.findings import Finding
+from gpolicy.ganeti.expressible import InexpressibleError, checked
+from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
+from gpolicy.ganeti.parameters import parameter_at, position
+from gpolicy.ganeti.units import format_size
+from gpolicy.ganeti.values import canonical
+from gpolicy.ganeti.vocabulary import SPEC_SIZES
+from gpolicy.policy.building import Builder
+from gpolicy.policy.model import Leaves
+from gpolicy.policy.schema_parameters import RATE_UNIT
+from gpolicy.policy.validation import validate
+from gpolicy.policy.yaml_document import YamlDocument
+from gpolicy.policy.yaml_reader import read_yaml
+
+KINDS: Final = {Level.CLUSTER: "Cluster", Level.GROUP: "NodeGroup", Level.NODE: "NodeSet"}
+_LONGEST_SHOWN: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something of the cluster that is not in the policy. `object` is cluster, group/NAME or node/NAME."""
+
+    object: str
+    what: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.object}: {self.what}: {self.reason}" if self.what else f"{self.object}: {self.reason}"
+
+
+class Writer:
+    """Turns own values into what a policy for Ganeti `version` writes. The same value is proven once."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self._known: dict[tuple[Level, Path, str], Node | _Refused] = {}
+
+    def write(self, own: Mapping[Path, Value], level: Level, label: str) -> tuple[dict[Path, Node], list[LeftOut]]:
+        """Return the written form of the values in `own`, and what cannot be written, for the object `label`."""
+        written: dict[Path, Node] = {}
+        left_out: list[LeftOut] = []
+        for path in sorted(own, key=position):
+            node, reason = self._leaf(path, own[path], level)
+            if node is None:
+                left_out.append(LeftOut(label, ".".join(path), reason))
+            else:
+                written[path] = node
+        return written, left_out
+
+    def _leaf(self, path: Path, value: Value, level: Level) -> tuple[Node | None, str]:
+        key = (level, path, json.dumps(value, sort_keys=True, default=str))
+        if key not in self._known:
+            self._known[key] = self._try(path, value, level)
+        known = self._known[key]
+        return (None, known.reason) if isinstance(known, _Refused) else (known, "")
+
+    def _try(self, path: Path, value: Value, level: Level) -> Node | _Refused:
+        parameter = parameter_at(path)
+        if parameter is None:
+            return _Refused(f"this gpolicy does not know the parameter (its value: {_shown(value)})")
+        try:
+            checked(path, value, level, version=self.version)
+        except InexpressibleError as error:
+            return _Refused(f"Ganeti's commands cannot set {_shown(value)}: {error.reason}")
+        normal = canonical(path, value)
+        node = written_value(parameter, normal)
+        complaint = _complaint(path, node, normal, level)
+        return node if complaint is None else _Refused(f"a policy cannot say {_shown(value)}: {complaint}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """Why a value cannot be written."""
+
+    reason: str
+
+
+def written_value(parameter: Parameter, value: Value) -> Node:
+    """Return a stored value, in normal form and expressible, as people write it: sizes and rates with units."""
+    match parameter.type, value:
+        case ((Type.SIZE | Type.MIB), int()):
+            return _size(value)
+        case Type.INT, int() if parameter.unit == RATE_UNIT:
+            return _rate(value)
+        case Type.MINMAX, list():
+            return [_pair(pair) for pair in value]
+        case Type.UID_RANGES, list():
+            return [_uid_range(item) for item in value]
+    return value  # type: ignore[return-value]  # JSON's own types, of which null is none of a leaf's values
+
+
+def _pair(pair: Any) -> Node:
+    return {
+        bound: {name: _size(value) if name in SPEC_SIZES else value for name, value in pair[bound].items()}
+        for bound in ("min", "max")
+    }
+
+
+def _uid_range(item: Any) -> Node:
+    low, high = item
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def _size(mib: int) -> Scalar:
+    text = format_size(mib)
+    return mib if text.isdigit() else text
+
+
+def _rate(kib: int) -> Scalar:
+    if kib > 0 and kib % 1024**2 == 0:
+        return f"{kib // 1024**2}G"
+    return f"{kib // 1024}M" if kib > 0 and kib % 1024 == 0 else kib
+
+
+def _complaint(path: Path, node: Node, value: Value, level: Level) -> str | None:
+    """Return why a policy that says just this does not load as `value`; None if it does."""
+    text = "\n".join(["gpolicy: v1", f"kind: {KINDS[level]}", "name: x", *entry(path[0], _below(path, node))])
+    loaded = load_document(f"{text}\n")
+    if isinstance(loaded, str):
+        return loaded
+    findings: list[Finding] = []
+    builder = Builder(loaded, findings.append)
+    leaves: Leaves = {
+        Level.CLUSTER: builder.cluster,
+        Level.GROUP: builder.group,
+        Level.NODE: builder.node_set,
+    }[level]().leaves
+    if findings:
+        return findings[0].message
+    if list(leaves) != [path] or leaves[path].value != value:
+        return "it would be read as something else"
+    return None
+
+
+def load_document(text: str) -> YamlDocument | str:
+    """Return the document in `text`, or what is wrong with it."""
+    reading = read_yaml(text, "adopted")
+    findings = reading.findings or [finding for document in reading.documents for finding in validate(document)]
+    if findings or len(reading.documents) != 1:
+        return findings[0].message if findings else "it is no YAML document"
+    return reading.documents[0]
+
+
+def _below(path: Path, node: Node) -> Node:
+    return nested({path[1:]: node}) if len(path) > 1 else node
+
+
+def _shown(value: Value) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

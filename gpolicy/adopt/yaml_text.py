@@ -1,0 +1,135 @@
+"""YAML text for people: scalars that every reader takes for the same, flow collections, comments on one line.
+
+The text is read back by our own reader, which follows YAML 1.2, and by others' tools, many of which follow 1.1.
+So what one of the two would take for something else than text (`no`, `1:30`, `010`, `2024-01-01`) is quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from gpolicy.policy.yaml_reader import resolve
+
+Scalar = bool | int | float | str
+Node = Scalar | list["Node"] | dict[str, "Node"]
+
+WIDTH: Final = 120
+
+_PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+*-]*", re.ASCII)
+_PLAIN_WITH_COLONS: Final = re.compile(rf"{_PLAIN.pattern}(?::+[A-Za-z0-9_./@+*-]+)*", re.ASCII)
+_SIZE: Final = re.compile(r"[1-9][0-9]*[KMGT]", re.ASCII)
+_WORDS_OF_YAML_1_1: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+_EXACT_INTEGER: Final = 2**53
+
+
+def scalar(value: Scalar, *, flow: bool = False) -> str:
+    """Return the text of one value; `flow`: it is to stand between brackets or braces."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float() if value.is_integer() and abs(value) < _EXACT_INTEGER:
+            return str(int(value))
+        case int() | float():
+            return repr(value)
+    pattern = _PLAIN if flow else _PLAIN_WITH_COLONS
+    if _SIZE.fullmatch(value) or (pattern.fullmatch(value) and not _ambiguous(value)):
+        return value
+    return quoted(value)
+
+
+def _ambiguous(text: str) -> bool:
+    return text.lower() in _WORDS_OF_YAML_1_1 or not isinstance(resolve(text), str)
+
+
+def quoted(text: str) -> str:
+    """Return `text` in double quotes. What cannot be printed is escaped, and so no value runs over its line."""
+    return f'"{"".join(_escaped(letter) for letter in text)}"'
+
+
+def _escaped(letter: str) -> str:
+    if letter in '"\\':
+        return f"\\{letter}"
+    if letter.isprintable():
+        return letter
+    code = ord(letter)
+    return f"\\x{code:02x}" if code < 2**8 else f"\\u{code:04x}" if code < 2**16 else f"\\U{code:08x}"
+
+
+def flow(node: Node) -> str:
+    """Return `node` on one line: `{a: 1, b: [x, y]}`."""
+    match node:
+        case dict():
+            return "{" + ", ".join(f"{scalar(key, flow=True)}: {flow(below)}" for key, below in node.items()) + "}"
+        case list():
+            return "[" + ", ".join(flow(item) for item in node) + "]"
+    return scalar(node, flow=True)
+
+
+def entry(key: str, node: Node, *, indent: int = 0, comment: str = "", as_flow: bool = False) -> list[str]:
+    """Return the lines of `key: node`.
+
+    Lists and mappings stand on one line where that is asked for and fits (and where they are empty), else as a
+    block. `comment` goes behind the key's line.
+    """
+    margin, name = " " * indent, scalar(key)
+    if not isinstance(node, dict | list):
+        return [_commented(f"{margin}{name}: {scalar(node)}", comment)]
+    line = _commented(f"{margin}{name}: {flow(node)}", comment)
+    if not node or (as_flow and len(line) <= WIDTH):
+        return [line]
+    return [_commented(f"{margin}{name}:", comment), *_block(node, indent + 2)]
+
+
+def _block(node: dict[str, Node] | list[Node], indent: int) -> list[str]:
+    if isinstance(node, dict):
+        return [line for key, below in node.items() for line in entry(key, below, indent=indent, as_flow=True)]
+    return [f"{' ' * indent}- {flow(item) if isinstance(item, dict | list) else scalar(item)}" for item in node]
+
+
+def _commented(line: str, comment: str) -> str:
+    return f"{line}  # {one_line(comment)}" if comment else line
+
+
+def comment_lines(text: str, *, indent: int = 0, hanging: str = "") -> list[str]:
+    """Return `text` as comment lines of at most the usual width; all but the first begin with `hanging`."""
+    room = WIDTH - indent - 2
+    lines: list[str] = []
+    current = ""
+    for word in one_line(text).split(" "):
+        longer = f"{current} {word}" if current else word
+        if current and len(longer) > room:
+            lines.append(current)
+            longer = f"{hanging}{word}"
+        current = longer
+    return [f"{' ' * indent}# {line}".rstrip() for line in (*lines, current)]
+
+
+def one_line(text: str) -> str:
+    """Return `text` as it can stand in a comment: printable, on one line."""
+    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
+
+
+def flow_fits(key: str, node: Node, indent: int) -> bool:
+    """Return whether `key: node` fits on one line as a flow collection."""
+    return len(f"{' ' * indent}{scalar(key)}: {flow(node)}") <= WIDTH
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return words as an enumeration: a, b and c."""
+    items = list(words)
+    return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)
+
+
+def nested(values: Mapping[tuple[str, ...], Node]) -> dict[str, Node]:
+    """Return the mapping of mappings in which each value stands at its path."""
+    tree: dict[str, Node] = {}
+    for path, value in values.items():
+        below = tree
+        for key in path[:-1]:
+            step = below.setdefault(key, {})
+            assert isinstance(step, dict), path  # noqa: S101 (no path of the table runs through another's value)
+            below = step
+        below[path[-1]] = value
+    return tree
