@@ -42,6 +42,7 @@ class _Diff:
         own = policy.cluster.leaves if policy.cluster else {}
         self.cluster_after = self._own_after(state.cluster.own, own)
         self.groups_after: dict[str, Values] = {}
+        self.current_names = {item.policy.name: item.current for item in desired.groups if item.current}
 
     def run(self) -> Difference:
         self._cluster()
@@ -158,7 +159,9 @@ class _Diff:
     ) -> None:
         parameter = parameter_at(path)
         affects = self._followers(level, name, path) if effective[0] != effective[1] else ()
-        risk, reason = risk_of(self.state, level, name, path, effective[0], effective[1])
+        now = self.current_names.get(name or "") if level is Level.GROUP else name
+        is_new = level is Level.GROUP and now is None
+        risk, reason = (Risk.LOW, "") if is_new else risk_of(self.state, level, now, path, *effective)
         if action is Action.SET and leaf.value is INHERIT:
             reason = "Ganeti cannot remove this value; it is set to what would be inherited"
         self.result.changes.append(

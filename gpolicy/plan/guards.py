@@ -47,6 +47,13 @@ class Outlook:
             (item for item in self.changes if (item.level, item.path, item.object_name) == (level, path, name)), None
         )
 
+    def name_now(self, change: Change) -> str | None:
+        """Return the name that the object of `change` has before anything is renamed."""
+        renames = {item.after: item.before for item in self.changes if item.action is Action.RENAME}
+        if change.level is Level.GROUP and change.object_name in renames:
+            return str(renames[change.object_name])
+        return change.object_name
+
 
 def outlook(policy: Policy, state: ClusterState, changes: list[Change], impossible: list[str]) -> Outlook:
     """Return own values and membership as they will be after `changes`."""
@@ -178,7 +185,7 @@ def _disks_stay(view: Outlook) -> Iterator[str]:
         parameter = parameter_at(change.path)
         if parameter is None or parameter.takes_effect is not TakesEffect.EXISTING_DISKS_AT_ONCE:
             continue
-        users = instances_with(view.state, change.path[1], change.level, change.object_name)
+        users = instances_with(view.state, change.path[1], change.level, view.name_now(change))
         if users and change.effective_before != change.effective_after:
             yield f"{change.object} {'.'.join(change.path)}: existing disks of {_some(users)} are redirected at once"
 

@@ -269,6 +269,8 @@ class _Maker:
                 lost.append(error.message)
             else:
                 values[path] = wanted
+                if level is Level.CLUSTER and wanted is RESET:
+                    lost.append(f"{'.'.join(path)} stays, with Ganeti's default: the cluster's entry cannot be removed")
         return values, tuple(lost)
 
 

@@ -174,6 +174,8 @@ def _value(value: Value) -> str:
     match value:
         case bool():
             text = str(value).lower()
+        case [[int(), int()], *_]:  # ranges of user ids
+            text = ", ".join("-".join(map(str, item)) for item in value if isinstance(item, list))
         case list():
             text = ", ".join(map(_value, value)) or "(none)"
         case dict():
