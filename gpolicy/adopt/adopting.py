@@ -24,7 +24,7 @@ from gpolicy.adopt.file_names import file_names
 from gpolicy.adopt.node_sets import node_set_documents
 from gpolicy.adopt.tag_rules import TAG, RuleTags, rule_tags
 from gpolicy.adopt.written import LeftOut, Writer
-from gpolicy.adopt.yaml_text import Node, comment_lines, entry, listed
+from gpolicy.adopt.yaml_text import Node, comment_lines, entry, listed, one_line
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, VERSIONS, parameter_at, position, release_key
@@ -92,14 +92,8 @@ class _Adoption:
         self.left_out: list[LeftOut] = []
 
     def run(self) -> Adopted:
-        reason = nameable(self.state.name, glob=False)
-        tags = self._tags("cluster", self.state.cluster.tags)
-        rules = rule_tags(tags)
-        if reason:
-            self.left_out.append(LeftOut("cluster", "", f"it cannot be declared: {reason}"))
-            self._leave_out_others(rules)
-        else:
-            self.files["cluster.yaml"] = self._cluster(rules.others)
+        rules = rule_tags(self._tags("cluster", self.state.cluster.tags))
+        self.files["cluster.yaml"] = self._cluster(rules.others)
         self._groups()
         nodes = self._nodes()
         if rules.families:
@@ -110,6 +104,11 @@ class _Adoption:
     # --- the cluster ---------------------------------------------------------------------------------------------
 
     def _cluster(self, tags: list[str]) -> str:
+        name = self.state.name
+        reason = nameable(name, glob=False)
+        if reason:
+            self.left_out.append(LeftOut("cluster", "name", reason))
+            name = one_line(name)[:_LONGEST_NAME] or "unnamed"
         worth_writing, at_default = _without_defaults(self.state.cluster.own)
         values = self._write(worth_writing, Level.CLUSTER, "cluster")
         lines = [
@@ -120,7 +119,7 @@ class _Adoption:
             ),
             *left_out_lines(self.left_out),
             *self._unreadable(Level.CLUSTER),
-            *head("Cluster", name=self.state.name),
+            *head("Cluster", name=name),
         ]
         if self.version is not None:
             lines += entry("ganeti_version", self.version)
@@ -159,10 +158,6 @@ class _Adoption:
             else:
                 kept.append(tag)
         return kept
-
-    def _leave_out_others(self, rules: RuleTags) -> None:
-        for tag in rules.others:
-            self.left_out.append(LeftOut("cluster", f"tag {tag}", "there is no Cluster document to declare it in"))
 
     # --- groups --------------------------------------------------------------------------------------------------
 
