@@ -12,7 +12,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,8 +90,8 @@ def get(
     try:
         with _cut_after(connection, seconds, cut):
             plain.request("GET", path, headers={"Accept": "application/json", "Connection": "close", **headers})
-            response = plain.getresponse()
-            body = response.read(limit + 1)
+            with closing(plain.getresponse()) as response:
+                body = response.read(limit + 1)
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise (_too_slow(where, seconds) if cut.is_set() else _unreachable(where, error, seconds)) from None
     finally:

@@ -19,7 +19,7 @@ LARGEST_FILE = 256 * 1024**2
 """Bytes: some ten times the configuration of the largest clusters that Ganeti is known to run."""
 
 _LARGEST_NUMBER = 2**63  # what Ganeti's own daemons hold
-_LONGEST_QUOTE = 40
+_LONGEST_QUOTE = 60
 
 
 def read_bytes(path: Path, *, limit: int = LARGEST_FILE) -> bytes:
@@ -96,6 +96,12 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise _NotFiniteError(f"holds the number {text[:_LONGEST_QUOTE]}, which is too large")
     return number
+
+
+def shown(text: str) -> str:
+    """Return `text` as it may stand in a message: short, on one line, without control characters."""
+    cut = text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
+    return cut if cut.isprintable() else repr(cut)
 
 
 def kind_of(value: Value) -> str:
@@ -223,4 +229,4 @@ class Record:
     def records(self, key: str) -> Iterator[tuple[str, Record]]:
         """Give the mappings in a field that is a mapping of mappings, with their keys."""
         for name, value in self.record(key).fields.items():
-            yield name, Record.of(value, f"{self.where}: {key}: {name[:_LONGEST_QUOTE]}")
+            yield name, Record.of(value, f"{self.where}: {key}: {shown(name)}")

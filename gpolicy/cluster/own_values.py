@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from gpolicy.cluster.json_input import Record, kind_of
+from gpolicy.cluster.json_input import Record, kind_of, shown
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level, Path, Type, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
@@ -29,12 +29,14 @@ def own_values(stored: Mapping[str, Value], where: str) -> Values:
     values: Values = {}
     for path, value in flatten({key: value for key, value in stored.items() if value is not None}).items():
         if path[0] in FAMILIES and len(path) < _DEPTH.get(path[0], 2):
-            raise InputError(f"{where}: {'.'.join(path)} should be a mapping, but is {kind_of(value)}")
+            raise InputError(f"{where}: {shown('.'.join(path))} should be a mapping, but is {kind_of(value)}")
         parameter = parameter_at(path)
         if value is None:
             continue
         if parameter and not _fits(path, parameter.type, value):
-            raise InputError(f"{where}: {'.'.join(path)} should be of type {parameter.type}, but is {kind_of(value)}")
+            raise InputError(
+                f"{where}: {shown('.'.join(path))} should be of type {parameter.type}, but is {kind_of(value)}"
+            )
         values[path] = value
     return values
 

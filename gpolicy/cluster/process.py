@@ -38,19 +38,19 @@ def run(argv: Sequence[str], *, environ: Mapping[str, str], seconds: float, limi
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a command"
         raise UnreachableError(f"{argv[0]}: cannot be run: {reason}") from None
+    until = time.monotonic() + seconds
     try:
-        stdout, stderr = _collect(process, argv[0], seconds, limit)
-        return Output(process.wait(timeout=5), stdout, stderr)
+        stdout, stderr = _collect(process, argv[0], until, limit)
+        return Output(process.wait(timeout=max(until - time.monotonic(), 0)), stdout, stderr)
     except subprocess.TimeoutExpired:
         raise UnreachableError(f"{argv[0]}: did not end within {seconds:.0f} seconds") from None
     finally:
         _end(process)
 
 
-def _collect(process: subprocess.Popen[bytes], name: str, seconds: float, limit: int) -> tuple[bytes, str]:
+def _collect(process: subprocess.Popen[bytes], name: str, until: float, limit: int) -> tuple[bytes, str]:
     assert process.stdout is not None  # noqa: S101 (both are pipes)
     assert process.stderr is not None  # noqa: S101
-    until = time.monotonic() + seconds
     taken: dict[IO[bytes], bytearray] = {process.stdout: bytearray(), process.stderr: bytearray()}
     with selectors.DefaultSelector() as selector:
         for pipe in taken:
@@ -58,7 +58,7 @@ def _collect(process: subprocess.Popen[bytes], name: str, seconds: float, limit:
         while selector.get_map():
             ready = selector.select(max(until - time.monotonic(), 0))
             if not ready and time.monotonic() >= until:
-                raise subprocess.TimeoutExpired(name, seconds)
+                raise subprocess.TimeoutExpired(name, 0)
             for key, _ in ready:
                 chunk = os.read(key.fd, 65536)
                 if not chunk:
@@ -68,7 +68,7 @@ def _collect(process: subprocess.Popen[bytes], name: str, seconds: float, limit:
                 if len(buffer) > limit:
                     raise UnreachableError(f"{name}: answers with more than {limit // 1024**2} MiB")
             if time.monotonic() >= until:
-                raise subprocess.TimeoutExpired(name, seconds)
+                raise subprocess.TimeoutExpired(name, 0)
     return bytes(taken[process.stdout]), taken[process.stderr].decode(errors="replace")
 
 

@@ -30,10 +30,12 @@ from gpolicy.cluster.state import (
 )
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameters import position
 from gpolicy.ganeti.values import fill, unflatten
 
 KIND = "gpolicy-snapshot"
 FORMAT_VERSION = "1.0"
+DIGEST_PREFIX = "sha256:"
 
 
 def write_snapshot(state: ClusterState, path: FilePath) -> None:
@@ -120,7 +122,7 @@ def state_digest(state: ClusterState, *, besides: Iterable[Unreadable] = ()) -> 
         },
         "instances": {name: _for_digest(instance) for name, instance in state.instances.items()},
     }  # fmt: skip
-    return "sha256:" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return DIGEST_PREFIX + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _for_digest(instance: Instance) -> Value:
@@ -131,7 +133,11 @@ def _for_digest(instance: Instance) -> Value:
 
 
 def _object(item: ClusterObject | Group | Node) -> dict[str, Value]:
-    return {"own": unflatten(item.own), "tags": _texts(item.tags), "identity": asdict(item.identity)}
+    return {"own": _tree(item.own), "tags": _texts(item.tags), "identity": asdict(item.identity)}
+
+
+def _tree(values: Values) -> dict[str, Value]:
+    return unflatten(dict(sorted(values.items(), key=lambda item: position(item[0]))))
 
 
 def _texts(texts: Iterable[str]) -> list[Value]:
@@ -140,7 +146,7 @@ def _texts(texts: Iterable[str]) -> list[Value]:
 
 def _group(group: Group, cluster: Values) -> dict[str, Value]:
     follows = group.effective == fill(group.own, cluster, Level.GROUP)
-    return {**_object(group), **({} if follows else {"effective": unflatten(group.effective)})}
+    return {**_object(group), **({} if follows else {"effective": _tree(group.effective)})}
 
 
 def _node(node: Node) -> dict[str, Value]:

@@ -111,7 +111,10 @@ def parse_text(text: str, *, where: str, source: str, name: str) -> ClusterState
 
 def _sections(text: str, where: str) -> tuple[list[_Line], ...]:
     sections: list[list[_Line]] = [[]]
-    for number, ended in enumerate(text.removesuffix("\n").split("\n"), start=1):
+    lines = text.split("\n")
+    if not lines[-1]:  # a line ends with a line feed: behind the last one there is none
+        lines.pop()
+    for number, ended in enumerate(lines, start=1):
         line = ended.removesuffix("\r")
         if line:
             sections[-1].append(_Line(f"{where}:{number}", line.split("|")))

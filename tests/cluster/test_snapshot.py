@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import recorded
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpolicy.cluster import snapshot, text, unreadable
+from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot, read_snapshot, state_digest, write_snapshot
+from gpolicy.cluster.state import (
+    ClusterObject,
+    ClusterState,
+    Disk,
+    Group,
+    Identity,
+    Instance,
+    Node,
+    Resources,
+    Unreadable,
+)
+from gpolicy.errors import GpolicyError, InputError
+from gpolicy.ganeti.parameter import Level, Parameter, Type, Value, Values
+from gpolicy.ganeti.parameters import parameters_of
+from gpolicy.ganeti.values import canonical, fill
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+
+numbers = st.integers(0, 2**40)
+names = st.text(min_size=1, max_size=12)
+maybe = st.one_of
+tags = st.frozensets(names, max_size=3)
+identities = st.builds(
+    Identity,
+    uuid=maybe(st.none(), names),
+    serial_no=maybe(st.none(), numbers),
+    mtime=maybe(st.none(), st.floats(0, 2e9)),
+)
+specs = st.fixed_dictionaries(dict.fromkeys(SPEC_PARAMETERS, st.integers(0, 2**30)))
+BY_TYPE: dict[Type, st.SearchStrategy[Any]] = {
+    Type.INT: st.integers(-5, 2**30),
+    Type.SIZE: numbers,
+    Type.MIB: numbers,
+    Type.FLOAT: st.floats(-10, 1e6),
+    Type.BOOL: st.booleans(),
+    Type.STRING: st.text(max_size=9),
+    Type.CHOICE: names,
+    Type.LIST: st.lists(names, max_size=3),
+    Type.SET: st.lists(names, max_size=3),
+    Type.DICT: st.dictionaries(names, names, max_size=2),
+    Type.MINMAX: st.lists(st.fixed_dictionaries({"min": specs, "max": specs}), max_size=2),
+    Type.UID_RANGES: st.lists(st.lists(numbers, min_size=2, max_size=2), max_size=2),
+}
+
+
+@st.composite
+def own(draw: st.DrawFn, level: Level) -> Values:
+    chosen: list[Parameter] = draw(st.lists(st.sampled_from(parameters_of(level)), max_size=8))
+    values: Values = {}
+    for parameter in chosen:
+        path = tuple(draw(names) if key == "*" else key for key in parameter.path)
+        value: Value = draw(BY_TYPE[parameter.type])
+        values[path] = canonical(path, value)
+    if draw(st.booleans()):
+        values["ndparams", "a new one"] = draw(numbers)
+    return values
+
+
+@st.composite
+def states(draw: st.DrawFn) -> ClusterState:
+    cluster = ClusterObject(own=draw(own(Level.CLUSTER)), tags=draw(tags), identity=draw(identities))
+    groups: dict[str, Group] = {}
+    for name in draw(st.lists(names, min_size=1, max_size=3, unique=True)):
+        values = draw(own(Level.GROUP))
+        effective = draw(maybe(st.just(fill(values, cluster.own, Level.GROUP)), own(Level.GROUP)))
+        groups[name] = Group(name=name, own=values, effective=effective, tags=draw(tags), identity=draw(identities))
+    nodes: dict[str, Node] = {}
+    flags = st.booleans()
+    for name in draw(st.lists(names, min_size=1, max_size=3, unique=True)):
+        measured = Resources(**{key: draw(maybe(st.none(), numbers)) for key in Resources.__slots__})
+        nodes[name] = Node(
+            name=name,
+            group=draw(st.sampled_from(sorted(groups))),
+            own=draw(own(Level.NODE)),
+            tags=draw(tags),
+            offline=draw(flags),
+            drained=draw(flags),
+            master_candidate=draw(maybe(st.none(), flags)),
+            vm_capable=draw(flags),
+            resources=measured,
+        )
+    some_node = st.sampled_from(sorted(nodes))
+    instances = {
+        name: Instance(
+            name=name,
+            primary_node=draw(some_node),
+            secondary_nodes=tuple(draw(st.lists(some_node, max_size=1))),
+            disk_template=draw(names),
+            disks=tuple(
+                draw(st.lists(st.builds(Disk, size=numbers, template=names, spindles=maybe(st.none(), numbers))))
+            )[:2],
+            minmem=draw(numbers),
+            maxmem=draw(numbers),
+            vcpus=draw(numbers),
+            spindle_use=draw(numbers),
+            running=draw(maybe(st.none(), flags)),
+            tags=draw(tags),
+        )
+        for name in draw(st.lists(names, max_size=3, unique=True))
+    }
+    return ClusterState(
+        source=draw(names),
+        name=draw(names),
+        software_version=draw(maybe(st.none(), names)),
+        cluster=cluster,
+        groups=groups,
+        nodes=nodes,
+        instances=instances,
+        unreadable=draw(st.sampled_from([(), unreadable.RAPI, (Unreadable(level=Level.NODE),)])),
+        notes=tuple(draw(st.lists(names, max_size=2))),
+    )
+
+
+@given(states())
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_law_what_is_written_is_read_back(state: ClusterState) -> None:
+    again = parse_snapshot(dump_snapshot(state), "file")
+    assert again == state
+    assert state_digest(again) == state_digest(state)
+    assert dump_snapshot(again) == dump_snapshot(state)
+
+
+@pytest.mark.parametrize("cluster", recorded.CLUSTERS)
+def test_recorded_clusters_are_read_back(cluster: str, tmp_path: Path) -> None:
+    state = recorded.from_config(cluster)
+    write_snapshot(state, tmp_path / "state.json")
+    assert read_snapshot(tmp_path / "state.json") == state
+    shown = text.read_text_file(recorded.path("full", "htools.data"))
+    assert parse_snapshot(dump_snapshot(shown), "file") == shown
+
+
+def test_a_snapshot_of_rapi_keeps_what_was_unreadable() -> None:
+    state = replace(recorded.from_config("full"), unreadable=unreadable.RAPI)
+    assert not parse_snapshot(dump_snapshot(state), "file").readable(Level.NODE, ("hv_state", "kvm", "mem_node"))
+
+
+class TestFile:
+    @pytest.fixture
+    def state(self) -> ClusterState:
+        return recorded.from_config("base")
+
+    def test_only_its_owner_can_read_it(self, state: ClusterState, tmp_path: Path) -> None:
+        (tmp_path / "state.json").write_text("old")
+        (tmp_path / "state.json").chmod(0o644)
+        write_snapshot(state, tmp_path / "state.json")
+        assert stat.S_IMODE((tmp_path / "state.json").stat().st_mode) == 0o600
+        assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
+
+    def test_a_failure_leaves_what_was_there(
+        self, state: ClusterState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "state.json").write_text("old")
+
+        def full(_: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(GpolicyError, match="No space left"):
+            write_snapshot(state, tmp_path / "state.json")
+        assert (tmp_path / "state.json").read_text() == "old"
+        assert len(list(tmp_path.iterdir())) == 1
+
+    def test_through_a_link_to_the_file_that_it_names(self, state: ClusterState, tmp_path: Path) -> None:
+        (tmp_path / "real").write_text("old")
+        (tmp_path / "link").symlink_to("real")
+        write_snapshot(state, tmp_path / "link")
+        assert (tmp_path / "link").is_symlink()
+        assert read_snapshot(tmp_path / "real") == state
+
+    @pytest.mark.parametrize("name", ["", "missing/state.json", "a\0b"])
+    def test_where_it_cannot_be_written(self, state: ClusterState, tmp_path: Path, name: str) -> None:
+        with pytest.raises(GpolicyError, match="cannot be written"):
+            write_snapshot(state, tmp_path / name)
+
+    def test_no_device_is_ever_replaced(self, state: ClusterState) -> None:
+        with pytest.raises(GpolicyError, match="no ordinary file"):
+            write_snapshot(state, Path("/dev/null"))
+
+    def test_a_number_that_is_none_is_not_written(self, state: ClusterState) -> None:
+        own = {**state.cluster.own, ("ipolicy", "vcpu-ratio"): float("nan")}
+        with pytest.raises(GpolicyError, match="cannot carry"):
+            dump_snapshot(replace(state, cluster=ClusterObject(own=own)))
+
+
+class TestReader:
+    @pytest.fixture
+    def document(self) -> Any:
+        return json.loads(dump_snapshot(recorded.from_config("base")))
+
+    def test_a_later_minor_version_with_more_keys_is_read(self, document: Any) -> None:
+        document.update(format_version="1.7", more=1)
+        document["cluster"]["more"] = 1
+        assert parse_snapshot(json.dumps(document).encode(), "file") == recorded.from_config("base")
+
+    @pytest.mark.parametrize(
+        ("key", "value", "message"),
+        [
+            ("kind", "other", "not a snapshot"),
+            ("format_version", "2.0", "is of format '2.0'"),
+            ("format_version", 1, "format_version should be text"),
+            ("unreadable", [{"level": "moon", "prefix": []}], "cluster, group or node"),
+            ("groups", {}, "in a group that is not there"),
+            ("nodes", {}, "on a node that is not there"),
+            ("notes", [1], "notes should hold text only"),
+            ("instances", {"i": 3}, "instances: i: should be a mapping"),
+        ],
+    )
+    def test_what_is_wrong_is_named(self, document: Any, key: str, value: Any, message: str) -> None:
+        document[key] = value
+        with pytest.raises(InputError, match=message):
+            parse_snapshot(json.dumps(document).encode(), "file")
+
+
+class TestDigest:
+    def test_versions_times_and_measurements_do_not_count(self) -> None:
+        state = recorded.from_config("full")
+        node = replace(state.nodes["node1"], resources=Resources(memory_free=1), identity=Identity(serial_no=99))
+        instance = replace(state.instances["inst1"], running=False, status="x")
+        other = replace(
+            state,
+            source="elsewhere",
+            software_version="9",
+            notes=("a note",),
+            cluster=replace(state.cluster, identity=Identity(mtime=3.0)),
+            nodes={**state.nodes, "node1": node},
+            instances={**state.instances, "inst1": instance},
+        )
+        assert state_digest(other) == state_digest(state)
+        reordered = replace(state, nodes=dict(reversed(state.nodes.items())))
+        assert state_digest(reordered) == state_digest(state)
+
+    def test_own_values_tags_membership_and_instances_count(self) -> None:
+        state = recorded.from_config("full")
+        group, node, instance = state.groups["gold"], state.nodes["node1"], state.instances["inst1"]
+        others = [
+            replace(state, cluster=replace(state.cluster, tags=frozenset())),
+            replace(state, groups={**state.groups, "gold": replace(group, own={})}),
+            replace(state, nodes={**state.nodes, "node1": replace(node, group="gold")}),
+            replace(state, nodes={**state.nodes, "node1": replace(node, offline=True)}),
+            replace(state, instances={**state.instances, "inst1": replace(instance, maxmem=1)}),
+            replace(state, instances={}),
+            replace(state, name="other"),
+        ]
+        digests = {state_digest(other) for other in [state, *others]}
+        assert len(digests) == len(others) + 1
+        assert all(digest.startswith(snapshot.DIGEST_PREFIX) for digest in digests)
+
+    def test_values_that_a_source_cannot_show_do_not_count(self) -> None:
+        state = recorded.from_config("full")
+        blind = replace(state, unreadable=unreadable.RAPI)
+        assert state_digest(blind) != state_digest(state)
+        assert state_digest(blind) == state_digest(state, besides=unreadable.RAPI)

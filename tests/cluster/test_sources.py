@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import rapi_server
+import recorded
+
+from gpolicy.cluster.snapshot import write_snapshot
+from gpolicy.cluster.sources import SourceOptions, read_state
+from gpolicy.errors import GpolicyError, UsageError
+
+
+def test_files(tmp_path: Path) -> None:
+    config = read_state(f"config:{recorded.path('full', 'config.data')}")
+    assert config.source.startswith("config:")
+    assert read_state(f"text:{recorded.path('full', 'htools.data')}").name == "htools"
+    write_snapshot(config, tmp_path / "state.json")
+    assert read_state(f"snapshot:{tmp_path / 'state.json'}") == config
+
+
+def test_rapi_with_all_its_options(tmp_path: Path, ganeti_certificate: Path) -> None:
+    login = tmp_path / "login"
+    login.write_text("tool\na password\n")
+    login.chmod(0o600)
+    options = SourceOptions(rapi_credentials=login, rapi_ca=ganeti_certificate, timeout=5, environ={})
+    with rapi_server.serve("full", ganeti_certificate) as server:
+        state = read_state(server.address, options)
+    assert state.nodes["node2"].own == {("ndparams", "spindle_count"): 4}
+
+
+@pytest.mark.parametrize(
+    "src",
+    ["", "sim:p,4,1,1,1", "http://host", "rapi:host", "config:", "ssh:host", "nonsense", "a\0b", "rapis://u:hush@h"],
+)
+def test_what_is_no_source_is_a_usage_error_that_lists_them(src: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_state(src)
+    assert "rapi://" in (caught.value.hint or "") or "write " in (caught.value.hint or "")
+    assert "hush" not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_a_file_without_a_scheme_gets_a_hint(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_state(str(tmp_path))
+    assert "config:FILE" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("scheme", ["config", "text", "snapshot"])
+@pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n\0", b"{", b"null", b"a|b\n\n\n\n"])
+def test_bad_files_are_one_clear_line(tmp_path: Path, scheme: str, content: bytes) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(GpolicyError) as caught:
+        read_state(f"{scheme}:{tmp_path / 'file'}")
+    assert "\n" not in caught.value.message
+
+
+def test_a_file_needs_neither_network_nor_processes() -> None:
+    code = (
+        "import sys; from gpolicy.cluster.sources import read_state;"
+        f"read_state('config:{recorded.path('full', 'config.data')}');"
+        "print([name for name in ('ssl', 'http.client', 'subprocess', 'socket', 'netrc') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import recorded
+
+from gpolicy.cluster import text
+from gpolicy.cluster.state import ClusterState, Disk
+from gpolicy.errors import InputError
+from gpolicy.ganeti.parameter import Level
+
+RECORDED = recorded.path("full", "htools.data")
+
+
+def parse(content: str) -> ClusterState:
+    return text.parse_text(content, where="x.data", source="text:x.data", name="x")
+
+
+def test_the_text_of_a_cluster_agrees_with_its_configuration() -> None:
+    state, config = text.read_text_file(RECORDED), recorded.from_config("full")
+    assert recorded.own_disagreements(state, config) == []
+    for name, node in state.nodes.items():
+        other = config.nodes[name]
+        assert node.offline == (other.offline or other.drained or not other.vm_capable)
+    for name, instance in state.instances.items():
+        differ = recorded.known_differences(instance, config.instances[name], but=("disks", "minmem", "identity"))
+        assert differ == []
+        assert instance.minmem == config.instances[name].maxmem
+        extra = 128 * (len(config.instances[name].disks) - 1) if instance.disk_template == "drbd" else 0
+        assert sum(disk.size for disk in instance.disks) == extra + sum(
+            disk.size for disk in config.instances[name].disks
+        )
+
+
+def test_effective_policies_are_those_of_the_text() -> None:
+    state = text.read_text_file(RECORDED)
+    assert state.groups["gold"].effective["ipolicy", "vcpu-ratio"] == 6.0
+    assert state.groups["gold"].effective["ipolicy", "disk-templates"] == ["drbd", "plain"]
+    assert state.cluster.own["ipolicy", "vcpu-ratio"] == 5.0
+    assert state.groups["gold"].own == {("alloc_policy",): "last_resort"}
+
+
+def test_own_values_are_unreadable_but_what_is_only_own() -> None:
+    state = text.read_text_file(RECORDED)
+    assert state.readable(Level.CLUSTER, ("ipolicy", "minmax"))
+    assert state.readable(Level.GROUP, ("alloc_policy",))
+    assert not state.readable(Level.GROUP, ("ipolicy", "minmax"))
+    assert not state.readable(Level.CLUSTER, ("ndparams", "cpu_speed"))
+    assert not state.readable(Level.NODE, ("ndparams", "spindle_count"))
+    assert state.notes
+
+
+def test_nodes_keep_the_parameters_that_the_text_shows() -> None:
+    state = text.read_text_file(RECORDED)
+    assert state.effective_of_node(state.nodes["node4"])["ndparams", "spindle_count"] == 8
+    assert state.nodes["node1"].resources.memory_free == 62464
+    assert state.nodes["node1"].resources.spindles_total is None
+
+
+def test_a_group_without_a_line_has_the_built_in_policy_and_not_the_cluster_s() -> None:
+    lines = RECORDED.read_text().splitlines()
+    state = parse("\n".join(line for line in lines if not line.startswith("gold|128")))
+    assert state.groups["gold"].effective["ipolicy", "vcpu-ratio"] == 4.0
+
+
+def test_without_a_line_for_the_cluster_its_policy_is_unreadable() -> None:
+    state = parse("\n".join(line for line in RECORDED.read_text().splitlines() if not line.startswith("|")))
+    assert not state.readable(Level.CLUSTER, ("ipolicy", "minmax"))
+
+
+def test_exclusive_storage_and_question_marks() -> None:
+    state = parse("g|u|preferred||\n\na|?|?|?|?|?|?|N|u\nb|8|1|7|80|70|4.0|M|u|6||Y|5|2|1.5\n\n\n\n")
+    assert state.nodes["a"].offline
+    assert state.nodes["a"].resources.memory_total is None
+    assert state.nodes["b"].resources.spindles_free == 5
+    assert state.nodes["b"].master
+    assert state.effective_of_node(state.nodes["b"])["ndparams", "exclusive_storage"] is True
+
+
+def test_disks() -> None:
+    nodes = "g|u|preferred||\n\na|9|1|7|80|70|4|N|u\nb|9|1|7|80|70|4|N|u\n\n"
+    state = parse(nodes + "i|2|640|1|running|Y|a|b|drbd||3|4|N\nd|2|0|1|ERROR_up|N|a||diskless|x,y\n\n\n")
+    assert state.instances["i"].disks == (Disk(size=512, template="drbd", spindles=4),)
+    assert state.instances["d"].disks == ()
+    assert state.instances["d"].tags == {"x", "y"}
+    assert (state.instances["d"].admin_state, state.instances["d"].running) == ("down", True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda _: "", "1 sections, not 4 or more"),
+        (lambda text: text.replace("|preferred|", "|sometimes|").replace("\n\n", "\n"), "sections"),
+        (lambda text: text.replace("node1|65536", "node1|lots"), "x.data:5: column 2: should be a number"),
+        (lambda text: text.replace("node1|65536", "node1|nan"), "should be a number"),
+        (lambda text: text.replace("node1|65536", "node1|1e300"), "should be a number"),
+        (lambda text: text.replace("node2|node3|drbd", "node2|node2|drbd"), "same primary and secondary"),
+        (lambda text: text.replace("node2|node3|drbd", "node9|node3|drbd"), "not there: 'node9'"),
+        (lambda text: text.replace("|drbd||1", "|floppy||1"), "no such disk template"),
+        (lambda text: text.replace("|running|", "|walking|"), "no such instance status"),
+        (lambda text: text.replace(";32768,8", ";32768"), "six whole numbers"),
+        (lambda text: text.replace("128,1,1024,1,1,1;", ""), "no partner"),
+        (lambda text: text.replace("gold|128", "tin|128"), "a group that is not there: 'tin'"),
+        (lambda text: text.replace("node2|65", "node1|65"), "'node1' is there twice"),
+    ],
+)
+def test_what_is_wrong_is_one_clear_error(change: Callable[[str], str], message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        parse(change(RECORDED.read_text()))
+    assert caught.value.message.startswith("x.data")
