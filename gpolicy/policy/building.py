@@ -9,7 +9,7 @@ from typing import Any
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.units import parse_rate, parse_size, parse_size_exact, round_size
+from gpolicy.ganeti.units import parse_rate, parse_size_exact, round_size
 from gpolicy.ganeti.values import FAMILIES, canonical
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.model import (
@@ -218,7 +218,7 @@ class Builder:
         def size(value: Any, *pointer: str | int) -> Located[int]:
             place: Pointer = ("hardware", *pointer)
             try:
-                return Located(parse_size(value), self.document.value_span(place))
+                return Located(int(parse_size_exact(value)), self.document.value_span(place))  # no setting: not rounded
             except ValueError as error:
                 self._report(WRONG_VALUE.finding(f"{'.'.join(map(str, place))}: {error}", self._at(place)))
                 return Located(0, self._at(place))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import cache
 from typing import Final
 
 from gpolicy.findings import RuleInfo
@@ -23,20 +24,24 @@ FAMILIES: Final = {
     "GP4": "Exclusive storage",
     "GP5": "Tags",
     "GP6": "Groups, nodes and node sets",
+    "GP7": "Policy against cluster",
     "GP9": "Waivers",
 }
 """What the rules of a range of codes are about."""
 
-_BY_WORD: Final = {word.lower(): info for info in CATALOGUE for word in (info.code, info.name)}
+
+@cache
+def _by_word(rules: tuple[RuleInfo, ...]) -> dict[str, RuleInfo]:
+    return {word.lower(): info for info in rules for word in (info.code, info.name)}
 
 
-def find_rule(word: str) -> tuple[RuleInfo | None, str]:
-    """Return the rule with this code or name (in any case), or None and a hint, empty if nothing comes close."""
-    info = _BY_WORD.get(word.strip().lower())
-    if info is not None:
-        return info, ""
-    close = get_close_matches(word.strip().lower()[:100], _BY_WORD, n=1, cutoff=0.6)
+def find_rule(word: str, rules: tuple[RuleInfo, ...] = CATALOGUE) -> tuple[RuleInfo | None, str]:
+    """Return the rule with this code or name (in any case), or None and a hint about what may have been meant."""
+    known, wanted = _by_word(rules), word.strip().lower()[:100]
+    if wanted in known:
+        return known[wanted], ""
+    close = get_close_matches(wanted, known, n=1, cutoff=0.6)
     if not close:
-        return None, "gpolicy explain lists all rules"
-    meant = _BY_WORD[close[0]]
+        return None, "`gpolicy explain` lists all rules"
+    meant = known[close[0]]
     return None, f"did you mean {meant.name if close[0] == meant.name else meant.code}?"

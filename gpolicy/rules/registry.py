@@ -4,9 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpolicy.rules.drbd import DRBD_RULES
+from gpolicy.rules.exclusive_storage import EXCLUSIVE_STORAGE_RULES
+from gpolicy.rules.groups import GROUP_RULES
+from gpolicy.rules.hardware import HARDWARE_RULES
+from gpolicy.rules.parameters import PARAMETER_RULES
 from gpolicy.rules.rule import Rule
 from gpolicy.rules.specs import SPEC_RULES
+from gpolicy.rules.spindles import SPINDLE_RULES
+from gpolicy.rules.tags import TAG_RULES
+from gpolicy.rules.templates import TEMPLATE_RULES
 
-RULES: Final[tuple[Rule, ...]] = (*SPEC_RULES,)
+RULES: Final[tuple[Rule, ...]] = (
+    *PARAMETER_RULES,
+    *DRBD_RULES,
+    *SPEC_RULES,
+    *HARDWARE_RULES,
+    *TEMPLATE_RULES,
+    *EXCLUSIVE_STORAGE_RULES,
+    *SPINDLE_RULES,
+    *TAG_RULES,
+    *GROUP_RULES,
+)
 """Families by range of codes: GP1xx parameters, GP2xx specs, GP3xx disk templates, GP4xx exclusive storage, GP5xx
 tags, GP6xx groups, nodes and node sets. GP0xx (structure) and GP9xx (waivers) are found elsewhere."""

@@ -1,0 +1,296 @@
+"""GP6xx: groups, their nodes, and node sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Final
+
+from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.policy.model import GroupPolicy, Leaf, Located, NodeSetPolicy
+from gpolicy.rules.context import Context
+from gpolicy.rules.rule import Hit, Rule
+
+_GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+_SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
+
+
+def is_glob(name: str) -> bool:
+    """Return whether a node entry is a pattern and not a name."""
+    return any(letter in name for letter in "*?[")
+
+
+class UuidName(Rule):
+    """A group named like a UUID."""
+
+    info = RuleInfo(
+        code="GP601",
+        name="uuid-shaped-name",
+        severity=Severity.ERROR,
+        summary="A group has a name that looks like a UUID.",
+        rationale="Ganeti looks groups up by UUID before name; its own configuration check reports such a name.",
+        source="Ganeti 3.0, configuration check",
+        bad="gpolicy: v1\nkind: NodeGroup\nname: 0b2a5f52-7cf5-4a63-8c11-6c0f3d3f8a01\n",
+        good=_GROUP,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group in context.groups:
+            if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", group.name.lower()):
+                message = f"{group.name} looks like a UUID"
+                yield self.hit(group, message, group.span, hint="name the group with a word")
+
+
+class NodeNamedTwice(Rule):
+    """A node that two groups claim."""
+
+    info = RuleInfo(
+        code="GP602",
+        name="node-named-twice",
+        severity=Severity.ERROR,
+        summary="Two groups name the same node.",
+        rationale="A node is in exactly one group: which of the two, the policy does not say.",
+        source="Ganeti's data model",
+        bad=f"{_GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node1.example.org]\n",
+        good=f"{_GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node2.example.org]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        first: dict[str, tuple[GroupPolicy, Span]] = {}
+        for group in context.groups:
+            for node in group.nodes or ():
+                if is_glob(node.value):
+                    continue
+                other, place = first.setdefault(node.value, (group, node.span))
+                if other is not group:
+                    message = f"{node.value} is to be in {group.name} and in {other.name}"
+                    related = (Related(place, f"in {other.name} here"),)
+                    yield self.hit(group, message, node.span, hint="leave it in one of the two", related=related)
+
+
+class NodeMatchesTwoGroups(Rule):
+    """A node of the cluster that patterns of two groups match."""
+
+    info = RuleInfo(
+        code="GP603",
+        name="node-matches-two-groups",
+        severity=Severity.ERROR,
+        summary="A node of the cluster matches patterns of two groups, and none names it.",
+        rationale="A node is in exactly one group: which of the two, the policy does not say. A name wins over a"
+        " pattern.",
+        source="Ganeti's data model",
+        bad=f'{_GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: ["*.example.org"]\n',
+        good=f'{_GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: ["host*"]\n',
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        entries = [(group, entry) for group in context.groups for entry in group.nodes or ()]
+        named = {entry.value for _, entry in entries if not is_glob(entry.value)}
+        patterns = [(group, entry) for group, entry in entries if is_glob(entry.value)]
+        reported: set[tuple[str, str]] = set()
+        for node in sorted(context.state.nodes if context.state else ()):
+            matching = {} if node in named else _matching(patterns, node)
+            for group, entry in list(matching.values())[1:]:
+                first, place = next(iter(matching.values()))
+                if (first.name, group.name) not in reported:  # one node shows it; the others are the same mistake
+                    reported.add((first.name, group.name))
+                    message = f"{node} matches patterns of {first.name} and of {group.name}"
+                    related = (Related(place.span, f"pattern of {first.name}"),)
+                    hint = "narrow one of the patterns, or name the node in one group"
+                    yield self.hit(group, message, entry.span, hint=hint, related=related)
+
+
+def _matching(
+    patterns: list[tuple[GroupPolicy, Located[str]]], node: str
+) -> dict[str, tuple[GroupPolicy, Located[str]]]:
+    """Return the first pattern of each group that matches `node`, by group."""
+    result: dict[str, tuple[GroupPolicy, Located[str]]] = {}
+    for group, entry in patterns:
+        if fnmatchcase(node, entry.value):
+            result.setdefault(group.name, (group, entry))
+    return result
+
+
+class NodeSetEmpty(Rule):
+    """A node set that says of no node that it is in it."""
+
+    info = RuleInfo(
+        code="GP604",
+        name="node-set-empty",
+        severity=Severity.WARNING,
+        summary="A node set with neither nodes nor groups.",
+        rationale="It is about no node; what it sets is set nowhere.",
+        source="gpolicy",
+        bad="gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n",
+        good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for nodes in context.policy.node_sets:
+            if not nodes.nodes and not nodes.groups:
+                message = f"the node set {nodes.name} has no nodes"
+                yield self.hit(nodes, message, nodes.span, hint="add `nodes:` or `groups:`")
+
+
+class NodeSetUnknownGroup(Rule):
+    """A node set of a group that is not there."""
+
+    info = RuleInfo(
+        code="GP605",
+        name="node-set-unknown-group",
+        severity=Severity.WARNING,
+        summary="A node set is about a group that neither the policy nor the cluster has.",
+        rationale="Most likely the name is misspelt, and the set is about no node. Without the cluster's state only the"
+        " policy's own groups are known.",
+        source="gpolicy",
+        bad="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [glod]\nndparams: {cpu_speed: 2}\n---\n" + _GROUP,
+        good="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [gold]\nndparams: {cpu_speed: 2}\n---\n" + _GROUP,
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        known = {group.name for group in context.groups} | set(context.state.groups if context.state else ())
+        for nodes in context.policy.node_sets:
+            for group in nodes.groups:
+                if group.value not in known:
+                    where = "the policy or the cluster" if context.state else "the policy"
+                    message = f"{where} has no group {group.value!r}"
+                    yield self.hit(nodes, message, group.span, hint="correct the name, or declare the group")
+
+
+class NodeUnknown(Rule):
+    """A node that the cluster does not have."""
+
+    info = RuleInfo(
+        code="GP606",
+        name="node-unknown",
+        severity=Severity.WARNING,
+        summary="A name or pattern of nodes fits no node of the cluster.",
+        rationale="Nodes are added with gnt-node, not by a policy: what is said about a node that is not there has no"
+        " effect until it is.",
+        source="gpolicy",
+        bad=f"{_GROUP}nodes: [node99.example.org]\n",
+        good=f"{_GROUP}nodes: [node1.example.org]\n",
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        known = list(context.state.nodes) if context.state else []
+        groups = [(group, group.nodes or ()) for group in context.groups]
+        for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
+            for entry in entries:
+                if entry.value not in known and not any(fnmatchcase(name, entry.value) for name in known):
+                    message = f"the cluster has no node {entry.value}"
+                    yield self.hit(declared, message, entry.span, hint="correct the name, or add the node first")
+
+
+class NodeSetConflict(Rule):
+    """Two node sets that disagree about a node that both name."""
+
+    info = RuleInfo(
+        code="GP607",
+        name="node-set-conflict",
+        severity=Severity.ERROR,
+        summary="Two node sets name the same node and set different values for one parameter.",
+        rationale="A name wins over a pattern and a pattern over a group, but here both name the node.",
+        source="gpolicy",
+        bad="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
+        "gpolicy: v1\nkind: NodeSet\nname: slow\nnodes: [node1.example.org]\nndparams: {cpu_speed: 1}\n",
+        good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
+        "gpolicy: v1\nkind: NodeSet\nname: ssh\nnodes: [node1.example.org]\nndparams: {ssh_port: 22}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        first: dict[tuple[str, tuple[str, ...]], tuple[NodeSetPolicy, Leaf]] = {}
+        reported: set[tuple[str, str, tuple[str, ...]]] = set()
+        for nodes in context.policy.node_sets:
+            names = [node.value for node in nodes.nodes if not is_glob(node.value)]
+            for leaf in context.leaves(nodes).values():
+                for name in names:
+                    other, its = first.setdefault((name, leaf.path), (nodes, leaf))
+                    key = (other.name, nodes.name, leaf.path)
+                    if its.value != leaf.value and key not in reported:
+                        reported.add(key)
+                        message = f"{leaf.path[-1]} of {name} is also set by the node set {other.name}, differently"
+                        related = (Related(its.span, f"set by {other.name} here"),)
+                        hint = "take the node out of one of the sets"
+                        yield self.hit(nodes, message, leaf.span, hint=hint, related=related)
+
+
+class RenameImpossible(Rule):
+    """renamed_from that cannot be."""
+
+    info = RuleInfo(
+        code="GP608",
+        name="rename-impossible",
+        severity=Severity.ERROR,
+        summary="renamed_from names the group itself, another declared group, or what another group comes from.",
+        rationale="A rename takes one group from its old name to its new one; the old name must be free afterwards.",
+        source="Ganeti 3.0, gnt-group rename",
+        bad=f"{_GROUP}renamed_from: silver\n---\n{_SILVER}",
+        good=f"{_GROUP}renamed_from: silver\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        first: dict[str, GroupPolicy] = {}
+        for group in context.groups:
+            old = group.renamed_from
+            if old is None:
+                continue
+            other = context.policy.groups.get(old.value)
+            earlier = first.setdefault(old.value, group)
+            if old.value == group.name:
+                yield self.hit(group, f"{group.name} cannot be renamed from itself", old.span, hint="leave it out")
+            elif other is not None and other.renamed_from is None:
+                related = (Related(other.span, f"{old.value} is declared here"),)
+                message = f"{group.name} is to be {old.value} renamed, but the policy also declares {old.value}"
+                yield self.hit(group, message, old.span, hint="remove one of the two", related=related)
+            elif earlier is not group:
+                related = (Related(earlier.span, f"{earlier.name} is also renamed from it"),)
+                message = f"{old.value} cannot become {earlier.name} and {group.name}"
+                yield self.hit(group, message, old.span, hint="only one group can be the old one", related=related)
+
+
+class RemovedWithContent(Rule):
+    """A group that is to go, and to be something."""
+
+    info = RuleInfo(
+        code="GP609",
+        name="removed-with-content",
+        severity=Severity.ERROR,
+        summary="A group is to be removed, but still declares nodes, parameters, tags or an old name.",
+        rationale="Only an empty group can be removed; what else is said about it is contradictory.",
+        source="Ganeti 3.0, gnt-group remove",
+        bad=f"{_GROUP}removed: true\nnodes: [node1.example.org]\n",
+        good=f"{_GROUP}removed: true\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group in context.policy.groups.values():
+            leaf = next(iter(group.leaves.values()), None)
+            place = (
+                (group.nodes and group.nodes[0].span)
+                or (leaf and leaf.span)
+                or (group.tags and group.tags[0].span)
+                or (group.renamed_from and group.renamed_from.span)
+            )
+            if group.removed is not None and place:
+                message = f"{group.name} is to be removed, but more is said about it"
+                related = (Related(group.removed.span, "to be removed"),)
+                hint = "move its nodes to another group, and keep only name and removed"
+                yield self.hit(group, message, place, hint=hint, related=related)
+
+
+GROUP_RULES: Final = (
+    UuidName(),
+    NodeNamedTwice(),
+    NodeMatchesTwoGroups(),
+    NodeSetEmpty(),
+    NodeSetUnknownGroup(),
+    NodeUnknown(),
+    NodeSetConflict(),
+    RenameImpossible(),
+    RemovedWithContent(),
+)

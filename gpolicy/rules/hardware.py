@@ -1,0 +1,124 @@
+"""GP21x: specs against the hardware that a group promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.policy.model import GroupPolicy, Hardware
+from gpolicy.rules.context import Context, number
+from gpolicy.rules.pairs import Pair, amount, comparable
+from gpolicy.rules.physical_volumes import largest_disk
+from gpolicy.rules.rule import Hit, Rule
+from gpolicy.rules.specs import bounds
+
+_SIZES: Final = "Partitioned Ganeti, Constrained instance sizes"
+_GROUP: Final = (
+    "gpolicy: v1\nkind: NodeGroup\nname: gold\nhardware: {memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}\n"
+)
+
+
+def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
+    return f"{_GROUP}ipolicy:\n  vcpu-ratio: 1\n  minmax:\n    - name: big\n      {bounds(memory, cpus, disk)}"
+
+
+def _limits(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[tuple[str, float, Span]]:
+    """Yield what a node can give at most to one instance: parameter, amount, and where it is promised."""
+    if hardware.memory:
+        yield "memory-size", hardware.memory.value, hardware.memory.span
+    ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
+    if hardware.cpus and ratio:
+        yield "cpu-count", hardware.cpus.value * number(ratio), hardware.cpus.span
+    disk = total_disk(hardware, exclusive=context.exclusive(group) is not None)
+    if disk is not None:
+        yield "disk-size", disk, hardware.pv_sizes[0].span
+
+
+def total_disk(hardware: Hardware, *, exclusive: bool) -> int | None:
+    """Return the MiB of all physical volumes of a node together, at most; None where it is not said.
+
+    Under exclusive storage margin and reserve are taken off each volume.
+    """
+    sizes = [size.value for size in hardware.pv_sizes]
+    count = volume_count(hardware)
+    if not sizes or count is None:
+        return None
+    if exclusive:
+        return largest_disk(count, min(sizes))
+    return sum(sizes) if count == len(sizes) else count * max(sizes)
+
+
+def volume_count(hardware: Hardware) -> int | None:
+    """Return the number of physical volumes of a node; None where it is not said. A list names each volume."""
+    if hardware.pv_count:
+        return hardware.pv_count.value
+    return len(hardware.pv_sizes) if len(hardware.pv_sizes) > 1 else None
+
+
+def _beyond(context: Context, bound: str) -> Iterator[tuple[GroupPolicy, Pair, str, int, float, Span]]:
+    """Yield where a `bound` (min or max) of a pair is above what a node of the group can give."""
+    for group in context.groups:
+        pairs = comparable(context.pairs(group)) if group.hardware else []
+        for name, limit, place in _limits(context, group, group.hardware) if group.hardware and pairs else ():
+            for pair in pairs:
+                count = pair.minimum["disk-count"] if name == "disk-size" and bound == "min" else 1
+                wanted = (pair.minimum if bound == "min" else pair.maximum)[name] * count
+                if wanted > limit:
+                    yield group, pair, name, wanted, limit, place
+
+
+class SpecBeyondHardware(Rule):
+    """A spec whose smallest instance fits no node."""
+
+    info = RuleInfo(
+        code="GP211",
+        name="spec-beyond-hardware",
+        severity=Severity.ERROR,
+        summary="The smallest instance of a spec is larger than a node of the group.",
+        rationale="No node of the group can hold such an instance: the spec allows nothing.",
+        source=_SIZES,
+        bad=_spec("96G 128G"),
+        good=_spec("16G 60G"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group, pair, name, wanted, limit, place in _beyond(context, "min"):
+            if name == "disk-size" and context.exclusive(group):
+                continue  # counted in spindles there (GP405)
+            message = f"{pair.title}: {_excess(name, wanted, limit)}: no instance of it fits"
+            related = (Related(place, "the hardware is promised here"),)
+            hint = "make the spec smaller, or correct the hardware"
+            yield self.hit(group, message, pair.at("min", name), hint=hint, related=related)
+
+
+class SpecMaxBeyondHardware(Rule):
+    """A spec whose largest instance fits no node."""
+
+    info = RuleInfo(
+        code="GP212",
+        name="spec-max-beyond-hardware",
+        severity=Severity.WARNING,
+        summary="The largest instance of a spec is larger than a node of the group.",
+        rationale="The policy allows instances that no node can hold. Tiered allocation begins with the maximum and has"
+        " to shrink it first, so its numbers are not about the size that is meant.",
+        source=_SIZES,
+        bad=_spec("16G 96G"),
+        good=_spec("16G 60G"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        none_fits = {(group.name, pair.index, name) for group, pair, name, *_ in _beyond(context, "min")}
+        for group, pair, name, wanted, limit, place in _beyond(context, "max"):
+            if (group.name, pair.index, name) not in none_fits:
+                message = f"{pair.title}: {_excess(name, wanted, limit)}"
+                related = (Related(place, "the hardware is promised here"),)
+                hint = "lower the maximum to what a node can give"
+                yield self.hit(group, message, pair.at("max", name), hint=hint, related=related)
+
+
+def _excess(name: str, wanted: int, limit: float) -> str:
+    return f"{name} {amount(name, wanted)} is more than a node has ({amount(name, int(limit))})"
+
+
+HARDWARE_RULES: Final = (SpecBeyondHardware(), SpecMaxBeyondHardware())

@@ -1,0 +1,36 @@
+"""Ganeti's arithmetic of exclusive storage: physical volumes are spindles, and disks take whole ones.
+
+Sizes are MiB. The floating-point operations are Ganeti's own, in its order, so that the answers are the same on
+every edge (partitioned Ganeti, "Exclusive use of disks").
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+MARGIN: Final = 0.01
+"""How far the sizes of a group's volumes may lie from one another's middle."""
+
+RESERVED: Final = 0.02
+"""Share of each volume that is not counted."""
+
+
+def sizes_differ(smallest: int, largest: int) -> bool:
+    """Return whether volumes of these sizes are too different to count as equal."""
+    return smallest * (1 + MARGIN) < largest * (1 - MARGIN)
+
+
+def usable_size(smallest: int) -> int:
+    """Return how much of each volume is counted, when `smallest` is the size of the smallest."""
+    return int(smallest // (1 + MARGIN + RESERVED))
+
+
+def volumes_needed(size: int, smallest: int) -> int:
+    """Return how many volumes a disk takes. `smallest` must be at least 2 (a volume of 1 MiB counts as nothing)."""
+    return math.ceil(float(size) / float(usable_size(smallest)))
+
+
+def largest_disk(volumes: int, smallest: int) -> int:
+    """Return the size of the largest disk that `volumes` volumes hold."""
+    return volumes * usable_size(smallest)
