@@ -7,43 +7,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.findings import Finding, Related, RuleInfo, Severity, Span
+from gpolicy.findings import Finding, Related, Span
+from gpolicy.policy.fit import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, RENAME_CLASH, UNKNOWN_NODE
 from gpolicy.policy.model import GroupPolicy, Leaf, Leaves, Located, NodeSetPolicy, Policy
-
-UNKNOWN_NODE = RuleInfo(
-    code="GP701",
-    name="unknown-node",
-    severity=Severity.ERROR,
-    summary="The policy names a node that the cluster does not have.",
-    rationale="A misspelt node would silently stay where and as it is.",
-    source="gpolicy",
-)
-NODE_IN_TWO_GROUPS = RuleInfo(
-    code="GP702",
-    name="node-in-two-groups",
-    severity=Severity.ERROR,
-    summary="Two groups claim the same node of the cluster.",
-    rationale="A node is in exactly one group. A name wins over a glob; two names or two globs cannot both hold.",
-    source="gpolicy",
-)
-NODE_SETS_DISAGREE = RuleInfo(
-    code="GP703",
-    name="node-sets-disagree",
-    severity=Severity.ERROR,
-    summary="Two node sets ask different values of the same node.",
-    rationale="A name wins over a glob, a glob over a group; at the same rank nothing says which one holds.",
-    source="gpolicy",
-)
-RENAME_CLASH = RuleInfo(
-    code="GP704",
-    name="rename-clash",
-    severity=Severity.ERROR,
-    summary="A group is to be renamed, but both names exist in the cluster.",
-    rationale="Ganeti has no merge of groups; which of the two is meant must be said.",
-    source="Ganeti: a group cannot take the name of another",
-)
-PLAN_RULES = (UNKNOWN_NODE, NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, RENAME_CLASH)
-"""Findings that need a cluster to compare with; `gpolicy plan` makes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,57 @@
+"""The arrows of docs/architecture.md: who may import whom."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "gpolicy"
+COMMON = {"errors", "exit_codes", "findings", "data", "__init__"}
+MAY_IMPORT = {
+    "ganeti": set[str](),
+    "policy": {"ganeti"},
+    "cluster": {"ganeti"},
+    "rules": {"ganeti", "policy", "cluster"},
+    "plan": {"ganeti", "policy", "cluster"},
+    "render": {"ganeti", "plan"},
+    "adopt": {"ganeti", "policy", "cluster", "plan"},
+    "starter": set[str](),
+    "show": {"ganeti", "policy"},
+    "report": {"ganeti", "plan"},
+    "allocator": set[str](),
+    "htools": {"allocator", "cluster", "ganeti"},
+}
+
+
+def _rooms() -> list[str]:
+    return sorted(path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.rglob("*.py")))
+
+
+def _imported_rooms(file: Path) -> set[str]:
+    """Return the rooms that a module imports, also inside functions."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import"
+            module = node.module or ""
+            names = [f"{module}.{alias.name}" for alias in node.names] if module == "gpolicy" else [module]
+        found |= {name.split(".")[1] for name in names if name.startswith("gpolicy.")}
+    return found
+
+
+@pytest.mark.parametrize("room", [room for room in _rooms() if room != "cli"])
+def test_a_room_imports_only_what_is_left_of_it(room: str) -> None:
+    assert room in MAY_IMPORT, f"say in docs/architecture.md and here what {room} may import"
+    for file in (PACKAGE / room).rglob("*.py"):
+        extra = _imported_rooms(file) - COMMON - {room, "__version__"} - MAY_IMPORT[room]
+        assert not extra, f"{file.relative_to(PACKAGE)} imports {', '.join(sorted(extra))}"
+
+
+def test_the_common_modules_import_no_room() -> None:
+    for name in COMMON:
+        assert _imported_rooms(PACKAGE / f"{name}.py") <= COMMON
