@@ -105,7 +105,13 @@ def show(path: Path, form: str, *, origin: bool) -> int:
 
 def explain(rule: str | None) -> int:
     """Print what a rule means, or the list of rules."""
-    from gpolicy.rules.explaining import explain_rule, list_rules  # noqa: PLC0415
+    from gpolicy.rules.explaining import explain_rule, find_explained, list_rules  # noqa: PLC0415
 
-    sys.stdout.write(explain_rule(rule) if rule else list_rules())
+    if rule is None:
+        sys.stdout.write(list_rules())
+        return int(ExitCode.FINE)
+    info, hint = find_explained(rule)
+    if info is None:
+        raise UsageError(f"there is no rule {rule!r}", hint=hint)
+    sys.stdout.write(explain_rule(info))
     return int(ExitCode.FINE)

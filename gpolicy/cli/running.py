@@ -17,7 +17,7 @@ from gpolicy.exit_codes import ExitCode
 _COLLECT_AFTER = 200_000  # objects: a short run must not walk a large policy over and over in search of cycles
 
 # Releases of Typer differ in which copy of Click they stand on; its own exception leads to the right one.
-_CommandLineError = typer.BadParameter.__mro__[2]
+_CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0]
 
 
 def run(arguments: list[str]) -> int:

@@ -113,7 +113,7 @@ class _Diff:
         after = dict(own)
         for path, leaf in leaves.items():
             if leaf.value is not INHERIT:
-                after[path] = canonical(path, leaf.value)  # type: ignore[arg-type]
+                after[path] = canonical(path, leaf.value)
             elif path[-1] != "access":
                 after.pop(path, None)
             elif path in own:
@@ -237,8 +237,8 @@ class _Diff:
         missing = set(wanted) - have
         if not extra and not missing:
             return
-        before: list[Value] = sorted(have)
-        after: list[Value] = sorted((have - extra) | missing)
+        before: list[Value] = [*sorted(have)]
+        after: list[Value] = [*sorted((have - extra) | missing)]
         span = wanted[min(missing)] if missing else None
         self.result.changes.append(
             Change(
@@ -266,11 +266,11 @@ def owned(tag: str, level: Level, prefixes: tuple[OwnedPrefix, ...]) -> bool:
 
 def after_value(path: Path, leaf: Leaf) -> Value:
     """Return the own value that a leaf asks for; None for inherit."""
-    return None if leaf.value is INHERIT else canonical(path, leaf.value)  # type: ignore[arg-type]
+    return None if leaf.value is INHERIT else canonical(path, leaf.value)
 
 
 def _wanted(leaf: Leaf) -> Value:
-    return "inherit" if leaf.value is INHERIT else leaf.value  # type: ignore[return-value]
+    return "inherit" if leaf.value is INHERIT else leaf.value
 
 
 def _silent_changes(before: Mapping[Path, Value], after: Mapping[Path, Value], declared: Leaves) -> str:

@@ -143,9 +143,10 @@ class _Maker:
         enables = templates is not None and bool(_added(templates))
         if templates is not None and enables and waits:
             first: Assignments = {path: after.pop(path) for path in _STORAGE if path in after}
-            first[TEMPLATES] = both = [*_words(templates.after), *_gone(templates)]
+            both: list[Value] = [*_words(templates.after), *_gone(templates)]
+            first[TEMPLATES] = both
             self._cluster_step(Wave.ENABLE, first, before)
-            before[TEMPLATES] = list(both)
+            before[TEMPLATES] = both
         self._cluster_step(Wave.ENABLE if enables and not waits else Wave.CLUSTER, after, before)
 
     def _cluster_step(self, wave: Wave, assignments: Assignments, before: Mapping[Path, Value]) -> None:
@@ -170,12 +171,12 @@ class _Maker:
 
     def _create(self, name: str) -> None:
         make = partial(commands.group_add, name, _assignments(self._leaves(Level.GROUP, name)), version=self.version)
-        inverse = self._made(lambda: [commands.group_remove(name)])
+        inverse = self._made([partial(commands.group_remove, name)])
         self._step(Wave.GROUPS, f"group/{name}", f"create group {name}", make, inverse)
 
     def _renames(self) -> None:
         for old, new in _rename_order(self.renamed):
-            inverse = self._made(lambda old=old, new=new: [commands.group_rename(new, old)])
+            inverse = self._made([partial(commands.group_rename, new, old)])
             make = partial(commands.group_rename, old, new)
             self._step(Wave.GROUPS, f"group/{new}", f"rename group {old} to {new}", make, inverse)
 
@@ -191,7 +192,7 @@ class _Maker:
             for change in moved:
                 source = self.renamed.get(str(change.before), str(change.before))
                 back.setdefault(source, []).append(change.object_name or "")
-            inverse = self._made(lambda back=back: [commands.assign_nodes(*item) for item in sorted(back.items())])
+            inverse = self._made([partial(commands.assign_nodes, *item) for item in sorted(back.items())])
             title = f"move {', '.join(nodes)} to group {target}"
             self._step(Wave.GROUPS, f"group/{target}", title, partial(commands.assign_nodes, target, nodes), inverse)
 
@@ -205,12 +206,10 @@ class _Maker:
 
     def _recreate(self, group: Group) -> Inverse:
         values, lost = self._expressible(Level.GROUP, group.name, dict(group.own))
-        made = self._made(
-            lambda: [
-                commands.group_add(group.name, values, version=self.version),
-                *([commands.add_tags(Level.GROUP, group.name, sorted(group.tags))] if group.tags else []),
-            ]
-        )
+        makers = [partial(commands.group_add, group.name, values, version=self.version)]
+        if group.tags:
+            makers.append(partial(commands.add_tags, Level.GROUP, group.name, sorted(group.tags)))
+        made = self._made(makers)
         return Inverse(made.commands, (*made.not_restored, *lost, "networks that were connected to the group"))
 
     # --- nodes and tags ------------------------------------------------------------------------------------------
@@ -236,15 +235,15 @@ class _Maker:
                 if tags:
                     undone = partial(undo, change.level, change.object_name, tags)
                     make = partial(do, change.level, change.object_name, tags)
-                    inverse = self._made(lambda undone=undone: [undone()])
+                    inverse = self._made([undone])
                     self._step(wave, change.object, f"{verb} {change.object}: {', '.join(tags)}", make, inverse)
 
     # --- inverses ------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def _made(make: Callable[[], list[Command]]) -> Inverse:
+    def _made(makers: Iterable[Callable[[], Command]]) -> Inverse:
         try:
-            return Inverse(tuple(make()))
+            return Inverse(tuple(make() for make in makers))
         except InexpressibleError as error:
             return Inverse((), (error.message,))
 
@@ -252,7 +251,7 @@ class _Maker:
         values, lost = self._expressible(level, name, before)
         if not values:
             return Inverse((), lost)
-        made = self._made(lambda: [_modify(level, name, values, self.version)])
+        made = self._made([partial(_modify, level, name, values, self.version)])
         return Inverse(made.commands, (*lost, *made.not_restored))
 
     def _expressible(

@@ -25,6 +25,7 @@ def extend(declared: Object, find: Find, report: Callable[[Finding], None]) -> O
 def _extend(declared: Object, find: Find, report: Callable[[Finding], None], chain: tuple[Declared, ...]) -> Object:
     if not declared.extends:
         return declared
+    below: tuple[Declared, ...] = (*chain, declared)
     bases: list[Object] = []
     for name in declared.extends:
         base = find(declared, name)
@@ -32,11 +33,11 @@ def _extend(declared: Object, find: Find, report: Callable[[Finding], None], cha
             kind = declared.document.root["kind"]
             hint = "name a document of the same kind, or a relative path: base.yaml#NAME"
             report(EXTENDS_UNKNOWN.finding(f"there is no {kind} {name.value!r} to extend", name.span, hint=hint))
-        elif any(base.document is seen.document for seen in (*chain, declared)) or len(chain) > MAX_DEPTH:
-            circle = " → ".join([*(seen.name for seen in (*chain, declared)), base.name])
+        elif any(base.document is seen.document for seen in below) or len(below) > MAX_DEPTH:
+            circle = " → ".join([*(seen.name for seen in below), base.name])
             report(EXTENDS_CYCLE.finding(f"{declared.name} extends itself: {circle}", name.span))
         else:
-            bases.append(_extend(base, find, report, (*chain, declared)))
+            bases.append(_extend(base, find, report, below))
     return _merge(declared, bases, report)
 
 

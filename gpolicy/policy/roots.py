@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from gpolicy.policy.files import MAX_BYTES, policy_files
+from gpolicy.policy.files import policy_files
+from gpolicy.policy.yaml_reader import MAX_BYTES
 
 # A cheap look, to tell one policy from a directory of several; what a document really is, loading says.
 _CLUSTER = re.compile(r"^kind:[ \t]*[\"']?Cluster[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)

@@ -70,16 +70,17 @@ def _head_findings(document: YamlDocument) -> list[Finding]:
 def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding]:
     pointer: Pointer = tuple(error.absolute_path)
     instance: Any = error.instance
+    argument: Any = error.validator_value
     place = ".".join(str(step) for step in pointer) or "the document"
     if instance is None:
         yield EMPTY_VALUE.finding(f"{place} has no value", document.key_span(pointer), hint=_empty_hint(error))
     elif error.validator == "additionalProperties" and isinstance(instance, dict):
-        known = list(error.schema.get("properties", {}))
+        known = list(_schema(error).get("properties", {}))
         for key in instance:
             if key not in known:
                 yield _unknown_key(document, pointer, str(key), known)
     elif error.validator == "required" and isinstance(instance, dict):
-        missing = [name for name in error.validator_value if name not in instance]
+        missing = [name for name in argument if name not in instance]
         if error.message.startswith(f"'{missing[0]}'" if missing else ""):  # one finding for all, not one each
             message = f"{place} lacks {_enumerate(missing)}"
             yield MISSING_KEY.finding(message, document.key_span(pointer), hint=_missing_hint(pointer, missing))
@@ -94,12 +95,10 @@ def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterato
     pointer: Pointer = tuple(error.absolute_path)
     context = list(error.context or ())
     if error.validator == "oneOf" and all(branch.validator == "required" for branch in context):
-        names = [branch.validator_value[0] for branch in context] or [
-            option["required"][0] for option in error.schema["oneOf"]
-        ]
-        given = [name for name in names if name in error.instance]
+        options = [option["required"][0] for option in _schema(error)["oneOf"]]
+        instance: Any = error.instance
+        given = [name for name in options if name in instance]
         what = f"has {_enumerate(given)} at once" if given else "has none of them"
-        options = [option["required"][0] for option in error.schema["oneOf"]]
         message = f"exactly one of {_enumerate(options, 'or')} belongs here; this {what}"
         yield WRONG_VALUE.finding(message, document.value_span(pointer))
         return
@@ -114,7 +113,7 @@ def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterato
         yield from _explain(same_type[0], document)
         return
     place = ".".join(str(step) for step in pointer)
-    message = f"{place} cannot be {_quote(error.instance)}: expected {_expected(error.schema)}"
+    message = f"{place} cannot be {_quote(error.instance)}: expected {_expected(_schema(error))}"
     yield WRONG_VALUE.finding(message, document.value_span(pointer), hint=_value_hint(error))
 
 
@@ -147,7 +146,7 @@ def _missing_hint(pointer: Pointer, missing: list[str]) -> str:
 
 
 def _empty_hint(error: ValidationError) -> str:
-    inherits = any(option.get("const") == "inherit" for option in error.schema.get("anyOf", ()))
+    inherits = any(option.get("const") == "inherit" for option in _schema(error).get("anyOf", ()))
     return "leave the key out (not managed), write the value" + (", or write `inherit`" if inherits else "")
 
 
@@ -165,7 +164,7 @@ def _wrong_value(error: ValidationError, span: Any, place: str) -> Finding:
             double = next((item for n, item in enumerate(instance) if item in instance[:n]), None)
             message = f"{place} names {_quote(double)} twice"
         case _:
-            message = f"{place} cannot be {_quote(instance)}: expected {_expected(error.schema)}"
+            message = f"{place} cannot be {_quote(instance)}: expected {_expected(_schema(error))}"
     return WRONG_VALUE.finding(message, span, hint=hint)
 
 
@@ -175,16 +174,21 @@ def _value_hint(error: ValidationError) -> str:
         return "only a group or a node can inherit; write the value"
     if isinstance(instance, str) and instance.lower() in ("yes", "no", "on", "off", "true", "false"):
         return "YAML 1.2 and Ganeti write true and false"
-    choices = [str(choice) for schema in _branches(error.schema) for choice in schema.get("enum", ())]
+    choices = [str(choice) for schema in _branches(_schema(error)) for choice in schema.get("enum", ())]
     if choices and isinstance(instance, int | float) and str(instance) in choices:
         return f'quote it: "{instance}"'
-    choices += [str(schema["const"]) for schema in _branches(error.schema) if "const" in schema]
+    choices += [str(schema["const"]) for schema in _branches(_schema(error)) if "const" in schema]
     close = _did_you_mean(str(instance), choices)
     if close:
         return close
     if isinstance(instance, str) and instance.isdigit():
         return "write the number without quotes"
     return ""
+
+
+def _schema(error: ValidationError) -> dict[str, Any]:
+    schema: Any = error.schema
+    return schema if isinstance(schema, dict) else {}
 
 
 def _branches(schema: dict[str, Any]) -> list[dict[str, Any]]:
