@@ -47,7 +47,7 @@ class RealGaneti:
 
     def __init__(self) -> None:
         script = FilePath(__file__).with_name("real_parser.py")
-        # GNT_* variables may hold default arguments, and TERM makes no difference to what is parsed.
+        # A clean environment: GNT_* variables may hold default arguments, and PYTHON* ones other modules.
         environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
         self.process = subprocess.Popen(
             ["/usr/bin/python3", str(script), str(TREES[-1].parents[2])],

@@ -172,6 +172,8 @@ def test_a_command_too_long_for_a_process_goes_through_rapi_alone() -> None:
     command = cluster_modify({("ipolicy", "minmax"): [PAIR] * 1000}, version="3.0")
     assert command.argv is None
     assert command.rapi is not None
+    with pytest.raises(InexpressibleError, match="too long for one command"):
+        group_modify("a b", {("ipolicy", "minmax"): [PAIR] * 1000})  # RAPI cannot address this one
 
 
 def test_more_tags_than_a_request_holds_go_through_the_command_line_alone() -> None:
