@@ -18,22 +18,25 @@ def write_adopted(adopted: Adopted, directory: Path) -> list[Path]:
 
 
 def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
-    """Write `files` (text by relative path) to `directory`, which must be new or empty. Return their paths.
+    """Write `files` (text by relative path) to `directory` and return their paths.
 
-    They are written to a directory beside it, which takes its name when all is on disk: a run that is killed leaves
-    no half policy. Raise UsageError if the directory cannot be taken, GpolicyError if writing fails.
+    The directory must be new or empty; a `.git` in it does not count. The files are written to a hidden directory
+    and take their names when all is on disk: a run that is killed leaves no half file, and in a new directory no half
+    policy. Raise UsageError if the directory cannot be taken, GpolicyError if writing fails.
     """
     target = directory.resolve()
-    _check_free(directory, target)
-    beside = target.parent / f".{target.name}.gpolicy-{secrets.token_hex(4)}"
+    in_place = _check_free(directory, target)
+    unique = f"gpolicy-{secrets.token_hex(4)}"
+    beside = target / f".{unique}" if in_place else target.parent / f".{target.name}.{unique}"
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        beside.parent.mkdir(parents=True, exist_ok=True)
         beside.mkdir()
         try:
             _fill(beside, files)
-            if target.is_dir():
-                beside.chmod(target.stat().st_mode & 0o7777)
-            beside.rename(target)
+            if in_place:
+                _move_entries(beside, target)
+            else:
+                beside.rename(target)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
         _sync(target.parent)
@@ -42,21 +45,35 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
     return [directory / name for name in files]
 
 
-def _check_free(directory: Path, target: Path) -> None:
+def _check_free(directory: Path, target: Path) -> bool:
+    """Return whether `target` is there already; raise UsageError if it holds something or is no directory."""
     try:
-        entries = next(target.iterdir(), None)
+        entries = [entry.name for entry in target.iterdir()]
     except FileNotFoundError:
-        return
+        return False
     except NotADirectoryError:
         raise UsageError(f"{directory}: is a file, not a directory", hint="name a new directory") from None
     except OSError as error:
         raise UsageError(f"{directory}: {error.strerror}") from None
-    if entries is not None:
-        hint = "name a new directory; gpolicy overwrites no policy"
+    if set(entries) - {".git"}:
+        hint = "name a new directory; gpolicy overwrites nothing"
         raise UsageError(f"{directory}: the directory is not empty", hint=hint)
-    if target == Path.cwd():
-        hint = "name a new directory: one that somebody works in cannot be replaced as a whole"
-        raise UsageError(f"{directory}: is the current directory", hint=hint)
+    return True
+
+
+def _move_entries(source: Path, target: Path) -> None:
+    """Move what is in `source` to `target`, where none of it is yet; all of it, unless the run is killed."""
+    moved: list[Path] = []
+    try:
+        for entry in sorted(source.iterdir()):
+            place = target / entry.name
+            entry.rename(place)
+            moved.append(place)
+    except OSError:
+        for place in moved:
+            place.rename(source / place.name)
+        raise
+    _sync(target)
 
 
 def _fill(directory: Path, files: Mapping[str, str]) -> None:

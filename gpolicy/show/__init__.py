@@ -1,0 +1,1 @@
+"""Show: the effective policy, each value with where it comes from."""

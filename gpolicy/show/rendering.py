@@ -1,0 +1,190 @@
+"""The effective policy as text in columns, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from gpolicy.adopt.written import written_value
+from gpolicy.adopt.yaml_text import Node, flow, scalar
+from gpolicy.findings import Span
+from gpolicy.ganeti.parameter import Path, Value
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.report.findings_text import printable
+from gpolicy.show.view import EffectiveObject, EffectivePolicy, EffectiveValue, Origin, State
+
+FORMAT_VERSION: Final = "1.0"
+
+_BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+_WIDEST_COLUMN: Final = 60
+
+
+def effective_text(view: EffectivePolicy, *, origin: bool = False, colour: bool = False) -> str:
+    """Return the view for people: one line a value, with what it follows or overrides; `origin` adds the places."""
+    blocks = ["\n".join(_Text(origin=origin, colour=colour).block(item, view.version)) for item in view.objects]
+    return "\n\n".join(blocks) + "\n" if blocks else "the policy describes no object\n"
+
+
+class _Text:
+    def __init__(self, *, origin: bool, colour: bool) -> None:
+        self._origin, self._colour = origin, colour
+
+    def block(self, item: EffectiveObject, version: str) -> Iterator[str]:
+        yield self._styled(_BOLD, printable(_title(item, version)))
+        if item.nodes is not None:
+            yield f"  nodes: {_words(item.nodes)}"
+        if item.tags is not None:
+            yield f"  tags: {_words(item.tags)}"
+        rows = [self._columns(value, item) for value in item.values]
+        widths = [min(max(map(len, column), default=0), _WIDEST_COLUMN) for column in zip(*rows, strict=True)]
+        for value, row in zip(item.values, rows, strict=True):
+            cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+            line = printable(f"  {'  '.join(cells)}".rstrip())
+            yield self._styled(_DIM, line) if value.state is not State.EXPLICIT else line
+            yield from self._specs(value)
+            if self._origin:
+                yield from self._places(value)
+
+    def _columns(self, value: EffectiveValue, item: EffectiveObject) -> tuple[str, ...]:
+        place = str(value.origin.span) if value.origin is not None else ""
+        return (".".join(value.path), _shown(value), *((place,) if self._origin else ()), _note(value, item))
+
+    def _styled(self, style: str, text: str) -> str:
+        return f"{style}{text}{_RESET}" if self._colour else text
+
+    def _specs(self, value: EffectiveValue) -> Iterator[str]:
+        if value.path == ("ipolicy", "minmax") and value.origin is not None:
+            for text in _spec_lines(value.origin):
+                yield printable(f"      {text}")
+
+    def _places(self, value: EffectiveValue) -> Iterator[str]:
+        if value.state is State.INHERIT and value.span is not None:
+            yield printable(f"      inherit: {value.span}")
+        for other in value.overrides:
+            text = _brief(value.path, other.value)
+            yield printable(f"      over {text}: {other.span}{_through(other) or f' ({other.object})'}")
+
+
+def _title(item: EffectiveObject, version: str) -> str:
+    if item.kind == "Cluster":
+        return f"cluster {item.name} (Ganeti {version})"
+    return f"{item.label} (nodes in group {item.group})" if item.group is not None else item.label
+
+
+def _words(words: Iterable[str]) -> str:
+    return ", ".join(printable(word) for word in words) or "none"
+
+
+def _through(origin: Origin) -> str:
+    return f" (from {origin.base})" if origin.base is not None else ""
+
+
+def _shown(value: EffectiveValue) -> str:
+    return "not known from the policy" if value.origin is None else _brief(value.path, value.origin.value)
+
+
+def _brief(path: Path, value: Value) -> str:
+    """Return a value on one line, as a policy would write it."""
+    written = _written(path, value)
+    if path == ("ipolicy", "minmax") and isinstance(written, list):
+        return f"{len(written)} specs" if len(written) != 1 else "1 spec"
+    return flow(written) if isinstance(written, list | dict) else scalar(written)
+
+
+def _written(path: Path, value: Value) -> Node:
+    parameter = parameter_at(path)
+    if parameter is None or value == "inherit":
+        return value  # type: ignore[return-value]
+    return written_value(parameter, value)
+
+
+def _spec_lines(origin: Origin) -> Iterator[str]:
+    pairs = _written(("ipolicy", "minmax"), origin.value)
+    for number, pair in enumerate(pairs if isinstance(pairs, list) else [], 1):
+        names = origin.pair_names
+        name = names[number - 1] if len(names) >= number else None
+        yield f"{name or f'spec {number}'}: {_ranges(pair)}"
+
+
+def _ranges(pair: Any) -> str:
+    low, high = pair["min"], pair["max"]
+    return ", ".join(
+        f"{name} {low[name]}" if low[name] == high[name] else f"{name} {low[name]}..{high[name]}"
+        for name in SPEC_PARAMETERS
+    )
+
+
+def _note(value: EffectiveValue, item: EffectiveObject) -> str:
+    if value.state is State.UNMANAGED:
+        return f"from {value.origin.object}, if it has none of its own" if value.origin else ""
+    if value.state is State.INHERIT:
+        return f"inherited from {value.origin.object}" if value.origin else "inherited"
+    if item.kind == "Cluster":
+        return _through(value.origin).strip() if value.origin else ""
+    above = [other for other in value.overrides if other.object != item.label]
+    own = "own" + (_through(value.origin) if value.origin else "")
+    if not above:
+        return own
+    same = value.origin is not None and above[-1].value == value.origin.value
+    what = "the same as" if same else f"over {_brief(value.path, above[-1].value)} of"
+    return f"{own}, {what} {above[-1].object}"
+
+
+def effective_json(view: EffectivePolicy) -> str:
+    """Return the view as JSON; its schema is schemas/output/show.json."""
+    return json.dumps(effective_data(view), indent=2, ensure_ascii=False) + "\n"
+
+
+def effective_data(view: EffectivePolicy) -> dict[str, Any]:
+    """Return the view in JSON's own types."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "ganeti_version": view.version,
+        "objects": [_object(item) for item in view.objects],
+    }
+
+
+def _object(item: EffectiveObject) -> dict[str, Any]:
+    return {
+        "object": item.label,
+        "kind": item.kind,
+        "name": item.name,
+        "group": item.group,
+        **_place(item.span),
+        "nodes": None if item.nodes is None else list(item.nodes),
+        "tags": None if item.tags is None else list(item.tags),
+        "values": [_value(value) for value in item.values],
+    }
+
+
+def _value(value: EffectiveValue) -> dict[str, Any]:
+    own: Value = None
+    if value.state is State.INHERIT:
+        own = "inherit"
+    elif value.state is State.EXPLICIT:
+        own = value.value
+    origin = value.origin
+    return {
+        "path": ".".join(value.path),
+        "state": value.state.value,
+        "own": own,
+        "effective": value.value,
+        "from": origin.object if origin else None,
+        "base": origin.base if origin else None,
+        **_place(origin.span if origin else value.span),
+        "overrides": [_override(other) for other in value.overrides],
+    }
+
+
+def _override(other: Origin) -> Mapping[str, Any]:
+    return {"object": other.object, "base": other.base, "value": other.value, **_place(other.span)}
+
+
+def _place(span: Span | None) -> dict[str, Any]:
+    return {
+        "file": span.file if span else None,
+        "line": span.line if span else None,
+        "column": span.column if span else None,
+    }

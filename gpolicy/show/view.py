@@ -1,0 +1,188 @@
+"""The effective policy: what holds at each object if the policy alone decides, and where each value comes from.
+
+Filled by the rules with which Ganeti fills its own values (`gpolicy.ganeti.values.fill`). What the policy does not
+manage anywhere has no effective value here: only a cluster could tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from gpolicy.findings import Span
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameters import position
+from gpolicy.ganeti.values import INHERITED_FAMILIES, fill
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, Located, NodeSetPolicy, Policy
+
+
+class State(StrEnum):
+    """What an object's own document says of a value."""
+
+    UNMANAGED = "unmanaged"
+    INHERIT = "inherit"
+    EXPLICIT = "explicit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """A value, the object that it belongs to, and the place where it is written.
+
+    `base` is the document that it is written in where that is one the object extends. `pair_names` are the names of
+    spec pairs, for `ipolicy.minmax`.
+    """
+
+    object: str
+    value: Value
+    span: Span
+    base: str | None = None
+    pair_names: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectiveValue:
+    """One value of an object. `origin` is None where the policy does not say what the value is.
+
+    `overrides` are the values that the own one wins over: those of bases, nearest first, then that of the level above.
+    `span` is where the object itself speaks of it (its value or the word `inherit`).
+    """
+
+    path: Path
+    state: State
+    origin: Origin | None
+    overrides: tuple[Origin, ...] = ()
+    span: Span | None = None
+
+    @property
+    def value(self) -> Value:
+        """The effective value, None where the policy does not say."""
+        return self.origin.value if self.origin else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectiveObject:
+    """One object. `group` is the one whose nodes a node set is about, if the policy says so."""
+
+    label: str
+    kind: str
+    name: str
+    span: Span
+    values: tuple[EffectiveValue, ...]
+    group: str | None = None
+    nodes: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectivePolicy:
+    """The cluster, the groups and the node sets; a set whose nodes are in several groups stands there for each."""
+
+    version: str
+    objects: tuple[EffectiveObject, ...]
+
+
+Origins = Mapping[Path, Origin]
+
+
+def effective_view(policy: Policy) -> EffectivePolicy:
+    """Return the own and effective values of every object that `policy` describes."""
+    objects: list[EffectiveObject] = []
+    cluster_origins: Origins = {}
+    if policy.cluster is not None:
+        values, cluster_origins = _values(policy.cluster, {})
+        tags = policy.cluster_tags
+        words = None if tags is None else tuple(tag.value for tag in tags)
+        objects.append(_object(policy.cluster, values, tags=words))
+    group_origins: dict[str, Origins] = {}
+    for group in policy.groups.values():
+        values, group_origins[group.name] = _values(group, cluster_origins)
+        nodes = None if group.nodes is None else tuple(node.value for node in group.nodes)
+        objects.append(_object(group, values, nodes=nodes, tags=_tags(group)))
+    for node_set in policy.node_sets:
+        names: list[str | None] = [*_groups_of(node_set, policy)]
+        for name in names or [None]:
+            above = cluster_origins if name is None else group_origins.get(name, cluster_origins)
+            values, _ = _values(node_set, above)
+            members = (*(f"group {item.value}" for item in node_set.groups), *(node.value for node in node_set.nodes))
+            objects.append(_object(node_set, values, group=name, nodes=members, tags=_tags(node_set)))
+    return EffectivePolicy(version=policy.version, objects=tuple(objects))
+
+
+def _object(
+    declared: Declared,
+    values: tuple[EffectiveValue, ...],
+    *,
+    tags: tuple[str, ...] | None,
+    group: str | None = None,
+    nodes: tuple[str, ...] | None = None,
+) -> EffectiveObject:
+    return EffectiveObject(
+        label=declared.label,
+        kind=declared.document.root["kind"],
+        name=declared.name,
+        span=declared.span,
+        values=values,
+        group=group,
+        nodes=nodes,
+        tags=tags,
+    )
+
+
+def _tags(declared: Declared) -> tuple[str, ...] | None:
+    return None if declared.tags is None else tuple(tag.value for tag in declared.tags)
+
+
+def _values(declared: Declared, above: Origins) -> tuple[tuple[EffectiveValue, ...], Origins]:
+    """Return the values of an object below one whose effective values come from `above`, and their origins."""
+    own = {path: _origin(leaf, declared) for path, leaf in declared.leaves.items() if leaf.value is not INHERIT}
+    filled = _fill(own, above, declared.level)
+    origins = {path: own.get(path) or above[path] for path in filled}
+    paths = sorted({*filled, *declared.leaves}, key=position)
+    return tuple(_value(path, declared, origins.get(path), above) for path in paths), origins
+
+
+def _fill(own: Origins, above: Origins, level: Level) -> Values:
+    return fill({path: item.value for path, item in own.items()}, {p: item.value for p, item in above.items()}, level)
+
+
+def _value(path: Path, declared: Declared, origin: Origin | None, above: Origins) -> EffectiveValue:
+    leaf = declared.leaves.get(path)
+    if leaf is None:
+        return EffectiveValue(path=path, state=State.UNMANAGED, origin=origin)
+    state = State.INHERIT if leaf.value is INHERIT else State.EXPLICIT
+    overrides = [_origin(base, declared) for base in leaf.overridden]
+    inherits = path[0] in INHERITED_FAMILIES and declared.level is not Level.CLUSTER
+    if state is State.EXPLICIT and inherits and path in above:
+        overrides.append(above[path])
+    return EffectiveValue(path=path, state=state, origin=origin, overrides=tuple(overrides), span=leaf.span)
+
+
+def _origin(leaf: Leaf, declared: Declared) -> Origin:
+    base = None if leaf.document is declared.document else str(leaf.document.root["name"])
+    names = leaf.pair_names if leaf.path == ("ipolicy", "minmax") and leaf.value is not INHERIT else ()
+    value: Value = "inherit" if leaf.value is INHERIT else leaf.value
+    return Origin(object=declared.label, value=value, span=leaf.span, base=base, pair_names=names)
+
+
+def _groups_of(node_set: NodeSetPolicy, policy: Policy) -> list[str]:
+    """Return the declared groups that nodes of the set are in, as far as the policy says."""
+    return list(dict.fromkeys(_claimed(node_set, policy)))
+
+
+def _claimed(node_set: NodeSetPolicy, policy: Policy) -> Iterator[str]:
+    for named in node_set.groups:
+        if named.value in policy.groups:
+            yield named.value
+    for node in node_set.nodes:
+        claims = [(pattern.value != node.value, group.name) for group, pattern in _patterns(policy, node.value)]
+        exact = [name for by_glob, name in claims if not by_glob]
+        yield from exact or [name for _, name in claims]
+
+
+def _patterns(policy: Policy, node: str) -> Iterator[tuple[GroupPolicy, Located[str]]]:
+    for group in policy.groups.values():
+        for pattern in group.nodes or ():
+            if pattern.value == node or fnmatchcase(node, pattern.value):
+                yield group, pattern

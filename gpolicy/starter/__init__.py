@@ -1,0 +1,1 @@
+"""Starter: the small policy that `gpolicy init` writes."""

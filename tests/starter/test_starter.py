@@ -1,0 +1,40 @@
+"""The policy that `gpolicy init` writes is one to learn from."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from gpolicy.adopt.writing import write_files
+from gpolicy.errors import UsageError
+from gpolicy.policy.loading import load_policy
+from gpolicy.rules.checking import check_policy
+from gpolicy.starter.files import starter_files
+
+TODAY = date(2026, 1, 1)
+
+
+@pytest.mark.parametrize("name", ["cluster.example.org", "no", "1:30", "name: x", "a #b", '"', "010", "\\"])
+def test_it_passes_check_whatever_the_cluster_is_called(tmp_path: Path, name: str) -> None:
+    write_files(starter_files(name), tmp_path)
+    policy = load_policy(tmp_path)
+    assert policy.cluster is not None
+    assert policy.cluster.name == name
+    assert [finding for finding in check_policy(policy, today=TODAY) if finding.severity != "info"] == []
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m", "x" * 256])
+def test_a_name_that_nothing_could_show_is_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        starter_files(name)
+
+
+def test_editors_find_the_schema_from_every_file(tmp_path: Path) -> None:
+    write_files(starter_files("cluster.example.org"), tmp_path)
+    for path in tmp_path.rglob("*.yaml"):
+        first, second, *_ = path.read_text(encoding="utf-8").splitlines()
+        schema = first.removeprefix("# yaml-language-server: $schema=")
+        assert second == f"# $schema: {schema}"
+        assert (path.parent / schema).is_file()
