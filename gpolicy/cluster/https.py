@@ -11,6 +11,7 @@ import http.client
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -80,15 +81,16 @@ def get(
     UnreachableError when no complete answer comes in time, or one of more than `limit` bytes.
     """
     where = f"{host}:{port}"
+    until = time.monotonic() + seconds
     try:
         connection = _connect(host, port, trust, seconds)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name that the domain name system cannot have
         raise _unreachable(where, error, seconds) from None
     cut = threading.Event()
     plain = http.client.HTTPConnection(host, port)
     plain.sock = connection
     try:
-        with _cut_after(connection, seconds, cut):
+        with _cut_after(connection, max(until - time.monotonic(), 0), cut):
             plain.request("GET", path, headers={"Accept": "application/json", "Connection": "close", **headers})
             with closing(plain.getresponse()) as response:
                 body = response.read(limit + 1)
@@ -174,6 +176,8 @@ def _unreachable(where: str, error: Exception, seconds: float) -> UnreachableErr
             return UnreachableError(f"{where}: no such host ({error.strerror})")
         case TimeoutError():
             return _too_slow(where, seconds)
+        case UnicodeError():
+            return UnreachableError(f"{where}: no such host")
         case OSError():
             return UnreachableError(f"{where}: {error.strerror or 'the connection was cut'}")
         case _:

@@ -20,6 +20,7 @@ LARGEST_FILE = 256 * 1024**2
 
 _LARGEST_NUMBER = 2**63  # what Ganeti's own daemons hold
 _LONGEST_QUOTE = 60
+_DEEPEST = 100  # levels; Ganeti's own JSON has a dozen
 
 
 def read_bytes(path: Path, *, limit: int = LARGEST_FILE) -> bytes:
@@ -80,7 +81,25 @@ def parse_json(data: bytes, where: str) -> Value:
     except ValueError as error:
         reason = str(error) if isinstance(error, _NotFiniteError) else "holds a number with thousands of digits"
         raise InputError(f"{where}: {reason}") from None
+    if _is_deeper_than(_DEEPEST, value):
+        raise InputError(f"{where}: nested too deeply")
     return value
+
+
+def _is_deeper_than(limit: int, value: Value) -> bool:
+    """Return whether lists and mappings are nested in more levels: what walks them later may then recurse."""
+    level = [value]
+    for _ in range(limit):
+        below: list[Value] = []
+        for item in level:
+            if isinstance(item, dict):
+                below.extend(item.values())
+            elif isinstance(item, list):
+                below.extend(item)
+        level = [item for item in below if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 class _NotFiniteError(ValueError):

@@ -39,14 +39,16 @@ def missing_notes(state: ClusterState) -> tuple[str, ...]:
     number with text), and then has nothing to say about memory either.
     """
     silent = [node for node in state.nodes.values() if _should_measure(node) and _is_silent(node.resources)]
-    exclusive = [
-        node for node in silent if state.effective_of_node(node).get(("ndparams", "exclusive_storage")) is True
+    if not silent:
+        return ()
+    notes = [
+        f"no live data from {join_names([node.name for node in silent])}: free memory and disk are not known there"
     ]
-    notes = [f"no live data from {_names(silent)}: free memory and disk are not known there"] if silent else []
+    key = ("ndparams", "exclusive_storage")
+    exclusive = [node.name for node in silent if state.effective_of_node(node).get(key) is True]
     if exclusive:
-        notes.append(
-            f"exclusive_storage is on for {_names(exclusive)}: the node daemon of Ganeti 3.0 cannot measure such a node"
-        )
+        names = join_names(exclusive)
+        notes.append(f"exclusive_storage is on for {names}: the node daemon of Ganeti 3.0 cannot measure such a node")
     return tuple(notes)
 
 
@@ -58,7 +60,7 @@ def _is_silent(measured: Resources) -> bool:
     return measured.memory_total is None or measured.disk_total is None
 
 
-def _names(nodes: list[Node]) -> str:
-    names = [node.name for node in nodes[:_ENOUGH_NAMES]]
-    more = len(nodes) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
+def join_names(names: list[str]) -> str:
+    """Return the first few names, and how many more there are, for a message."""
+    more = len(names) - _ENOUGH_NAMES
+    return ", ".join(names[:_ENOUGH_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -18,7 +18,7 @@ from gpolicy.cluster.assembly import by_name, check_references, filled_group, id
 from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.credentials import PASSWORD_VARIABLE, USER_VARIABLE, Credentials
 from gpolicy.cluster.json_input import Record, kind_of, parse_json
-from gpolicy.cluster.live import missing_notes, resources
+from gpolicy.cluster.live import join_names, missing_notes, resources
 from gpolicy.cluster.own_values import CLUSTER_SINGLES, cluster_values, default_of, own_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node, Unreadable
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
@@ -28,6 +28,7 @@ from gpolicy.ganeti.values import FAMILIES, fill
 DEFAULT_PORT: Final = 5080
 LARGEST_ANSWER: Final = 256 * 1024**2
 _ATTEMPTS = 4
+_WHOLE_READ = 4  # times the time limit of one answer: only the node list is ever slow
 _PAUSE = 0.5  # seconds before reading again what has changed under our hands
 _INFO, _GROUPS, _NODES, _INSTANCES = "/2/info", "/2/groups?bulk=1", "/2/nodes?bulk=1", "/2/instances?bulk=1"
 _NODE_OWN = "/2/query/node?fields=name,serial_no,custom_ndparams"
@@ -50,28 +51,34 @@ class Client:
     timeout: float = 60.0  # seconds for each answer: nodes that are down make the node list slow
     limit: int = LARGEST_ANSWER
 
-    def get(self, path: str) -> Value:
-        """Return the JSON answer to a GET. Raise UnreachableError or InputError if there is none."""
-        answer = self._ask(path)
+    def get(self, path: str, *, until: float | None = None) -> Value:
+        """Return the JSON answer to a GET, had before the monotonic time `until`.
+
+        Raise UnreachableError or InputError if there is none.
+        """
+        answer = self._ask(path, until)
         if answer.status != 200:
             raise self._refusal(path, answer)
         return parse_json(answer.body, self._where(path))
 
-    def get_if_allowed(self, path: str) -> Value | None:
+    def get_if_allowed(self, path: str, *, until: float | None = None) -> Value | None:
         """Return the JSON answer to a GET, or None if we may not see it."""
-        answer = self._ask(path)
+        answer = self._ask(path, until)
         if answer.status in (401, 403):
             return None
         if answer.status != 200:
             raise self._refusal(path, answer)
         return parse_json(answer.body, self._where(path))
 
-    def _ask(self, path: str) -> https.Answer:
+    def _ask(self, path: str, until: float | None) -> https.Answer:
+        seconds = self.timeout if until is None else min(self.timeout, until - time.monotonic())
+        if seconds <= 0:
+            raise UnreachableError(f"{self._where(path)}: the cluster could not be read in time")
         headers: dict[str, str] = {}
         if self.credentials:
             pair = f"{self.credentials.user}:{self.credentials.password}".encode()
             headers["Authorization"] = "Basic " + base64.b64encode(pair).decode()
-        return https.get(self.host, self.port, path, headers, trust=self.trust, seconds=self.timeout, limit=self.limit)
+        return https.get(self.host, self.port, path, headers, trust=self.trust, seconds=seconds, limit=self.limit)
 
     def _where(self, path: str) -> str:
         return f"rapi://{_netloc(self.host, self.port)}: {path.partition('?')[0]}"
@@ -147,13 +154,20 @@ def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
     """Return the state of the cluster behind `client`.
 
     The cluster and its groups are read again at the end, and everything once more when they have changed
-    meanwhile, or when the parts do not fit together. Raise UnreachableError after a few attempts.
+    meanwhile, or when the parts do not fit together. Raise UnreachableError after a few attempts, or when all of it
+    takes longer than four times the client's timeout.
     """
     source = f"rapi://{_netloc(client.host, client.port)}"
-    first = _Frame(client.get(_INFO), client.get(_GROUPS))
+    until = time.monotonic() + _WHOLE_READ * client.timeout
+    first = _frame(client, until)
     for attempt in range(_ATTEMPTS):
-        parts = _Parts(first, client.get(_NODES), client.get_if_allowed(_NODE_OWN), client.get(_INSTANCES))
-        last = _Frame(client.get(_INFO), client.get(_GROUPS))
+        parts = _Parts(
+            first,
+            client.get(_NODES, until=until),
+            client.get_if_allowed(_NODE_OWN, until=until),
+            client.get(_INSTANCES, until=until),
+        )
+        last = _frame(client, until)
         if first == last:
             try:
                 state = _assemble(parts, source)
@@ -181,6 +195,10 @@ class _Frame:
 
     info: Value
     groups: Value
+
+
+def _frame(client: Client, until: float) -> _Frame:
+    return _Frame(client.get(_INFO, until=until), client.get(_GROUPS, until=until))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +234,14 @@ def _assemble(parts: _Parts, source: str) -> ClusterState:
         check_references(state, source)
     except InputError as error:
         raise _ChangedError from error
-    return replace(state, notes=(*state.notes, *missing_notes(state)))
+    return replace(state, notes=(*state.notes, *_mixed_note(state), *missing_notes(state)))
+
+
+def _mixed_note(state: ClusterState) -> tuple[str, ...]:
+    mixed = [name for name, instance in state.instances.items() if instance.disk_template == "mixed"]
+    return (f"the disks of {join_names(mixed)} are of several templates, the remote API does not tell which",) * bool(
+        mixed
+    )
 
 
 def _records(value: Value, where: str) -> list[Record]:

@@ -159,6 +159,7 @@ def test_a_node_s_exclusive_storage_is_dropped_as_ganeti_does(config: Any) -> No
         (b'{"a": 1e999}', "too large"),
         (b'{"a": ' + b"9" * 5000 + b"}", "thousands of digits"),
         (b"[" * 200_000, "nested too deeply"),
+        (b"[" * 101 + b"]" * 101, "nested too deeply"),
         (b'{"a": "\\ud800"}', "surrogate"),
     ],
 )

@@ -116,7 +116,7 @@ class Answers(rapi.Client):
     __slots__ = ("parts",)
     parts: dict[str, Any]
 
-    def get(self, path: str) -> Any:
+    def get(self, path: str, *, until: float | None = None) -> Any:  # noqa: ARG002
         return parse_json(json.dumps(self.parts[path]).encode(), path)
 
     get_if_allowed = get

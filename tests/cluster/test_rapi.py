@@ -219,6 +219,22 @@ def test_a_server_that_drips_is_cut_off_in_time(client: Client, server: Server, 
     rest.set()
 
 
+def test_the_whole_read_has_a_time_limit_too(client: Client, server: Server) -> None:
+    def behave(_: BaseHTTPRequestHandler) -> bool:
+        time.sleep(0.3)
+        return False
+
+    server.behave = behave
+    begin = time.monotonic()
+    _fails(replace(client, timeout=0.4), "in time|within")
+    assert time.monotonic() - begin < 4
+
+
+def test_disks_of_several_templates_are_noted(client: Client, server: Server) -> None:
+    server.answers["/2/instances?bulk=1"][0]["disk_template"] = "mixed"
+    assert any("inst1 are of several templates" in note for note in read_rapi(client).notes)
+
+
 def test_a_server_that_never_speaks_tls() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         address = f"rapi://127.0.0.1:{silent.getsockname()[1]}"
@@ -246,8 +262,9 @@ def test_nobody_listens() -> None:
     _fails(open_client(f"rapi://127.0.0.1:{port}", None, timeout=3), "refused")
 
 
-def test_no_such_host() -> None:
-    _fails(open_client("rapi://no-such-host.invalid", None, timeout=3), "no such host")
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "a" * 70, "a..b", "\N{SNOWMAN}" * 60])
+def test_no_such_host(host: str) -> None:
+    _fails(open_client(f"rapi://{host}", None, timeout=3), "no such host")
 
 
 def _fails(client: Client, message: str) -> None:
