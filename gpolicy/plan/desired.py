@@ -42,24 +42,44 @@ class Desired:
 def resolve(policy: Policy, state: ClusterState) -> Desired:
     """Return what `policy` wants of the groups and nodes of `state`."""
     desired = Desired()
-    for group in policy.groups.values():
-        current = _current_name(group, state, desired.findings)
-        desired.groups.append(DesiredGroup(policy=group, current=current))
+    current = _current_names(policy, state, desired.findings)
+    desired.groups += [DesiredGroup(policy=group, current=current[group.name]) for group in policy.groups.values()]
     _memberships(policy, state, desired)
     _node_sets(policy, state, desired)
     return desired
 
 
-def _current_name(group: GroupPolicy, state: ClusterState, findings: list[Finding]) -> str | None:
-    old = group.renamed_from
-    if old is not None and old.value in state.groups:
-        if group.name not in state.groups:
-            return old.value
-        if old.value != group.name:
-            message = f"{group.name} is to be {old.value} renamed, but the cluster has both groups"
-            hint = "remove renamed_from if the rename is done, or say what becomes of the old group"
-            findings.append(RENAME_CLASH.finding(message, old.span, hint=hint))
-    return group.name if group.name in state.groups else None
+def _current_names(policy: Policy, state: ClusterState, findings: list[Finding]) -> dict[str, str | None]:
+    """Return the name that each declared group has in the cluster now, None for one that it does not have.
+
+    A new name is free when no group has it, or when the one that has it is renamed as well, to a free one.
+    """
+    current: dict[str, str | None] = {name: name if name in state.groups else None for name in policy.groups}
+    waiting = {
+        group.name: group.renamed_from
+        for group in policy.groups.values()
+        if group.renamed_from and group.removed is None and group.renamed_from.value in state.groups
+    }
+    taken, left = set(state.groups), set[str]()
+    while ready := [name for name in waiting if name not in taken]:
+        name, old = ready[0], waiting.pop(ready[0])
+        if old.value in taken:
+            current[name] = old.value
+            taken = (taken - {old.value}) | {name}
+            left.add(old.value)
+        else:
+            findings.append(_clash(f"{old.value} is to become {name}, but also another group", old))
+    for name, old in waiting.items():
+        holder = policy.groups.get(old.value)
+        done = holder is not None and holder.removed is None and old.value not in waiting
+        if old.value != name and not done:  # the old name may have gone to another group since
+            findings.append(_clash(f"{old.value} is to become {name}, but the cluster has a group {name}", old))
+    return {name: None if now == name and name in left else now for name, now in current.items()}
+
+
+def _clash(message: str, old: Located[str]) -> Finding:
+    hint = "remove renamed_from if the rename is done, or say what becomes of the other group"
+    return RENAME_CLASH.finding(message, old.span, hint=hint)
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -115,10 +135,11 @@ def _node_sets(policy: Policy, state: ClusterState, desired: Desired) -> None:
 def _members(node_set: NodeSetPolicy, state: ClusterState, desired: Desired) -> dict[str, int]:
     """Return the nodes of a set with the rank of their best match: 0 by name, 1 by glob, 2 by group."""
     ranks: dict[str, int] = {}
+    renamed = {group.current: group.policy.name for group in desired.groups}
     for group in node_set.groups:
         for node in state.nodes.values():
             wanted = desired.nodes[node.name].group if node.name in desired.nodes else None
-            if (wanted.value if wanted else node.group) == group.value:
+            if (wanted.value if wanted else renamed.get(node.group, node.group)) == group.value:
                 ranks[node.name] = 2
     for pattern in node_set.nodes:
         rank = 1 if is_glob(pattern.value) else 0

@@ -187,15 +187,22 @@ class _Diff:
         parameter = parameter_at(path)
         if parameter is None or path[0] not in ("ipolicy", "diskparams", "ndparams"):
             return ()
-        if level is Level.CLUSTER and Level.GROUP in parameter.levels:
-            return tuple(f"group/{group.name}" for group in self.state.groups.values() if path not in group.own)
-        if level is Level.GROUP and path[0] == "ndparams":
+        if level is Level.CLUSTER and Level.GROUP in parameter.levels and self.state.readable(Level.GROUP, path):
+            return tuple(f"group/{group}" for group in self.state.groups if self._follows(group, path))
+        if level is Level.GROUP and path[0] == "ndparams" and self.state.readable(Level.NODE, path):
             current = next((item.current for item in self.desired.groups if item.policy.name == name), name)
             followers = [
                 node.name for node in self.state.nodes.values() if node.group == current and path not in node.own
             ]
             return tuple(f"node/{node}" for node in followers)
         return ()
+
+    def _follows(self, group: str, path: Path) -> bool:
+        """Return whether a group of the cluster stays, without an own value at `path`."""
+        desired = next((item.policy for item in self.desired.groups if item.current == group), None)
+        if desired is not None and (desired.removed is not None or path in desired.leaves):
+            return desired.removed is None and desired.leaves[path].value is INHERIT and path[-1] != "access"
+        return path not in self.state.groups[group].own
 
     # --- names, membership, tags ---------------------------------------------------------------------------------
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
-from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.plan.change import MEMBERSHIP, Action, Change
 from gpolicy.plan.risk import instances_with
 from gpolicy.policy.model import Policy
+
+_ENABLED: Path = ("enabled_disk_templates",)
+_ALLOWED: Path = ("ipolicy", "disk-templates")
+_EXCLUSIVE: Path = ("ndparams", "exclusive_storage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +44,30 @@ class Outlook:
     cluster_after: Values
     groups_after: dict[str, Values]
     group_of: dict[str, str]
+    old_names: dict[str, str]
+
+    def in_force(self, group: str, path: Path) -> Value:
+        """Return the effective value of a group before the changes."""
+        known = self.state.groups.get(group)
+        return known.effective.get(path) if known else None
+
+    def in_force_after(self, group: str, path: Path) -> Value:
+        """Return the effective value of a group, by its new name, after the changes.
+
+        Where the source cannot show own values, a group that has the cluster's value is taken to follow it.
+        """
+        own = self.groups_after.get(group, {})
+        old = self.old_names.get(group, group)
+        if path in own or old not in self.state.groups or self.state.readable(Level.GROUP, path):
+            return own.get(path, self.cluster_after.get(path))
+        now = self.in_force(old, path)
+        return self.cluster_after.get(path) if now == self.state.cluster.own.get(path) else now
 
     def change(self, level: Level, path: Path, name: str | None = None) -> Change | None:
         """Return the change of one leaf, if there is one."""
         return next(
             (item for item in self.changes if (item.level, item.path, item.object_name) == (level, path, name)), None
         )
-
-    def name_now(self, change: Change) -> str | None:
-        """Return the name that the object of `change` has before anything is renamed."""
-        renames = {item.after: item.before for item in self.changes if item.action is Action.RENAME}
-        if change.level is Level.GROUP and change.object_name in renames:
-            return str(renames[change.object_name])
-        return change.object_name
 
 
 def outlook(policy: Policy, state: ClusterState, changes: list[Change], impossible: list[str]) -> Outlook:
@@ -74,7 +89,8 @@ def outlook(policy: Policy, state: ClusterState, changes: list[Change], impossib
                 own.pop(change.path, None)
             else:
                 own[change.path] = change.after
-    return Outlook(policy, state, tuple(changes), tuple(impossible), cluster, groups, group_of)
+    old_names = {new: old for old, new in names.items()}
+    return Outlook(policy, state, tuple(changes), tuple(impossible), cluster, groups, group_of, old_names)
 
 
 def judge(view: Outlook, allowed: frozenset[str]) -> list[GuardResult]:
@@ -102,25 +118,37 @@ def _expressible(view: Outlook) -> Iterator[str]:
 
 
 def _templates_enabled(view: Outlook) -> Iterator[str]:
-    enabled = set(_words(view.cluster_after.get(("enabled_disk_templates",))))
+    enabled = set(_words(view.cluster_after.get(_ENABLED)))
     if not enabled:
         return
-    for label, own in (("the cluster's policy", view.cluster_after), *_labelled(view.groups_after)):
-        extra = sorted(set(_words(own.get(("ipolicy", "disk-templates")))) - enabled)
+    for label, name, own in (("the cluster's policy", None, view.cluster_after), *_labelled(view.groups_after)):
+        if _ALLOWED not in own:
+            continue
+        allowed = _words(own[_ALLOWED])
+        extra = sorted(set(allowed) - enabled)
         if extra and _touches_templates(view):
             yield f"{label} allows {', '.join(extra)}, which would not be enabled: declare its disk-templates as well"
+        elif not set(allowed) & enabled and _touches_policy(view, name):
+            yield (
+                f"{label} allows no enabled template (Ganeti cuts its list to the enabled ones) and cannot be changed"
+                " like that: declare its disk-templates as well"
+            )
 
 
 def _touches_templates(view: Outlook) -> bool:
-    return any(change.path[-1] in ("enabled_disk_templates", "disk-templates") for change in view.changes)
+    return any(change.path in (_ENABLED, _ALLOWED) for change in view.changes)
 
 
-def _labelled(groups: dict[str, Values]) -> list[tuple[str, Values]]:
-    return [(f"group {name}", own) for name, own in groups.items()]
+def _touches_policy(view: Outlook, group: str | None) -> bool:
+    return any(change.path[0] == "ipolicy" and change.object_name == group for change in view.changes)
+
+
+def _labelled(groups: dict[str, Values]) -> list[tuple[str, str | None, Values]]:
+    return [(f"group {name}", name, own) for name, own in groups.items()]
 
 
 def _templates_in_use(view: Outlook) -> Iterator[str]:
-    change = view.change(Level.CLUSTER, ("enabled_disk_templates",))
+    change = view.change(Level.CLUSTER, _ENABLED)
     for template in sorted(set(_words(change.before)) - set(_words(change.after))) if change else ():
         users = instances_with(view.state, template, Level.CLUSTER, None)
         if template == "diskless":
@@ -181,38 +209,48 @@ def _apart(group_of: dict[str, str], one: str, other: str) -> bool:
 
 
 def _disks_stay(view: Outlook) -> Iterator[str]:
-    for change in view.changes:
-        parameter = parameter_at(change.path)
-        if parameter is None or parameter.takes_effect is not TakesEffect.EXISTING_DISKS_AT_ONCE:
+    """Compare, instance by instance, where its disks are looked for: by the group that its primary node is in."""
+    moved: dict[Path, list[str]] = {}
+    for instance in view.state.instances.values():
+        node = view.state.nodes.get(instance.primary_node)
+        if node is None:
             continue
-        users = instances_with(view.state, change.path[1], change.level, view.name_now(change))
-        if users and change.effective_before != change.effective_after:
-            yield f"{change.object} {'.'.join(change.path)}: existing disks of {_some(users)} are redirected at once"
+        for path in _redirecting(frozenset(disk.template for disk in instance.disks)):
+            if view.in_force(node.group, path) != view.in_force_after(view.group_of[node.name], path):
+                moved.setdefault(path, []).append(instance.name)
+    for path, users in moved.items():
+        yield f"{'.'.join(path)}: existing disks of {_some(sorted(users))} are redirected at once"
+
+
+@cache
+def _redirecting(templates: frozenset[str]) -> list[Path]:
+    return [
+        parameter.path
+        for parameter in PARAMETERS
+        if parameter.takes_effect is TakesEffect.EXISTING_DISKS_AT_ONCE and parameter.path[1] in templates
+    ]
 
 
 def _exclusive_storage(view: Outlook) -> Iterator[str]:
-    for name, own in view.groups_after.items():
-        old_name = next(
-            (item.before for item in view.changes if item.action is Action.RENAME and item.after == name), name
-        )
-        before = view.state.groups.get(str(old_name))
-        flag = ("ndparams", "exclusive_storage")
-        after = fill(own, view.cluster_after, Level.GROUP).get(flag)
-        if after is not True or (before is not None and before.effective.get(flag) is True):
-            continue
-        nodes = {node for node, group in view.group_of.items() if group == name}
+    """Find the nodes that get exclusive storage, because their group does or because they move."""
+    new: dict[str, set[str]] = {}
+    for node in view.state.nodes.values():
+        after = view.group_of[node.name]
+        if view.in_force(node.group, _EXCLUSIVE) is not True and view.in_force_after(after, _EXCLUSIVE) is True:
+            new.setdefault(after, set()).add(node.name)
+    for name, nodes in sorted(new.items()):
         users = sorted(
             instance.name
             for instance in view.state.instances.values()
-            if instance.primary_node in nodes and any(disk.template != "plain" for disk in instance.disks)
+            if nodes & {instance.primary_node, *instance.secondary_nodes}
+            and any(disk.template != "plain" for disk in instance.disks)
         )
         if users:
-            yield f"group {name} gets exclusive storage, but {_some(users)} have disks that are not plain"
-        if nodes and before is not None:
-            yield (
-                f"exclusive storage on group {name}: Ganeti up to 3.1 cannot report the disk space of such nodes"
-                " (a defect of its node daemon), so hspace and the allocator lose them"
-            )
+            yield f"nodes of group {name} get exclusive storage, but {_some(users)} have disks there that are not plain"
+        yield (
+            f"exclusive storage on nodes of group {name}: Ganeti up to 3.1 cannot report the disk space of such nodes"
+            " (a defect of its node daemon), so hspace and the allocator lose them"
+        )
 
 
 def _master_network(view: Outlook) -> Iterator[str]:
@@ -222,14 +260,14 @@ def _master_network(view: Outlook) -> Iterator[str]:
 
 
 def _storage_set_up(view: Outlook) -> Iterator[str]:
-    enabled = set(_words(view.cluster_after.get(("enabled_disk_templates",))))
+    enabled = set(_words(view.cluster_after.get(_ENABLED)))
     group_name = view.cluster_after.get(("volume_group_name",))
     helper = view.cluster_after.get(("drbd_usermode_helper",))
     touched = {change.path for change in view.changes if change.level is Level.CLUSTER}
     lvm = bool(enabled & {"plain", "drbd"})
-    if touched & {("enabled_disk_templates",), ("volume_group_name",)} and lvm and group_name == "":
+    if touched & {_ENABLED, ("volume_group_name",)} and lvm and group_name == "":
         yield "plain and drbd need a volume group: declare volume_group_name"
-    if touched & {("enabled_disk_templates",), ("drbd_usermode_helper",)} and "drbd" in enabled and helper == "":
+    if touched & {_ENABLED, ("drbd_usermode_helper",)} and "drbd" in enabled and helper == "":
         yield "drbd needs a helper: declare drbd_usermode_helper"
 
 

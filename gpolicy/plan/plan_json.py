@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpolicy.cluster.json_input import read_json_file
+from gpolicy.cluster.json_input import Record, read_json_file
 from gpolicy.errors import InputError
 from gpolicy.ganeti.commands import Command
 from gpolicy.plan.change import Change
@@ -18,7 +18,16 @@ from gpolicy.plan.planning import Plan
 from gpolicy.plan.steps import Inverse, Step
 
 FORMAT_VERSION = "1.0"
-_PROGRAMS = ("gnt-cluster", "gnt-group", "gnt-node")
+_COMMANDS = frozenset(
+    (f"gnt-{level}", verb)
+    for level, verbs in {
+        "cluster": ("modify",),
+        "group": ("add", "modify", "rename", "remove", "assign-nodes"),
+        "node": ("modify",),
+    }.items()
+    for verb in (*verbs, "add-tags", "remove-tags")
+)
+"""All that the steps of a plan run, and so all that a plan file may."""
 
 
 def plan_as_json(plan: Plan) -> dict[str, Any]:
@@ -129,62 +138,68 @@ class PlanFile:
 
 def read_plan(path: Path) -> PlanFile:
     """Return the plan in a file. Raise InputError if it is not a plan that this gpolicy can carry out."""
-    written = read_json_file(path)
     try:
-        return _plan_file(written)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(
-            f"{path}: not a plan of gpolicy: {reason}", hint="make one with `gpolicy plan -o FILE`"
-        ) from None
+        return _plan_file(Record.of(read_json_file(path), str(path)))
+    except InputError as error:
+        raise InputError(error.message, hint=error.hint or "make a plan with `gpolicy plan -o FILE`") from None
 
 
-def _plan_file(written: Any) -> PlanFile:
-    if not isinstance(written, dict):
-        raise TypeError("it is not a mapping")
-    version = _text(written["format_version"])
+def _plan_file(written: Record) -> PlanFile:
+    version = written.text("format_version")
     if version.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
-        raise ValueError(f"its format is {version[:20]!r}, this gpolicy reads {FORMAT_VERSION}")
+        raise InputError(f"{written.where}: its format is {version[:20]!r}, this gpolicy reads {FORMAT_VERSION}")
+    for key in ("steps", "guards"):
+        if key not in written.fields:
+            written.refuse(key, "a list")
+    guards = [Record.of(guard, f"{written.where}: guards") for guard in written.items("guards")]
+    findings = [Record.of(finding, f"{written.where}: findings") for finding in written.items("findings")]
     return PlanFile(
-        cluster=_text(written["cluster"]),
-        policy_digest=_text(written["policy_digest"]),
-        state_digest=_text(written["state_digest"]),
-        steps=tuple(_planned(step) for step in written["steps"]),
-        failed_guards=tuple(
-            f"{_text(guard['name'])}: {_text(guard['message'])}" for guard in written["guards"] if not guard["ok"]
+        cluster=_text(written, "cluster"),
+        policy_digest=_text(written, "policy_digest"),
+        state_digest=_text(written, "state_digest"),
+        steps=tuple(_planned(Record.of(step, f"{written.where}: steps")) for step in written.items("steps")),
+        failed_guards=(
+            *(f"{_text(guard, 'name')}: {_text(guard, 'message')}" for guard in guards if not guard.flag("ok")),
+            *(_text(finding, "message") for finding in findings if finding.text("severity") == "error"),
         ),
     )
 
 
-def _planned(step: Any) -> PlannedStep:
-    inverse = step["inverse"]
-    undo = [inverse, *inverse["more"]] if inverse["argv"] or inverse["rapi"] else []
+def _planned(step: Record) -> PlannedStep:
+    inverse = step.record("inverse")
+    commands = [inverse, *(Record.of(command, f"{step.where}: inverse") for command in inverse.items("more"))]
+    undo = [command for command in commands if command.fields.get("argv") or command.fields.get("rapi")]
     return PlannedStep(
-        id=_text(step["id"]),
-        wave=int(step["wave"]),
-        title=_text(step["title"]),
-        argv=_argv(step["argv"]),
-        undo=tuple(_argv(command["argv"]) for command in undo),
-        not_restored=tuple(_text(reason) for reason in inverse["not_restored"]),
+        id=_text(step, "id"),
+        wave=step.whole("wave"),
+        title=_text(step, "title"),
+        argv=_argv(step),
+        undo=tuple(_argv(command) for command in undo),
+        not_restored=tuple(_no_null(reason, step.where) for reason in inverse.texts("not_restored")),
     )
 
 
-def _argv(words: Any) -> tuple[str, ...] | None:
-    """Return an argument list; refuse any program but Ganeti's own: a plan file may have been tampered with."""
-    if words is None:
+def _argv(command: Record) -> tuple[str, ...] | None:
+    """Return an argument list; refuse any command but those that plans hold: the file may have been tampered with."""
+    if command.fields.get("argv") is None:
         return None
-    argv = tuple(_text(word) for word in words)
-    if not argv or argv[0] not in _PROGRAMS:
-        raise ValueError(
-            f"a step runs {argv[0][:40]!r}, which is not one of {', '.join(_PROGRAMS)}" if argv else "an empty step"
-        )
+    argv = tuple(_no_null(word, command.where) for word in command.texts("argv"))
+    if argv[:2] not in _COMMANDS:
+        what = " ".join(argv[:2])[:40]
+        raise InputError(f"{command.where}: would run {what!r}, which is no command of a plan")
+    if argv[1] == "assign-nodes" and len([word for word in argv[2:] if word != "--"]) < 2:
+        raise InputError(f"{command.where}: assign-nodes without a node would move every node of the cluster")
     return argv
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or "\0" in value:
-        raise TypeError(f"{str(value)[:40]!r} should be text")
-    return value
+def _text(record: Record, key: str) -> str:
+    return _no_null(record.text(key), record.where)
+
+
+def _no_null(text: str, where: str) -> str:
+    if "\0" in text:
+        raise InputError(f"{where}: holds a null character, which no command can carry")
+    return text
 
 
 def plan_text(plan: Plan) -> str:

@@ -39,8 +39,8 @@ class Plan:
 
     @property
     def safe(self) -> bool:
-        """Whether every guard passes."""
-        return all(guard.ok for guard in self.guards)
+        """Whether every guard passes, and the policy fits the cluster."""
+        return all(guard.ok for guard in self.guards) and not any(item.severity == "error" for item in self.findings)
 
 
 def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = frozenset()) -> Plan:

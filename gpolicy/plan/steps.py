@@ -21,7 +21,13 @@ Assignments = dict[Path, Value | Reset]
 
 TEMPLATES: Path = ("enabled_disk_templates",)
 GROUP_TEMPLATES: Path = ("ipolicy", "disk-templates")
-_STORAGE = (("volume_group_name",), ("drbd_usermode_helper",))
+_STORAGE: tuple[Path, ...] = (
+    ("volume_group_name",),
+    ("drbd_usermode_helper",),
+    ("file_storage_dir",),
+    ("shared_file_storage_dir",),
+)
+"""What templates need: set before they are enabled, emptied (a value that is false) only after they are disabled."""
 
 
 class Wave(IntEnum):
@@ -76,13 +82,19 @@ class _Maker:
             str(change.before): str(change.after) for change in changes if change.action is Action.RENAME
         }
         self.created = [change.object_name or "" for change in changes if change.action is Action.CREATE]
+        self.removed = [change.object_name or "" for change in changes if change.action is Action.REMOVE]
+        self.emptied: list[str] = []
 
     def run(self) -> Stepping:
         cluster = self._leaves(Level.CLUSTER, None)
-        letting_go = self._groups_letting_go(cluster)
-        self._cluster(cluster, waits=bool(letting_go))
+        gone = {template for change in cluster if change.path == TEMPLATES for template in _gone(change)}
+        letting_go, self.emptied = self._groups_letting_go(gone), self._removed_letting_go(gone)
+        self._cluster(cluster, waits=bool(letting_go or self.emptied))
         for name in letting_go:
             self._group(self._old_name(name), self._leaves(Level.GROUP, name), Wave.LET_GO)
+        for name in self.emptied:
+            before = {GROUP_TEMPLATES: self.state.groups[name].own[GROUP_TEMPLATES]}
+            self._modify_group(name, {GROUP_TEMPLATES: RESET}, self._inverse(Level.GROUP, name, before), Wave.LET_GO)
         self._renames()
         for name in self.created:
             self._create(name)
@@ -120,12 +132,11 @@ class _Maker:
 
     # --- the cluster ---------------------------------------------------------------------------------------------
 
-    def _groups_letting_go(self, cluster: list[Change]) -> list[str]:
+    def _groups_letting_go(self, gone: set[str]) -> list[str]:
         """Return the groups whose own list names a template that is to be disabled: they must drop it first.
 
         Ganeti does not check groups when it disables a template; it cuts their lists later, without a word.
         """
-        gone = {template for change in cluster if change.path == TEMPLATES for template in _gone(change)}
         return [
             change.object_name or ""
             for change in self.changes
@@ -135,6 +146,11 @@ class _Maker:
             and gone & set(_words(change.before))
         ]
 
+    def _removed_letting_go(self, gone: set[str]) -> list[str]:
+        """Return the groups that are removed later on and whose own list names a template to be disabled."""
+        lists = {name: self.state.groups[name].own.get(GROUP_TEMPLATES) for name in self.removed}
+        return [name for name, templates in lists.items() if gone & set(_words(templates))]
+
     def _cluster(self, changes: list[Change], *, waits: bool) -> None:
         """Modify the cluster in one step, or in two when groups must let go of a template in between."""
         before = {change.path: change.before for change in changes}
@@ -142,7 +158,7 @@ class _Maker:
         templates = next((change for change in changes if change.path == TEMPLATES), None)
         enables = templates is not None and bool(_added(templates))
         if templates is not None and enables and waits:
-            first: Assignments = {path: after.pop(path) for path in _STORAGE if path in after}
+            first: Assignments = {path: after.pop(path) for path in _STORAGE if after.get(path)}
             both: list[Value] = [*_words(templates.after), *_gone(templates)]
             first[TEMPLATES] = both
             self._cluster_step(Wave.ENABLE, first, before)
@@ -164,10 +180,20 @@ class _Maker:
     def _group(self, name: str, changes: list[Change], wave: Wave) -> None:
         if not changes:
             return  # Ganeti would run a job all the same
-        assignments = _assignments(changes)
-        inverse = self._inverse(Level.GROUP, name, {change.path: change.before for change in changes})
+        self._modify_group(name, _assignments(changes), self._undo_group(name, changes), wave)
+
+    def _modify_group(self, name: str, assignments: Assignments, inverse: Inverse, wave: Wave) -> None:
         make = partial(commands.group_modify, name, assignments, version=self.version)
         self._step(wave, f"group/{name}", f"modify group {name}: {_paths(assignments)}", make, inverse)
+
+    def _undo_group(self, name: str, changes: list[Change]) -> Inverse:
+        """Return the inverse of a group's changes: `access` that was inherited gets the value that it had."""
+        before = {change.path: change.before for change in changes}
+        kept = {change.path for change in changes if change.path[-1] == "access" and change.before is None}
+        before |= {change.path: change.effective_before for change in changes if change.path in kept}
+        inverse = self._inverse(Level.GROUP, name, before)
+        stays = tuple(f"{'.'.join(path)} stays an own value of the group, Ganeti cannot remove it" for path in kept)
+        return Inverse(inverse.commands, (*inverse.not_restored, *stays))
 
     def _create(self, name: str) -> None:
         make = partial(commands.group_add, name, _assignments(self._leaves(Level.GROUP, name)), version=self.version)
@@ -188,29 +214,46 @@ class _Maker:
                 targets.setdefault(str(change.after), []).append(change)
         for target, moved in sorted(targets.items()):
             nodes = sorted(change.object_name or "" for change in moved)
-            back: dict[str, list[str]] = {}
-            for change in moved:
-                source = self.renamed.get(str(change.before), str(change.before))
-                back.setdefault(source, []).append(change.object_name or "")
-            inverse = self._made([partial(commands.assign_nodes, *item) for item in sorted(back.items())])
             title = f"move {', '.join(nodes)} to group {target}"
-            self._step(Wave.GROUPS, f"group/{target}", title, partial(commands.assign_nodes, target, nodes), inverse)
+            make = partial(commands.assign_nodes, target, nodes)
+            self._step(Wave.GROUPS, f"group/{target}", title, make, self._move_back(nodes))
+
+    def _move_back(self, nodes: list[str]) -> Inverse:
+        """Return what brings nodes back. DRBD pairs that the move brings together stay: Ganeti would not split them."""
+        sources = {name: self.state.nodes[name].group for name in nodes}
+        instances = self.state.instances.values()
+        pairs = [{item.primary_node, other} for item in instances for other in item.secondary_nodes]
+        groups = {name: node.group for name, node in self.state.nodes.items()}
+        stay = {name for pair in pairs if len({groups.get(end) for end in pair}) > 1 for name in pair & set(nodes)}
+        while more := {name for pair in pairs if pair & stay for name in pair & set(nodes)} - stay:
+            stay |= more
+        back: dict[str, list[str]] = {}
+        for name, source in sources.items():
+            if name not in stay:
+                back.setdefault(self.renamed.get(source, source), []).append(name)
+        inverse = self._made(partial(commands.assign_nodes, *item) for item in sorted(back.items()))
+        lost = [f"node {name} stays: going back would split a DRBD pair" for name in sorted(stay)]
+        return Inverse(inverse.commands, (*inverse.not_restored, *lost))
 
     def _removals(self) -> None:
-        for change in self.changes:
-            if change.action is Action.REMOVE and change.object_name is not None:
-                name = change.object_name
-                inverse = self._recreate(self.state.groups[name])
-                make = partial(commands.group_remove, name)
-                self._step(Wave.GROUPS, f"group/{name}", f"remove group {name}", make, inverse)
+        for name in self.removed:
+            make = partial(commands.group_remove, name)
+            self._step(
+                Wave.GROUPS, f"group/{name}", f"remove group {name}", make, self._recreate(self.state.groups[name])
+            )
 
     def _recreate(self, group: Group) -> Inverse:
-        values, lost = self._expressible(Level.GROUP, group.name, dict(group.own))
-        makers = [partial(commands.group_add, group.name, values, version=self.version)]
-        if group.tags:
-            makers.append(partial(commands.add_tags, Level.GROUP, group.name, sorted(group.tags)))
-        made = self._made(makers)
-        return Inverse(made.commands, (*made.not_restored, *lost, "networks that were connected to the group"))
+        own = dict(group.own)
+        if group.name in self.emptied:
+            del own[GROUP_TEMPLATES]  # its list comes back in a step of its own, when its templates are enabled again
+        values, lost = self._expressible(Level.GROUP, group.name, own)
+        gaps = {".".join(gap.prefix) or "all own values" for gap in self.state.unreadable if gap.level is Level.GROUP}
+        unknown = [f"{gap} of the group, which the source of the state cannot show" for gap in sorted(gaps)]
+        made = self._made([partial(commands.group_add, group.name, values, version=self.version)])
+        tags = sorted(group.tags)
+        tagged = self._made([partial(commands.add_tags, Level.GROUP, group.name, tags)] if tags else [])
+        lost = (*made.not_restored, *lost, *tagged.not_restored, *unknown, "networks that were connected to the group")
+        return Inverse((*made.commands, *tagged.commands), lost)
 
     # --- nodes and tags ------------------------------------------------------------------------------------------
 

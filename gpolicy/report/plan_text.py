@@ -201,7 +201,9 @@ def _pair(pair: Value) -> str:
     low, high = (pair.get("min"), pair.get("max")) if isinstance(pair, dict) else (None, None)
     if not isinstance(low, dict) or not isinstance(high, dict):
         return printable(str(pair))
-    return " ".join(f"{_SHORT[name]} {_range(name, low.get(name), high.get(name))}" for name in SPEC_PARAMETERS)
+    return printable(
+        " ".join(f"{_SHORT[name]} {_range(name, low.get(name), high.get(name))}" for name in SPEC_PARAMETERS)
+    )
 
 
 def _range(name: str, low: Value, high: Value) -> str:
