@@ -78,6 +78,8 @@ def usable(state: ClusterState) -> None:
 
 def spoil(data: bytes, chance: random.Random) -> bytes:
     """Return the bytes with a piece cut out, doubled or replaced."""
+    if not data:
+        return data
     begin = chance.randrange(len(data))
     end = min(begin + chance.choice([1, 3, 40, 4000]), len(data))
     middle = chance.choice([b"", data[begin:end] * 2, b"|", b"\n\n", b"\0", b"\xff", b"-1", b'"', b"[", b"9" * 30])
