@@ -40,10 +40,17 @@ def canonical(path: Path, value: Value) -> Value:
         case Type.DICT, dict():
             return dict(sorted(value.items()))
         case Type.UID_RANGES, list():
-            return [list(item) if isinstance(item, list | tuple) else item for item in value]
+            return _canonical_ranges([list(item) if isinstance(item, list | tuple) else item for item in value])
         case Type.MINMAX, list():
             return [_canonical_pair(pair) for pair in value]
     return value
+
+
+def _canonical_ranges(ranges: list[Value]) -> list[Value]:
+    """Return ranges of user ids sorted, as the command line sorts them; their order means nothing."""
+    if all(isinstance(item, list) and all(isinstance(end, int) for end in item) for item in ranges):
+        return sorted(ranges)  # type: ignore[type-var]
+    return ranges
 
 
 def _canonical_pair(pair: Value) -> Value:
