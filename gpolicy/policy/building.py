@@ -27,7 +27,7 @@ from gpolicy.policy.model import (
     Waiver,
 )
 from gpolicy.policy.schema_kinds import TAG_FAMILIES
-from gpolicy.policy.structure import SIZE_ROUNDED, WRONG_VALUE
+from gpolicy.policy.structure import NOT_PLAIN_TEXT, SIZE_ROUNDED, WRONG_VALUE
 from gpolicy.policy.yaml_document import Pointer, YamlDocument
 
 Report = Callable[[Finding], None]
@@ -108,13 +108,12 @@ class Builder:
         )
 
     def _text(self, value: str, pointer: Pointer) -> str:
-        """Return `value`; report it if it cannot stand in a command, a file name or on one line of a report."""
-        bad = next((letter for letter in value if not letter.isprintable()), None)
+        """Return `value`; report it if it holds a character that Ganeti does not survive."""
+        bad = next((letter for letter in value if not (letter.isascii() and letter.isprintable())), None)
         if bad is not None:
-            message = (
-                f"{'.'.join(map(str, pointer))} contains the character {bad!a}, which nothing could show or pass on"
-            )
-            self._report(WRONG_VALUE.finding(message, self.document.value_span(pointer)))
+            message = f"{'.'.join(map(str, pointer))} contains {bad!a}, which is not printable ASCII"
+            hint = "take it out: Ganeti stores it, and every job after that dies"
+            self._report(NOT_PLAIN_TEXT.finding(message, self.document.value_span(pointer), hint=hint))
         return value
 
     # --- parameters --------------------------------------------------------------------------------------------

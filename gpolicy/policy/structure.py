@@ -118,6 +118,18 @@ SIZE_ROUNDED: Final = RuleInfo(
     bad=f"{_CLUSTER}beparams: {{maxmem: 130}}\n",
     good=f"{_CLUSTER}beparams: {{maxmem: 132}}\n",
 )
+NOT_PLAIN_TEXT: Final = RuleInfo(
+    code="GP016",
+    name="not-plain-text",
+    severity=Severity.ERROR,
+    summary="A name or value with a character that is not printable ASCII.",
+    rationale="Ganeti's configuration daemon stores an é, and from then on answers every read of the configuration with"
+    " broken UTF-8: every job dies, also the one that would take the character out again. Control characters cannot be"
+    " shown or passed on.",
+    source="seen on a real Ganeti 3.0.2 cluster, for a group name and for a disk parameter",
+    bad='gpolicy: v1\nkind: NodeGroup\nname: "caf\\u00e9"\n',
+    good="gpolicy: v1\nkind: NodeGroup\nname: cafe\n",
+)
 DUPLICATE_OBJECT: Final = RuleInfo(
     code="GP020",
     name="duplicate-object",
@@ -187,6 +199,7 @@ STRUCTURE_RULES: Final = (
     MISSING_KEY,
     EMPTY_VALUE,
     SIZE_ROUNDED,
+    NOT_PLAIN_TEXT,
     DUPLICATE_OBJECT,
     EXTENDS_UNKNOWN,
     EXTENDS_CYCLE,
