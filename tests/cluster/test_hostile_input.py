@@ -107,7 +107,7 @@ def json_bytes(value: Any, chance: random.Random, number: int) -> bytes:
 def test_config_data(cluster: str) -> None:
     chance = random.Random(f"{SEED}{cluster}")
     whole = recorded.load(cluster, "config.data")
-    for number in range(80):
+    for number in range(50):
         data = json_bytes(damage(whole, chance), chance, number)
         survives(partial(parse_config, data, where="file", source="config:file"), number)
 
@@ -128,7 +128,7 @@ def test_rapi(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rapi, "_PAUSE", 0.0)
     chance = random.Random(SEED)
     whole = rapi_server.answers("full")
-    for number in range(200):
+    for number in range(120):
         client = Answers("host", 1, None)  # type: ignore[arg-type]
         part = chance.choice(sorted(whole))
         object.__setattr__(client, "parts", {**whole, part: damage(whole[part], chance)})
@@ -138,14 +138,14 @@ def test_rapi(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_snapshot() -> None:
     chance = random.Random(SEED)
     whole = json.loads(dump_snapshot(recorded.from_config("full")))
-    for number in range(200):
+    for number in range(120):
         survives(partial(parse_snapshot, json_bytes(damage(whole, chance), chance, number), "file"), number)
 
 
 def test_text() -> None:
     chance = random.Random(SEED)
     data = recorded.path("full", "htools.data").read_bytes()
-    for number in range(400):
+    for number in range(300):
         damaged = data
         for _ in range(chance.randint(1, 3)):
             damaged = spoil(damaged, chance)
