@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from functools import cache
 from typing import Final
 
 from gpolicy.findings import RuleInfo
+from gpolicy.policy.fit import FIT_RULES
 from gpolicy.policy.structure import STRUCTURE_RULES
 from gpolicy.rules.registry import RULES
 from gpolicy.rules.waiving import WAIVER_RULES
 
 CATALOGUE: Final[tuple[RuleInfo, ...]] = tuple(
-    sorted((*STRUCTURE_RULES, *(rule.info for rule in RULES), *WAIVER_RULES), key=lambda info: info.code)
+    sorted((*STRUCTURE_RULES, *(rule.info for rule in RULES), *FIT_RULES, *WAIVER_RULES), key=lambda info: info.code)
 )
-"""All rules in the order of their codes."""
+"""All rules in the order of their codes, those of `gpolicy plan` included."""
 
 FAMILIES: Final = {
     "GP0": "Structure: reading the files, YAML and schemas",
@@ -30,18 +30,16 @@ FAMILIES: Final = {
 """What the rules of a range of codes are about."""
 
 
-@cache
-def _by_word(rules: tuple[RuleInfo, ...]) -> dict[str, RuleInfo]:
-    return {word.lower(): info for info in rules for word in (info.code, info.name)}
+_BY_WORD: Final = {word.lower(): info for info in CATALOGUE for word in (info.code, info.name)}
 
 
-def find_rule(word: str, rules: tuple[RuleInfo, ...] = CATALOGUE) -> tuple[RuleInfo | None, str]:
+def find_rule(word: str) -> tuple[RuleInfo | None, str]:
     """Return the rule with this code or name (in any case), or None and a hint about what may have been meant."""
-    known, wanted = _by_word(rules), word.strip().lower()[:100]
-    if wanted in known:
-        return known[wanted], ""
-    close = get_close_matches(wanted, known, n=1, cutoff=0.6)
+    wanted = word.strip().lower()[:100]
+    if wanted in _BY_WORD:
+        return _BY_WORD[wanted], ""
+    close = get_close_matches(wanted, _BY_WORD, n=1, cutoff=0.6)
     if not close:
         return None, "`gpolicy explain` lists all rules"
-    meant = known[close[0]]
+    meant = _BY_WORD[close[0]]
     return None, f"did you mean {meant.name if close[0] == meant.name else meant.code}?"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.findings import Finding, Severity, Span
+from gpolicy.findings import Finding, Related, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.rules.pairs import Pair, pairs_of
@@ -48,6 +48,7 @@ class Context:
         self.whole = not errors
         """Whether everything in the policy could be read."""
         self._leaves = {item.label: _sound(item.leaves, errors) for item in policy.objects}
+        self._pairs: dict[int, tuple[Pair, ...]] = {}
 
     # --- objects -----------------------------------------------------------------------------------------------
 
@@ -106,6 +107,11 @@ class Context:
             if all(leaves) and any(self.own(declared, path) for path in paths):
                 yield declared, cast(tuple[Leaf, ...], leaves)
 
+    def own_first(self, declared: Declared, *leaves: Leaf) -> tuple[Leaf, tuple[Related, ...]]:
+        """Return of contradicting leaves the first that the object has itself, and the places of the others."""
+        own = next((leaf for leaf in leaves if self.own(declared, leaf.path) is not None), leaves[0])
+        return own, tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in leaves if leaf is not own)
+
     # --- common questions --------------------------------------------------------------------------------------
 
     def exclusive(self, declared: Declared) -> Leaf | None:
@@ -116,12 +122,18 @@ class Context:
     def pairs(self, declared: Declared) -> tuple[Pair, ...]:
         """Return the spec pairs that hold for a cluster or group; none where the policy declares none."""
         leaf = self.effective(declared, MINMAX)
-        return pairs_of(leaf) if leaf else ()
+        return self._pairs_of(leaf) if leaf else ()
 
     def minmax(self) -> Iterator[tuple[Declared, Leaf, tuple[Pair, ...]]]:
         """Yield every declared list of spec pairs with the object that declares it."""
         for declared, leaf in self.explicit_at(MINMAX):
-            yield declared, leaf, pairs_of(leaf)
+            yield declared, leaf, self._pairs_of(leaf)
+
+    def _pairs_of(self, leaf: Leaf) -> tuple[Pair, ...]:
+        key = id(leaf)  # the policy keeps its leaves alive
+        if key not in self._pairs:  # every rule about specs asks again
+            self._pairs[key] = pairs_of(leaf)
+        return self._pairs[key]
 
     def enabled_templates(self) -> Known | None:
         """Return the disk templates that the cluster is to have enabled, or None if nothing says so."""

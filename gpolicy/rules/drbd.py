@@ -41,9 +41,9 @@ class DynamicResyncOff(Rule):
         for declared, (dynamic, plan) in context.combined(_path("dynamic-resync"), _path("c-plan-ahead")):
             if dynamic.value is True and plan.value == 0:
                 message = "c-plan-ahead 0 turns off the controller that dynamic-resync turns on"
-                related = (Related(dynamic.span, "dynamic-resync is here"),)
+                place, related = context.own_first(declared, plan, dynamic)
                 hint = "write c-plan-ahead in tenths of a second (DRBD's default is 20), or dynamic-resync: false"
-                yield self.hit(declared, message, plan.span, hint=hint, related=related)
+                yield self.hit(declared, message, place.span, hint=hint, related=related)
 
 
 class ResyncRatesReversed(Rule):
@@ -64,8 +64,8 @@ class ResyncRatesReversed(Rule):
         for declared, (low, high) in context.combined(_path("c-min-rate"), _path("c-max-rate")):
             if number(low) > number(high):
                 message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
-                related = (Related(high.span, "c-max-rate is here"),)
-                yield self.hit(declared, message, low.span, hint="swap the two", related=related)
+                place, related = context.own_first(declared, low, high)
+                yield self.hit(declared, message, place.span, hint="swap the two", related=related)
 
 
 class ResyncParameterIgnored(Rule):

@@ -161,8 +161,8 @@ class DedicatedOrder(Rule):
         severity=Severity.WARNING,
         summary="Where exclusive storage is on, specs are not in descending order of their least disk size.",
         rationale="hail's dedicated metric sorts specs by the lower bound of disk-size, biggest first; hspace takes"
-        " them as they are listed. When the two orders differ, placement protects another size than capacity counts; with"
-        " equal lower bounds the metric's order is not defined.",
+        " them as they are listed. When the two orders differ, placement protects another size than capacity counts;"
+        " with equal lower bounds the metric's order is not defined.",
         source=_DEDICATED,
         bad=f"{_GROUP}ipolicy:\n  minmax:\n{_COMPUTING}{_STORAGE}",
         good=f"{_GROUP}ipolicy:\n  minmax:\n{_STORAGE}{_COMPUTING}",

@@ -8,14 +8,10 @@ from itertools import groupby
 from typing import Final
 
 from gpolicy.findings import RuleInfo
-from gpolicy.plan.desired import PLAN_RULES
 from gpolicy.rules.catalogue import CATALOGUE, FAMILIES, find_rule
 
 WIDTH: Final = 100
 """Columns of the text that `explain` fills."""
-
-EXPLAINED: Final[tuple[RuleInfo, ...]] = tuple(sorted((*CATALOGUE, *PLAN_RULES), key=lambda info: info.code))
-"""All rules, those of `gpolicy plan` included."""
 
 _PAGE_HEAD: Final = """\
 # Rules
@@ -30,7 +26,7 @@ This page is made from the rules themselves.
 
 def find_explained(word: str) -> tuple[RuleInfo | None, str]:
     """Return the rule with this code or name, or None and a hint."""
-    return find_rule(word, EXPLAINED)
+    return find_rule(word)
 
 
 def explain_rule(info: RuleInfo) -> str:
@@ -46,7 +42,7 @@ def explain_rule(info: RuleInfo) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def list_rules(rules: Iterable[RuleInfo] = EXPLAINED) -> str:
+def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     """Return one line for each rule, by family."""
     rules = list(rules)
     width = max((len(info.name) for info in rules), default=0)
@@ -57,7 +53,7 @@ def list_rules(rules: Iterable[RuleInfo] = EXPLAINED) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def rules_page(rules: Iterable[RuleInfo] = EXPLAINED) -> str:
+def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     """Return docs/rules.md."""
     sections = [_PAGE_HEAD]
     families = [(title, list(members)) for title, members in _families(list(rules))]

@@ -17,13 +17,17 @@ MAX_PAIRS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One min/max pair of a `minmax` list: an instance fits when it lies in the box, both bounds included."""
+    """One min/max pair of a `minmax` list: an instance fits when it lies in the box, both bounds included.
+
+    `possible` says whether any size lies in it: no min above its max.
+    """
 
     leaf: Leaf
     index: int
     name: str | None
     minimum: Mapping[str, int]
     maximum: Mapping[str, int]
+    possible: bool
 
     @property
     def title(self) -> str:
@@ -38,11 +42,6 @@ class Pair:
     def at(self, bound: str, parameter: str) -> Span:
         """Return where one number of the pair stands; `bound` is min or max."""
         return self.leaf.at(self.index, bound, parameter)
-
-    @property
-    def possible(self) -> bool:
-        """Whether any size lies in the pair: no min above its max."""
-        return all(self.minimum[name] <= self.maximum[name] for name in SPEC_PARAMETERS)
 
     def contains(self, other: Pair) -> bool:
         """Return whether every size of `other` is one of this pair."""
@@ -74,7 +73,12 @@ def pairs_of(leaf: Leaf) -> tuple[Pair, ...]:
     """Return the pairs that a leaf of `ipolicy.minmax` holds."""
     values = cast(list[dict[str, Any]], leaf.value)
     names = leaf.pair_names
-    return tuple(Pair(leaf, index, names[index], value["min"], value["max"]) for index, value in enumerate(values))
+    return tuple(_pair(leaf, index, names[index], value["min"], value["max"]) for index, value in enumerate(values))
+
+
+def _pair(leaf: Leaf, index: int, name: str | None, minimum: dict[str, int], maximum: dict[str, int]) -> Pair:
+    possible = all(minimum[parameter] <= maximum[parameter] for parameter in SPEC_PARAMETERS)
+    return Pair(leaf, index, name, minimum, maximum, possible)
 
 
 def comparable(pairs: Iterable[Pair]) -> list[Pair]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
-from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.parameters import VERSIONS, known_in, parameter_at, release_key
+from gpolicy.ganeti.parameter import Path, Type
+from gpolicy.ganeti.parameters import PARAMETERS, VERSIONS, known_in, parameter_at, release_key
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.rules.context import Context, number, texts
 from gpolicy.rules.rule import Hit, Rule
@@ -22,6 +23,15 @@ _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify comman
 def dotted(leaf: Leaf) -> str:
     """Return a leaf's path as it is written in plans and reports."""
     return ".".join(leaf.path)
+
+
+_ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
+
+
+@cache
+def _unknown_in(version: str) -> frozenset[Path]:
+    """Return the paths of all parameters that a release does not have."""
+    return frozenset(parameter.path for parameter in PARAMETERS if not known_in(parameter, version))
 
 
 class ParameterNotInVersion(Rule):
@@ -41,7 +51,7 @@ class ParameterNotInVersion(Rule):
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         for declared, leaf in context.explicit():
             parameter = parameter_at(leaf.path)
-            if parameter is None or known_in(parameter, context.version):
+            if parameter is None or parameter.path not in _unknown_in(context.version):
                 continue
             gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
             when = f"it is gone since {parameter.until}" if gone else f"it comes with {parameter.since}"
@@ -123,8 +133,10 @@ class NotExpressible(Rule):
             for leaf in context.leaves(declared).values():
                 parameter = parameter_at(leaf.path)
                 other = leaf.path in _IMAGES or (leaf.value is INHERIT and _is_access(leaf.path))
-                if parameter is None or other or not known_in(parameter, context.version):
+                if parameter is None or other or parameter.path in _unknown_in(context.version):
                     continue  # another rule's matter
+                if leaf.value is not INHERIT and parameter.type in _ALWAYS_EXPRESSIBLE:
+                    continue
                 value = RESET if leaf.value is INHERIT else leaf.value
                 try:
                     checked(leaf.path, value, declared.level, version=context.version)
@@ -227,8 +239,8 @@ class BackendMemory(Rule):
         for declared, (low, high) in context.combined(("beparams", "minmem"), ("beparams", "maxmem")):
             if number(low) > number(high):
                 message = f"minmem {low.value} MiB is above maxmem {high.value} MiB"
-                related = (Related(high.span, "maxmem is here"),)
-                yield self.hit(declared, message, low.span, hint="swap the two", related=related)
+                place, related = context.own_first(declared, low, high)
+                yield self.hit(declared, message, place.span, hint="swap the two", related=related)
 
 
 class ReservedVolumePattern(Rule):

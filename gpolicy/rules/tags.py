@@ -203,8 +203,8 @@ class RawPrefix(Rule):
         severity=Severity.WARNING,
         summary="An iextags or desiredlocation tag without a closing colon.",
         rationale="These two are compared with the beginning of instance tags as they are: `service` also means the"
-        " tags services and service-level:x. With a closing colon it means service:… only. (nlocation and migration need"
-        " none.)",
+        " tags services and service-level:x. With a closing colon it means service:… only. (nlocation and migration"
+        " need none.)",
         source="htools of Ganeti 2.15 to 3.1; Improving location awareness of Ganeti",
         bad=_cluster_tags('"htools:iextags:service"'),
         good=_cluster_tags('"htools:iextags:service:"'),
@@ -226,8 +226,8 @@ class DesiredLocationWithoutDomain(Rule):
         name="desired-location-without-domain",
         severity=Severity.WARNING,
         summary="A desired-location rule without the failure domain that it needs.",
-        rationale="An instance's desired location is compared with its primary node's location tags, and those come"
-        " from htools:nlocation only. Without it the desire is never met, and counts against every placement.",
+        rationale="An instance's desired location is compared with its primary node's location tags, and those"
+        " come from htools:nlocation only. Without it the desire is never met, and counts against every placement.",
         source=f"{_LOCATION}; htools of Ganeti 2.16 and later",
         bad="gpolicy: v1\nkind: TagRules\ndesired_location: [rack]\n",
         good="gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\ndesired_location: [rack]\n",

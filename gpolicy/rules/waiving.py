@@ -147,9 +147,13 @@ class Waivers:
 
 
 def can_be_waived(info: RuleInfo) -> bool:
-    """Return whether findings of the rule may be waived: not errors of structure (GP0xx), not those about waivers."""
+    """Return whether findings of the rule may be waived.
+
+    Not errors of structure (GP0xx), not what a plan finds (GP7xx: there is no plan without it), not those about
+    waivers.
+    """
     is_structure_error = info.code.startswith("GP0") and info.severity is Severity.ERROR
-    return not is_structure_error and info.code not in _WAIVER_CODES
+    return not is_structure_error and not info.code.startswith("GP7") and info.code not in _WAIVER_CODES
 
 
 def _is_there(where: str, hit: Hit) -> bool:

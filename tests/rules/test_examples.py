@@ -1,0 +1,62 @@
+"""Every rule is shown by its own examples: the bad one has just its finding, the good one none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from run_rules import check, cluster, codes
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.rules.catalogue import CATALOGUE
+from gpolicy.rules.registry import RULES
+
+WITHOUT_EXAMPLE = {
+    "GP001": "needs a file that cannot be read",
+    "GP004": "needs a large file",
+    "GP209": "needs a long list",
+    "GP701": "found by a plan",
+    "GP702": "found by a plan",
+    "GP703": "found by a plan",
+    "GP704": "found by a plan",
+}
+STATES: dict[str, ClusterState] = {
+    "GP308": cluster({"gold": {("ipolicy", "disk-templates"): ["drbd", "plain"]}}),
+    "GP603": cluster({"gold": {}}, {"node1.example.org": "gold", "host1.example.org": "gold"}),
+    "GP606": cluster({"gold": {}}, {"node1.example.org": "gold"}),
+}
+MIXED = cluster({"dedicated": {}}, {"n1": "dedicated"}, {"n1": {("ndparams", "exclusive_storage"): False}})
+UNIFORM = cluster({"dedicated": {}}, {"n1": "dedicated"})
+WITH_EXAMPLE = [info for info in CATALOGUE if info.code not in WITHOUT_EXAMPLE]
+
+
+@pytest.mark.parametrize("info", WITH_EXAMPLE, ids=lambda info: info.name)
+def test_the_bad_example_has_this_finding_and_no_other(info: RuleInfo, tmp_path: Path) -> None:
+    findings = check(info.bad, tmp_path, state=MIXED if info.code == "GP412" else STATES.get(info.code))
+    about = [finding for finding in findings if finding.severity is not Severity.INFO or finding.code == info.code]
+    assert set(codes(about)) == {info.code}
+    for finding in about:
+        assert finding.severity is info.severity
+        assert finding.span is not None
+
+
+@pytest.mark.parametrize("info", WITH_EXAMPLE, ids=lambda info: info.name)
+def test_the_good_example_has_nothing_to_mend(info: RuleInfo, tmp_path: Path) -> None:
+    findings = check(info.good, tmp_path, state=UNIFORM if info.code == "GP412" else STATES.get(info.code))
+    assert info.code not in codes(findings)
+    assert [finding for finding in findings if finding.severity is not Severity.INFO] == []
+
+
+def test_every_rule_has_examples_or_a_reason_not_to() -> None:
+    assert {info.code for info in CATALOGUE if not (info.bad and info.good)} == set(WITHOUT_EXAMPLE)
+
+
+def test_every_rule_that_needs_a_cluster_is_shown_on_one() -> None:
+    assert {rule.info.code for rule in RULES if rule.needs_state} == {*STATES, "GP412"}
+
+
+@pytest.mark.parametrize("info", WITH_EXAMPLE, ids=lambda info: info.name)
+def test_without_a_cluster_no_rule_guesses_one(info: RuleInfo, tmp_path: Path) -> None:
+    needing = {rule.info.code for rule in RULES if rule.needs_state}
+    assert needing.isdisjoint(codes(check(info.bad, tmp_path)))
