@@ -1,13 +1,14 @@
 """Write the policy that a cluster has now: its plan is empty, and its text is made to be read and edited.
 
-Everything that stands in it has been read back by our own loader. What the source cannot show, what the language
-cannot say and what Ganeti's commands could not restore is left out, said in a comment, and listed.
+Everything that stands in it has been read back by our own loader and passes check. What the source cannot show, what
+the language cannot say, what Ganeti's commands could not restore and what no policy should ask for is left out, said in
+a comment, and listed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -22,6 +23,7 @@ from gpolicy.adopt.documents import (
 )
 from gpolicy.adopt.file_names import file_names
 from gpolicy.adopt.node_sets import node_set_documents
+from gpolicy.adopt.soundness import Place, unsound_places
 from gpolicy.adopt.tag_rules import TAG, RuleTags, rule_tags
 from gpolicy.adopt.written import LeftOut, Writer
 from gpolicy.adopt.yaml_text import Node, comment_lines, entry, listed, one_line
@@ -30,12 +32,13 @@ from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, VERSIONS, parameter_at, position, release_key
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.plan.planning import release_key_or_none
-from gpolicy.policy.schema_kinds import schemas
+from gpolicy.policy.schema_kinds import TAG_FAMILIES, schemas
 
 SCHEMA_FILE: Final = ".gpolicy/policy.json"
 """Where the policy keeps the schema for editors, from its own directory. Hidden: it is no part of the policy."""
 
 _LONGEST_NAME: Final = 255
+_MOST_ROUNDS: Final = 20  # each leaves out what the last made wrong: std after minmax, one parameter after another
 _GLOB: Final = frozenset("*?[")
 _DEFAULTS_UNMANAGED: Final = frozenset({"hvparams", "enabled_data_collectors", "data_collector_interval"}) | {
     "hv_state",
@@ -56,7 +59,14 @@ class Adopted:
 
 def adopt(state: ClusterState) -> Adopted:
     """Return the policy that the cluster of `state` has now. A plan from it for the same state is empty."""
-    return _Adoption(state).run()
+    excluded: dict[Place, str] = {}
+    for _ in range(_MOST_ROUNDS):
+        adopted = _Adoption(state, excluded).run()
+        unsound = {place: why for place, why in unsound_places(adopted.files, state).items() if place not in excluded}
+        if not unsound:
+            break
+        excluded |= unsound
+    return adopted
 
 
 @cache
@@ -84,8 +94,9 @@ def nameable(name: str, *, glob: bool) -> str:
 
 
 class _Adoption:
-    def __init__(self, state: ClusterState) -> None:
+    def __init__(self, state: ClusterState, excluded: Mapping[Place, str]) -> None:
         self.state = state
+        self.excluded = excluded
         self.version = ganeti_version(state.software_version)
         self.writer = Writer(self.version or DEFAULT_VERSION)
         self.files: dict[str, str] = {}
@@ -135,8 +146,14 @@ class _Adoption:
 
     def _write(self, own: Values, level: Level, label: str) -> dict[Path, Node]:
         """Return the readable own values in written form. What cannot be written is noted."""
-        readable = {path: value for path, value in own.items() if self.state.readable(level, path)}
-        values, left_out = self.writer.write(readable, level, label)
+        wanted: Values = {}
+        for path, value in own.items():
+            name = ".".join(path)
+            if (label, name) in self.excluded:
+                self.left_out.append(LeftOut(label, name, self.excluded[label, name]))
+            elif self.state.readable(level, path):
+                wanted[path] = value
+        values, left_out = self.writer.write(wanted, level, label)
         self.left_out += left_out
         return values
 
@@ -152,6 +169,8 @@ class _Adoption:
         for tag in sorted(tags):
             if tag.startswith(TOOL_TAGS):
                 self.left_out.append(LeftOut(label, f"tag {tag}", "Ganeti's own tools set and remove it"))
+            elif (label, f"tag {tag}") in self.excluded:
+                self.left_out.append(LeftOut(label, f"tag {tag}", self.excluded[label, f"tag {tag}"]))
             elif not TAG.fullmatch(tag):
                 reason = "tags that can be handled safely have 1 to 128 of the characters A-Z a-z 0-9 _.+*/:@-"
                 self.left_out.append(LeftOut(label, f"tag {tag}", reason))
@@ -164,7 +183,7 @@ class _Adoption:
     def _groups(self) -> None:
         names: list[str] = []
         for name in self.state.groups:
-            reason = nameable(name, glob=False)
+            reason = nameable(name, glob=False) or self.excluded.get((f"group/{name}", ""), "")
             if reason:
                 self.left_out.append(LeftOut(f"group/{name}", "", f"it cannot be declared: {reason}"))
             else:
@@ -235,7 +254,9 @@ class _Adoption:
 
     def _tag_rules(self, rules: RuleTags, undeclared: set[str]) -> str:
         owned = [prefix for prefix in rules.node_prefixes if not any(tag.startswith(prefix) for tag in undeclared)]
-        owns: list[Node] = [*rules.families]
+        left = self.state.cluster.tags - {*rules.declared}
+        families = [name for name in rules.families if not any(tag.startswith(TAG_FAMILIES[name]) for tag in left)]
+        owns: list[Node] = [*families]
         owns += [{"prefix": prefix, "on": ["node"]} for prefix in owned]
         lines = [
             *modelines(SCHEMA_FILE),

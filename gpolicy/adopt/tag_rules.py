@@ -23,7 +23,7 @@ _LONGEST_PREFIX: Final = 100
 
 @dataclass(slots=True)
 class RuleTags:
-    """What the tags of a cluster say; `others` are those that no rule can say."""
+    """What the tags of a cluster say; `others` of the `declared` ones are those that no rule can say."""
 
     exclusion: list[Node] = field(default_factory=list)
     desired_location: list[Node] = field(default_factory=list)
@@ -32,6 +32,7 @@ class RuleTags:
     migration_allow: list[Node] = field(default_factory=list)
     families: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
+    declared: list[str] = field(default_factory=list)
 
     @property
     def node_prefixes(self) -> list[str]:
@@ -44,6 +45,7 @@ def rule_tags(tags: Iterable[str]) -> RuleTags:
     """Return what `tags` say; each must be one by Ganeti's grammar."""
     rules = RuleTags()
     for tag in sorted(tags):
+        rules.declared.append(tag)
         family = next((name for name, prefix in TAG_FAMILIES.items() if tag.startswith(prefix)), None)
         if family is None:
             rules.others.append(tag)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from gpolicy.adopt import Adopted, adopt
 from gpolicy.adopt.adopting import SCHEMA_FILE
 from gpolicy.adopt.yaml_text import Node, comment_lines, entry
 from gpolicy.cluster.state import ClusterState
+from gpolicy.findings import Finding
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.parameters import parameter_at
@@ -22,6 +24,7 @@ from gpolicy.plan.planning import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Leaves, Policy
 from gpolicy.policy.yaml_reader import read_yaml
+from gpolicy.rules.checking import check_policy
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 
@@ -35,13 +38,20 @@ def check_law(state: ClusterState) -> None:
                 (directory / name).parent.mkdir(parents=True, exist_ok=True)
                 (directory / name).write_text(text, encoding="utf-8")
         policy = load_policy(directory)
-    assert [finding for finding in policy.findings if finding.severity != "info"] == []
+    assert policy.findings == ()
     plan = make_plan(policy, state)
     assert plan.findings == ()
     assert plan.changes == ()
     assert plan.steps == ()
     assert plan.unreadable == ()
+    assert [
+        finding for finding in check_policy(policy, state=state, today=date.min) if finding.severity == "error"
+    ] == []
     check_nothing_lost(state, policy, adopted)
+
+
+def errors(findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity == "error"]
 
 
 def check_nothing_lost(state: ClusterState, policy: Policy, adopted: Adopted) -> None:

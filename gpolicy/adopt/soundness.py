@@ -1,0 +1,96 @@
+"""What check calls an error in an adopted policy: a cluster can be in a state that no policy should ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.findings import Finding, Severity, Span
+from gpolicy.policy.building import Builder
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
+from gpolicy.policy.yaml_document import YamlDocument
+from gpolicy.policy.yaml_reader import read_yaml
+from gpolicy.rules.checking import check_policy
+
+Place = tuple[str, str]
+"""An object and what of it, as `LeftOut` has them."""
+
+
+def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place, str]:
+    """Return what must not stand in the policy that `files` hold, and why: one entry for each error of `check`."""
+    policy = policy_of(files)
+    errors = [finding for finding in _findings(policy, state) if finding.severity is Severity.ERROR]
+    if not errors:
+        return {}
+    places = list(_places(policy))
+    found: dict[Place, str] = {}
+    for error in errors:
+        for span, place in places:
+            if error.span is not None and _inside(error.span, span):
+                found.setdefault(place, f"check calls it an error ({error.code} {error.name}): {error.message}")
+    return found
+
+
+def policy_of(files: Mapping[str, str]) -> Policy:
+    """Return the policy that the YAML files hold, by name. They are our own: none extends another, none is broken."""
+    documents = [
+        document
+        for name, text in files.items()
+        if name.endswith(".yaml")
+        for document in read_yaml(text, name).documents
+    ]
+    findings: list[Finding] = []
+    objects = [_build(document, findings) for document in documents]
+    return Policy(
+        paths=tuple(files),
+        cluster=next((item for item in objects if isinstance(item, ClusterPolicy)), None),
+        groups={item.name: item for item in objects if isinstance(item, GroupPolicy)},
+        node_sets=tuple(item for item in objects if isinstance(item, NodeSetPolicy)),
+        tag_rules=tuple(item for item in objects if isinstance(item, TagRulesPolicy)),
+        documents=tuple(documents),
+        findings=tuple(findings),
+    )
+
+
+def _build(document: YamlDocument, findings: list[Finding]) -> Declared | TagRulesPolicy:
+    builder = Builder(document, findings.append)
+    match document.root["kind"]:
+        case "Cluster":
+            return builder.cluster()
+        case "NodeGroup":
+            return builder.group()
+        case "NodeSet":
+            return builder.node_set()
+    return builder.tag_rules()
+
+
+def _findings(policy: Policy, state: ClusterState) -> list[Finding]:
+    return check_policy(policy, state=state, today=date.min)  # no waivers, hence no day
+
+
+def _places(policy: Policy) -> Iterator[tuple[Span, Place]]:
+    """Yield where each value, tag and group of the policy stands, and what it is."""
+    for declared in policy.objects:
+        for label in _labels(declared):
+            for path, leaf in declared.leaves.items():
+                yield leaf.span, (label, ".".join(path))
+            for tag in declared.tags or ():
+                yield tag.span, (label, f"tag {tag.value}")
+    for rules in policy.tag_rules:
+        for tag in rules.tags:
+            yield tag.span, ("cluster", f"tag {tag.value}")
+    for group in policy.groups.values():
+        yield group.span, (group.label, "")
+
+
+def _labels(declared: Declared) -> list[str]:
+    return (
+        [f"node/{node.value}" for node in declared.nodes] if isinstance(declared, NodeSetPolicy) else [declared.label]
+    )
+
+
+def _inside(place: Span, around: Span) -> bool:
+    start, end = (place.line, place.column), (place.end_line, place.end_column)
+    begins, ends = (around.line, around.column), (around.end_line, around.end_column)
+    return place.file == around.file and begins <= start and end <= ends
