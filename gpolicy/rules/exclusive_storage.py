@@ -178,9 +178,7 @@ class DedicatedOrder(Rule):
                 if low < high:
                     continue
                 how = "the same min disk-size as" if low == high else "a greater min disk-size than"
-                message = (
-                    f"{second.title} has {how} min disk-size {'as' if low == high else 'than'} {first.title} before it"
-                )
+                message = f"{second.title} has {how} {first.title} before it"
                 hint = "list the specs by descending min disk-size, and let no two be equal"
                 related = (Related(first.at("min", "disk-size"), f"{first.title} is here"),)
                 yield self.hit(declared, message, second.at("min", "disk-size"), hint=hint, related=related)

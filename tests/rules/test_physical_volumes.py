@@ -1,0 +1,114 @@
+"""The arithmetic of exclusive storage (partitioned Ganeti, "Exclusive use of disks")."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpolicy.findings import Span
+from gpolicy.policy.model import Hardware, Located
+from gpolicy.rules.hardware import total_disk, volume_count
+from gpolicy.rules.physical_volumes import largest_disk, sizes_differ, usable_size, volumes_needed
+
+GANETI = Path("/usr/share/ganeti/3.0")
+MIB = st.integers(2, 64 * 1024**2)
+TIB = 1024**2
+
+
+@pytest.mark.parametrize(
+    ("smallest", "largest", "bad"), [(1000, 1000, False), (1000, 1020, False), (1000, 1021, True), (1, 2, True)]
+)
+def test_the_margin_is_one_percent_around(smallest: int, largest: int, bad: bool) -> None:
+    assert sizes_differ(smallest, largest) is bad
+
+
+def test_a_disk_of_one_volumes_size_takes_two() -> None:
+    assert usable_size(TIB) == 1018034
+    assert volumes_needed(TIB, TIB) == 2
+    assert volumes_needed(1018034, TIB) == 1
+    assert volumes_needed(1018035, TIB) == 2
+    assert volumes_needed(11 * TIB, TIB) == 12
+    assert volumes_needed(0, TIB) == 0
+
+
+@given(MIB, MIB)
+def test_a_disk_fits_the_volumes_it_needs_and_no_fewer(size: int, volume: int) -> None:
+    volumes = volumes_needed(size, volume)
+    assert largest_disk(volumes, volume) >= size
+    assert volumes == 0 or largest_disk(volumes - 1, volume) < size
+
+
+@given(MIB)
+def test_margin_and_reserve_are_three_percent(volume: int) -> None:
+    assert usable_size(volume) <= volume / 1.03 < usable_size(volume) + 1.001
+
+
+ANSWER = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from ganeti import objects
+from ganeti.storage.bdev import LogicalVolume
+from ganeti.utils import lvm
+for line in sys.stdin:
+    small, large, size = json.loads(line)
+    volumes = [objects.LvmPvInfo(size=float(small)), objects.LvmPvInfo(size=float(large))]
+    needed = LogicalVolume._ComputeNumPvs(size, volumes) if small > 1 else 0
+    print(json.dumps([lvm.LvmExclusiveTestBadPvSizes(small, large), needed]))
+"""
+
+
+@pytest.mark.ganeti
+@pytest.mark.skipif(not GANETI.is_dir(), reason="Debian's package ganeti is not installed (no /usr/share/ganeti/3.0)")
+def test_ganeti_itself_answers_the_same() -> None:
+    questions = [
+        (small, small * percent // 100, size)
+        for small in (1, 2, 3, 103, 1000, 1030, 4099, TIB, 3 * TIB + 5, 10 * TIB)
+        for percent in (100, 101, 102, 103, 200)
+        for size in (0, 1, small, 2 * small, usable_size(small), usable_size(small) + 1, 100 * usable_size(small))
+    ]
+    run = subprocess.run(
+        ["/usr/bin/python3", "-c", ANSWER, str(GANETI)],
+        input="\n".join(map(json.dumps, questions)),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={},
+    )
+    ours = [
+        [sizes_differ(small, large), volumes_needed(size, small) if small > 1 else 0]
+        for small, large, size in questions
+    ]
+    assert [json.loads(line) for line in run.stdout.splitlines()] == ours
+
+
+def hardware(*sizes: int, count: int | None = None) -> Hardware:
+    place = Span("f", 1, 1, 1, 2)
+    return Hardware(
+        span=place,
+        pv_sizes=tuple(Located(size, place) for size in sizes),
+        pv_count=None if count is None else Located(count, place),
+    )
+
+
+@pytest.mark.parametrize(
+    ("described", "count", "shared", "exclusive"),
+    [
+        (hardware(), None, None, None),
+        (hardware(TIB), None, None, None),
+        (hardware(count=4), 4, None, None),
+        (hardware(TIB, count=4), 4, 4 * TIB, 4 * 1018034),
+        (hardware(TIB, TIB + 4), 2, 2 * TIB + 4, 2 * 1018034),
+        (hardware(TIB, TIB + 4, count=4), 4, 4 * TIB + 16, 4 * 1018034),
+    ],
+)
+def test_what_a_node_has_at_most(
+    described: Hardware, count: int | None, shared: int | None, exclusive: int | None
+) -> None:
+    assert volume_count(described) == count
+    assert total_disk(described, exclusive=False) == shared
+    assert total_disk(described, exclusive=True) == exclusive
