@@ -25,8 +25,8 @@ from gpolicy.adopt.file_names import file_names
 from gpolicy.adopt.node_sets import node_set_documents
 from gpolicy.adopt.soundness import Place, unsound_places
 from gpolicy.adopt.tag_rules import TAG, RuleTags, rule_tags
-from gpolicy.adopt.written import LeftOut, Writer
-from gpolicy.adopt.yaml_text import Node, comment_lines, entry, listed, one_line
+from gpolicy.adopt.written import LeftOut, Writer, name_complaint
+from gpolicy.adopt.yaml_text import Node, comment_lines, entry, listed
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, VERSIONS, parameter_at, position, release_key
@@ -37,9 +37,7 @@ from gpolicy.policy.schema_kinds import TAG_FAMILIES, schemas
 SCHEMA_FILE: Final = ".gpolicy/policy.json"
 """Where the policy keeps the schema for editors, from its own directory. Hidden: it is no part of the policy."""
 
-_LONGEST_NAME: Final = 255
 _MOST_ROUNDS: Final = 20  # each leaves out what the last made wrong: std after minmax, one parameter after another
-_GLOB: Final = frozenset("*?[")
 _DEFAULTS_UNMANAGED: Final = frozenset({"hvparams", "enabled_data_collectors", "data_collector_interval"}) | {
     "hv_state",
     "disk_state",
@@ -82,17 +80,6 @@ def ganeti_version(software_version: str | None) -> str | None:
     return known[-1] if known else None
 
 
-def nameable(name: str, *, glob: bool) -> str:
-    """Return why a policy cannot name the object `name`, empty if it can. `glob`: `*?[` would mean other names too."""
-    if not 0 < len(name) <= _LONGEST_NAME:
-        return f"a policy takes names of 1 to {_LONGEST_NAME} characters"
-    if not name.isprintable():
-        return "its name holds a character that cannot be shown"
-    if glob and _GLOB & set(name):
-        return "its name would be read as a pattern"
-    return ""
-
-
 class _Adoption:
     def __init__(self, state: ClusterState, excluded: Mapping[Place, str]) -> None:
         self.state = state
@@ -116,10 +103,10 @@ class _Adoption:
 
     def _cluster(self, tags: list[str]) -> str:
         name = self.state.name
-        reason = nameable(name, glob=False)
+        reason = name_complaint(name, pattern=False)
         if reason:
             self.left_out.append(LeftOut("cluster", "name", reason))
-            name = one_line(name)[:_LONGEST_NAME] or "unnamed"
+            name = "unnamed"
         worth_writing, at_default = _without_defaults(self.state.cluster.own)
         values = self._write(worth_writing, Level.CLUSTER, "cluster")
         lines = [
@@ -183,7 +170,7 @@ class _Adoption:
     def _groups(self) -> None:
         names: list[str] = []
         for name in self.state.groups:
-            reason = nameable(name, glob=False) or self.excluded.get((f"group/{name}", ""), "")
+            reason = name_complaint(name, pattern=False) or self.excluded.get((f"group/{name}", ""), "")
             if reason:
                 self.left_out.append(LeftOut(f"group/{name}", "", f"it cannot be declared: {reason}"))
             else:
@@ -200,7 +187,7 @@ class _Adoption:
         values = self._write(group.own, Level.GROUP, label)
         nodes: list[Node] = []
         for node in members:
-            reason = nameable(node, glob=True)
+            reason = name_complaint(node, pattern=True)
             if reason:
                 self.left_out.append(LeftOut(label, f"node {node}", reason))
             else:
@@ -231,7 +218,7 @@ class _Adoption:
         described: dict[str, tuple[dict[Path, Node], list[str]]] = {}
         for node in sorted(self.state.nodes.values(), key=lambda node: node.name):
             label = f"node/{node.name}"
-            reason = nameable(node.name, glob=True)
+            reason = name_complaint(node.name, pattern=True)
             if reason:
                 self.left_out.append(LeftOut(label, "", f"it cannot be declared: {reason}"))
                 continue

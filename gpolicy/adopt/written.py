@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpolicy.adopt.yaml_text import Node, Scalar, entry, nested
-from gpolicy.findings import Finding
 from gpolicy.ganeti.expressible import InexpressibleError, checked
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at, position
@@ -16,14 +15,14 @@ from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.values import canonical
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.building import Builder
-from gpolicy.policy.model import Leaves
+from gpolicy.policy.model import Declared
 from gpolicy.policy.schema_parameters import RATE_UNIT
 from gpolicy.policy.validation import validate
-from gpolicy.policy.yaml_document import YamlDocument
 from gpolicy.policy.yaml_reader import read_yaml
 
 KINDS: Final = {Level.CLUSTER: "Cluster", Level.GROUP: "NodeGroup", Level.NODE: "NodeSet"}
 _LONGEST_SHOWN: Final = 80
+_GLOB: Final = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,31 +123,34 @@ def _rate(kib: int) -> Scalar:
 
 def _complaint(path: Path, node: Node, value: Value, level: Level) -> str | None:
     """Return why a policy that says just this does not load as `value`; None if it does."""
-    text = "\n".join(["gpolicy: v1", f"kind: {KINDS[level]}", "name: x", *entry(path[0], _below(path, node))])
-    loaded = load_document(f"{text}\n")
+    loaded = _load(level, ["name: x", *entry(path[0], _below(path, node))])
     if isinstance(loaded, str):
         return loaded
-    findings: list[Finding] = []
-    builder = Builder(loaded, findings.append)
-    leaves: Leaves = {
-        Level.CLUSTER: builder.cluster,
-        Level.GROUP: builder.group,
-        Level.NODE: builder.node_set,
-    }[level]().leaves
-    if findings:
-        return findings[0].message
-    if list(leaves) != [path] or leaves[path].value != value:
+    if list(loaded.leaves) != [path] or loaded.leaves[path].value != value:
         return "it would be read as something else"
     return None
 
 
-def load_document(text: str) -> YamlDocument | str:
-    """Return the document in `text`, or what is wrong with it."""
-    reading = read_yaml(text, "adopted")
+def name_complaint(name: str, *, pattern: bool) -> str:
+    """Return why a policy cannot name an object `name`, empty if it can; `pattern`: `*?[` would mean other names."""
+    if pattern and _GLOB & set(name):
+        return "its name would be read as a pattern"
+    loaded = _load(Level.GROUP, entry("name", name))
+    return loaded if isinstance(loaded, str) else ""
+
+
+def _load(level: Level, lines: list[str]) -> Declared | str:
+    """Return the object that a document of these lines describes, or what is wrong with it."""
+    text = "\n".join(["gpolicy: v1", f"kind: {KINDS[level]}", *lines])
+    reading = read_yaml(f"{text}\n", "adopted")
     findings = reading.findings or [finding for document in reading.documents for finding in validate(document)]
-    if findings or len(reading.documents) != 1:
-        return findings[0].message if findings else "it is no YAML document"
-    return reading.documents[0]
+    if not findings and len(reading.documents) == 1:
+        builder = Builder(reading.documents[0], findings.append)
+        make = {Level.CLUSTER: builder.cluster, Level.GROUP: builder.group, Level.NODE: builder.node_set}
+        declared: Declared = make[level]()
+        if not findings:
+            return declared
+    return findings[0].message if findings else "it is no YAML document"
 
 
 def _below(path: Path, node: Node) -> Node:

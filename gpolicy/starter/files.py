@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.adopt.adopting import SCHEMA_FILE, nameable, schema_text
+from gpolicy.adopt.adopting import SCHEMA_FILE, schema_text
 from gpolicy.adopt.documents import modelines
+from gpolicy.adopt.written import name_complaint
 from gpolicy.adopt.yaml_text import scalar
 from gpolicy.errors import UsageError
 
@@ -58,7 +59,7 @@ ipolicy:
 
 def starter_files(name: str) -> dict[str, str]:
     """Return the policy of a cluster called `name`: text by relative path. Raise UsageError if it can be no name."""
-    reason = nameable(name, glob=False)
+    reason = name_complaint(name, pattern=False)
     if reason:
         raise UsageError(f"{name!r} cannot be the name of a cluster: {reason}")
     return {

@@ -1,0 +1,189 @@
+"""The effective policy: what holds where, and where it comes from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft7Validator
+
+from gpolicy.data import data_directory
+from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.parameter import Path as ValuePath
+from gpolicy.ganeti.values import fill
+from gpolicy.policy.loading import load_policy
+from gpolicy.policy.model import INHERIT, Policy
+from gpolicy.show.rendering import effective_data, effective_json, effective_text
+from gpolicy.show.view import EffectiveObject, EffectivePolicy, EffectiveValue, State, effective_view
+
+POLICIES = Path(__file__).resolve().parents[2] / "policies"
+RATIO: ValuePath = ("ipolicy", "vcpu-ratio")
+SPINDLES: ValuePath = ("ipolicy", "spindle-ratio")
+PORT: ValuePath = ("ndparams", "ssh_port")
+COUNT: ValuePath = ("ndparams", "spindle_count")
+
+POLICY = """\
+gpolicy: v1
+kind: Cluster
+name: c.example.org
+ipolicy: {vcpu-ratio: 4, std: {cpu-count: 2}}
+ndparams: {ssh_port: 22}
+diskparams: {drbd: {protocol: C, metavg: xenvg}, plain: {stripes: 1}}
+hv_state: {kvm: {mem_node: 1G}}
+---
+gpolicy: v1
+kind: NodeGroup
+name: base
+template: true
+ipolicy: {vcpu-ratio: 2, spindle-ratio: 8}
+---
+gpolicy: v1
+kind: NodeGroup
+name: gold
+extends: base
+nodes: [n1, "g*"]
+ipolicy: {vcpu-ratio: 1}
+diskparams: {drbd: {protocol: A}}
+ndparams: {ssh_port: inherit, spindle_count: 4}
+---
+gpolicy: v1
+kind: NodeGroup
+name: plain
+nodes: [n2]
+ipolicy: {spindle-ratio: inherit}
+---
+gpolicy: v1
+kind: NodeSet
+name: some
+nodes: [n1, n2]
+ndparams: {spindle_count: 6}
+---
+gpolicy: v1
+kind: NodeSet
+name: by group
+groups: [gold]
+tags: [a]
+"""
+
+
+def load(tmp_path: Path, text: str = POLICY) -> Policy:
+    file = tmp_path / "policy.yaml"
+    file.write_text(text, encoding="utf-8")
+    policy = load_policy(file)
+    assert policy.findings == ()
+    return policy
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> EffectivePolicy:
+    return effective_view(load(tmp_path))
+
+
+def item(view: EffectivePolicy, label: str, group: str | None = None) -> EffectiveObject:
+    return next(each for each in view.objects if each.label == label and group in (None, each.group))
+
+
+def value(view: EffectivePolicy, label: str, path: ValuePath, group: str | None = None) -> EffectiveValue:
+    return next(each for each in item(view, label, group).values if each.path == path)
+
+
+def test_an_own_value_wins_over_its_base_and_the_cluster(view: EffectivePolicy) -> None:
+    found = value(view, "group/gold", RATIO)
+    assert (found.state, found.value) == (State.EXPLICIT, 1.0)
+    assert [(over.object, over.base, over.value) for over in found.overrides] == [
+        ("group/gold", "base", 2.0),
+        ("cluster", None, 4.0),
+    ]
+
+
+def test_a_value_from_a_base_is_the_objects_own(view: EffectivePolicy) -> None:
+    found = value(view, "group/gold", SPINDLES)
+    assert found.origin is not None
+    assert (found.state, found.value, found.origin.base) == (State.EXPLICIT, 8.0, "base")
+    assert found.origin.span.line == 13
+
+
+def test_inherit_gives_the_value_of_the_level_above(view: EffectivePolicy) -> None:
+    found = value(view, "group/gold", PORT)
+    assert found.origin is not None
+    assert found.span is not None
+    assert (found.state, found.value, found.origin.object) == (State.INHERIT, 22, "cluster")
+    assert found.span.line == 22
+
+
+def test_inherit_of_what_nobody_manages_is_not_known(view: EffectivePolicy) -> None:
+    found = value(view, "group/plain", SPINDLES)
+    assert (found.state, found.value, found.origin) == (State.INHERIT, None, None)
+
+
+def test_what_a_group_does_not_say_comes_from_the_cluster(view: EffectivePolicy) -> None:
+    found = value(view, "group/plain", RATIO)
+    assert found.origin is not None
+    assert (found.state, found.value, found.origin.object) == (State.UNMANAGED, 4.0, "cluster")
+
+
+def test_disk_parameters_are_filled_one_by_one(view: EffectivePolicy) -> None:
+    assert value(view, "group/gold", ("diskparams", "drbd", "protocol")).value == "A"
+    assert value(view, "group/gold", ("diskparams", "drbd", "metavg")).value == "xenvg"
+    assert value(view, "group/gold", ("diskparams", "plain", "stripes")).value == 1
+
+
+def test_static_state_is_not_inherited(view: EffectivePolicy) -> None:
+    assert not [each for each in item(view, "group/gold").values if each.path[0] == "hv_state"]
+
+
+def test_a_node_set_stands_once_for_each_group_of_its_nodes(view: EffectivePolicy) -> None:
+    assert [each.group for each in view.objects if each.label == "node-set/some"] == ["gold", "plain"]
+    assert [over.value for over in value(view, "node-set/some", COUNT, "gold").overrides] == [4]
+    assert value(view, "node-set/some", COUNT, "plain").overrides == ()
+    assert value(view, "node-set/by group", COUNT).value == 4
+    assert value(view, "node-set/by group", PORT).value == 22
+
+
+@pytest.mark.parametrize("name", ["two-groups", "fleet/amsterdam", "fleet/berlin"])
+def test_the_values_are_those_that_ganeti_fills(name: str) -> None:
+    policy = load_policy(POLICIES / name)
+    assert policy.cluster is not None
+    view = effective_view(policy)
+    cluster = {path: leaf.value for path, leaf in policy.cluster.leaves.items() if leaf.value is not INHERIT}
+    for group in policy.groups.values():
+        own = {path: leaf.value for path, leaf in group.leaves.items() if leaf.value is not INHERIT}
+        shown = {each.path: each.value for each in item(view, group.label).values if each.origin is not None}
+        assert shown == fill(own, cluster, Level.GROUP)
+
+
+def test_json_is_what_its_schema_says(view: EffectivePolicy) -> None:
+    schema = json.loads((data_directory("schemas") / "output" / "show.json").read_text(encoding="utf-8"))
+    Draft7Validator.check_schema(schema)
+    assert list(Draft7Validator(schema).iter_errors(effective_data(view))) == []
+    assert json.loads(effective_json(view)) == effective_data(view)
+    assert effective_data(view)["format_version"] == "1.0"
+
+
+def test_text_shows_places_only_when_asked(view: EffectivePolicy) -> None:
+    plain, with_origin = effective_text(view), effective_text(view, origin=True)
+    assert "policy.yaml:" not in plain
+    assert "policy.yaml:20:23" in with_origin
+    assert "over 2: " in with_origin
+    assert "own, over 4 of cluster" in plain
+    assert "\x1b" not in plain
+    assert "\x1b" in effective_text(view, colour=True)
+
+
+def test_text_names_the_specs(tmp_path: Path) -> None:
+    text = effective_text(effective_view(load_policy(POLICIES / "two-groups")))
+    assert "quarter: memory-size 61G..62G, cpu-count 7, disk-size 2000G..2982G, disk-count 1" in text
+
+
+def test_nothing_from_the_policy_moves_the_cursor(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text('gpolicy: v1\nkind: NodeGroup\nname: "a\\e[2Jb"\nnodes: ["\\u202e"]\n', encoding="utf-8")
+    text = effective_text(effective_view(load_policy(file)), origin=True)
+    assert all(line.isprintable() for line in text.splitlines())
+
+
+def test_a_policy_without_objects_says_so(tmp_path: Path) -> None:
+    view = effective_view(load(tmp_path, "gpolicy: v1\nkind: TagRules\nowns: [iextags]\n"))
+    assert view.objects == ()
+    assert effective_text(view) == "the policy describes no object\n"
