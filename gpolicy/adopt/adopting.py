@@ -63,8 +63,14 @@ def adopt(state: ClusterState) -> Adopted:
         unsound = {place: why for place, why in unsound_places(adopted.files, state).items() if place not in excluded}
         if not unsound:
             break
-        excluded |= unsound
+        excluded |= _lowest(unsound)
     return adopted
+
+
+def _lowest(unsound: dict[Place, str]) -> dict[Place, str]:
+    """Return the entries of the lowest level there is: without a group's value, the cluster's may be in order."""
+    levels = ([place for place in unsound if place[0].startswith(level)] for level in ("node/", "group/", "cluster"))
+    return {place: unsound[place] for place in next(filter(None, levels))}
 
 
 @cache

@@ -38,7 +38,7 @@ def canonical(path: Path, value: Value) -> Value:
         case Type.SET, list():
             return sorted({str(item) for item in value})  # type: ignore[return-value]
         case Type.DICT, dict():
-            return dict(sorted(value.items()))
+            return {key: str(item).lower() if isinstance(item, bool) else item for key, item in sorted(value.items())}
         case Type.UID_RANGES, list():
             return _canonical_ranges([list(item) if isinstance(item, list | tuple) else item for item in value])
         case Type.MINMAX, list():
@@ -51,6 +51,10 @@ def _canonical_ranges(ranges: list[Value]) -> list[Value]:
     if all(isinstance(item, list) and all(isinstance(end, int) for end in item) for item in ranges):
         return sorted(ranges)  # type: ignore[type-var]
     return ranges
+
+
+def _is_range(item: Value) -> bool:
+    return isinstance(item, list) and len(item) == 2 and all(isinstance(bound, int) for bound in item)
 
 
 def _canonical_pair(pair: Value) -> Value:
@@ -124,4 +128,6 @@ def _holds_at(path: Path, level: Level) -> bool:
     parameter = parameter_at(path)
     if parameter is None:
         return True
-    return level in parameter.levels or path == ("ndparams", "exclusive_storage")  # not settable on nodes, but in force
+    if path == ("ndparams", "exclusive_storage") or (level is Level.GROUP and path[:2] == ("ipolicy", "std")):
+        return True  # not settable there, but in force
+    return level in parameter.levels

@@ -50,21 +50,20 @@ hostile_texts: Final = st.one_of(
                 ";",
                 "|",
                 ">",
-                "é",
-                "漢字",
-                "\U0001f40d",
             ),
         ]
     ),
-    st.text(alphabet=",\\=:/-_ '\"$nodefault0é", max_size=12),
-    st.text(alphabet=st.characters(exclude_categories=("Cc", "Cs")), max_size=12),
+    st.text(alphabet=",\\=:/-_ '\"$nodefault0", max_size=12),
+    st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=12),
 )
-"""Text that means something to some parser on the way, but holds no control character."""
+"""Text that means something to some parser on the way, and is printable ASCII, which is all that Ganeti survives."""
 
-broken_texts: Final = st.one_of(hostile_texts, st.sampled_from(["", "\n", "a\nb", "\0", "\x1b[0m", "\x7f", "\ud800"]))
+broken_texts: Final = st.one_of(
+    hostile_texts, st.sampled_from(["", "\n", "a\nb", "\0", "\x1b[0m", "\x7f", "\ud800", "é", "漢字", "\U0001f40d"])
+)
 
 object_names: Final = st.one_of(
-    st.sampled_from(["default", "g1", "-g", "--", "--force", "a b", "a/b", "..", "a?b", "a%20b", "ü", "$(x)", "'"]),
+    st.sampled_from(["default", "g1", "-g", "--", "--force", "a b", "a/b", "..", "a?b", "a%20b", "$(x)", "'"]),
     hostile_texts.filter(bool),
 )
 
@@ -165,7 +164,7 @@ def _resettable(parameter: Parameter, level: Level) -> bool:
     return parameter.path != ("alloc_policy",) and parameter.path[-1] != "access"
 
 
-VOLUME_GROUPS: Final = st.sampled_from(["xenvg", "vg-2", "-vg", "no_vg", "default", "a,b", "a\\", "a=b", "v g", "ü"])
+VOLUME_GROUPS: Final = st.sampled_from(["xenvg", "vg-2", "-vg", "no_vg", "default", "a,b", "a\\", "a=b", "v g"])
 
 
 @st.composite

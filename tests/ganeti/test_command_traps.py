@@ -340,7 +340,7 @@ def test_t38_rapi_decodes_no_name_in_a_path_and_so_such_an_object_has_no_request
     for address in ("/2/groups/a%20b", "/2/groups/%C3%BC"):
         with pytest.raises(RefusedError, match="HttpNotFound"):
             real_ganeti().receive(RapiCall("DELETE", address))
-    for name in ("a b", "ü", "a/b", "..", "a?b"):
+    for name in ("a b", "a/b", "..", "a?b"):
         assert group_rename(name, "g").rapi is None
         assert real_ganeti().receive(group_rename("g", name).rapi)["new_name"] == name
         assert real_ganeti().receive(group_add(name, {}).rapi)["group_name"] == name
