@@ -1,0 +1,38 @@
+"""File names for groups, whatever they are called."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpolicy.adopt.file_names import file_names
+
+_names = st.lists(st.text(max_size=20) | st.sampled_from(["a", "A", "a-2", "A-2", ".a", "-a", "con", "x.yaml"]))
+
+
+def test_a_plain_name_stays() -> None:
+    assert file_names(["default", "gold-2", "a.b_c"]) == {"default": "default", "gold-2": "gold-2", "a.b_c": "a.b_c"}
+
+
+def test_others_become_plain() -> None:
+    names = ["../etc", ".hidden", "-rf", "a/b", "\u00fc", "con", "x.yaml", "", "g" * 300]
+    found = file_names(names)
+    assert [found[name] for name in names] == [
+        "etc", "hidden", "rf", "a-b", "group-2", "group-con", "x", "group", "g" * 100,
+    ]  # fmt: skip
+
+
+def test_upper_and_lower_case_do_not_tell_files_apart() -> None:
+    assert sorted(file_names(["Gold", "gold", "GOLD"]).values()) == ["GOLD", "Gold-2", "gold-3"]
+
+
+@given(_names)
+def test_no_two_are_the_same_and_none_is_hidden_or_leaves_the_directory(names: list[str]) -> None:
+    result = file_names(names)
+    assert result.keys() == set(names)
+    assert len({file.lower() for file in result.values()}) == len(result)
+    for file in result.values():
+        assert file.isascii()
+        assert file
+        assert file[0] not in ".-"
+        assert not set(file) & set("/\\: \n\0")
