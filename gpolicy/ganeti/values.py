@@ -53,10 +53,6 @@ def _canonical_ranges(ranges: list[Value]) -> list[Value]:
     return ranges
 
 
-def _is_range(item: Value) -> bool:
-    return isinstance(item, list) and len(item) == 2 and all(isinstance(bound, int) for bound in item)
-
-
 def _canonical_pair(pair: Value) -> Value:
     if not isinstance(pair, dict):
         return pair
