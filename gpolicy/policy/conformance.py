@@ -167,7 +167,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _equal(value: Any, other: Any) -> bool:
-    """JSON equality: true is not 1."""
+    """JSON equality: true is not 1, at any depth."""
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(_equal(below, other[key]) for key, below in value.items())
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(_equal, value, other))
     return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 

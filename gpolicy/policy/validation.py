@@ -108,8 +108,8 @@ def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterato
             if len(branch.absolute_path) == deepest:
                 yield from _explain(branch, document)
         return
-    same_type = [branch for branch in context if branch.validator != "type"] or context
-    if len(same_type) == 1 and same_type[0].validator not in ("const", "pattern"):
+    same_type = [branch for branch in context if branch.validator not in ("type", "const")]
+    if len(same_type) == 1 and same_type[0].validator not in ("enum", "pattern"):
         yield from _explain(same_type[0], document)
         return
     place = ".".join(str(step) for step in pointer)

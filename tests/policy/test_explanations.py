@@ -1,0 +1,74 @@
+"""What a schema finding says: the place, the best branch, and what to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpolicy.policy.loading import load_policy
+
+GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+SPEC = "memory-size: 1G, cpu-count: 1, disk-size: 1G, disk-count: 1, nic-count: 1"
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "message", "hint"),
+    [
+        (
+            "alloc-policy: preferred\n",
+            (4, 1),
+            'unknown key "alloc-policy" in a NodeGroup',
+            "did you mean alloc_policy?",
+        ),
+        ("alloc_policy: prefered\n", (4, 15), "expected one of preferred", "did you mean preferred?"),
+        ('ndparams: {ssh_port: "22"}\n', (4, 22), 'ndparams.ssh_port cannot be "22"', "without quotes"),
+        ("ndparams: {exclusive_storage: yes}\n", (4, 31), "expected true or false", "write true and false"),
+        ("ndparams: {exclusive_storage: 1}\n", (4, 31), "expected true or false or `inherit`", ""),
+        ("ipolicy:\n", (4, 1), "ipolicy has no value", "leave the key out"),
+        ("ipolicy: {vcpu-ratio: -1}\n", (4, 23), "it must be above 0", ""),
+        ("ipolicy: {vcpu-ratios: 1}\n", (4, 11), 'unknown key "vcpu-ratios" in ipolicy', "did you mean vcpu-ratio?"),
+        ("ipolicy: {std: {}}\n", (4, 11), 'unknown key "std"', "std is set at the cluster only"),
+        ("ipolicy: {memory-ratio: 1}\n", (4, 11), "unknown key", "no released Ganeti has a memory-ratio"),
+        ("diskparams:\n  lvm: {stripes: 1}\n", (5, 3), 'unknown key "lvm"', "plain"),
+        ("diskparams:\n  rbd: {access: kernel}\n", (5, 17), "expected one of kernelspace", "kernelspace"),
+        (
+            f"ipolicy:\n  minmax:\n    - min: {{{SPEC}, spindle-use: 1}}\n",
+            (6, 7),
+            "ipolicy.minmax.0 lacks max",
+            "add `max:`",
+        ),
+        (
+            f"ipolicy:\n  minmax:\n    - min: {{{SPEC}}}\n      max: {{{SPEC}, spindle-use: 1}}\n",
+            (6, 7),
+            "lacks spindle-use",
+            "all six parameters",
+        ),
+        ('tags: ["a b"]\n', (4, 8), "only the letters", ""),
+        ("nodes: [n1, n1]\n", (4, 8), 'names "n1" twice', ""),
+        ("hardware: {memory: 64K}\n", (4, 20), "or a size (MiB, or a number with M, G or T)", ""),
+    ],
+)
+def test_an_explanation(body: str, place: tuple[int, int], message: str, hint: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(f"{GROUP}{body}", encoding="utf-8")
+    (finding,) = load_policy(tmp_path).findings
+    assert finding.span is not None
+    assert message in finding.message
+    assert hint in finding.hint
+    assert (finding.span.line, finding.span.column) == place
+
+
+def test_several_mistakes_are_several_findings(tmp_path: Path) -> None:
+    text = f"{GROUP}alloc-policy: x\nndparams: {{ssh_prot: 1, spindle_count: x}}\ntags: a\n"
+    (tmp_path / "policy.yaml").write_text(text, encoding="utf-8")
+    places = [(finding.code, finding.span and finding.span.line) for finding in load_policy(tmp_path).findings]
+    assert places == [("GP011", 4), ("GP011", 5), ("GP012", 5), ("GP012", 6)]
+
+
+def test_a_guard_measures_exactly_one_thing(tmp_path: Path) -> None:
+    text = "gpolicy: v1\nkind: Guards\nguards:\n  - {name: a, at_least: 1, max_changes: 2}\n  - {name: b}\n"
+    (tmp_path / "policy.yaml").write_text(text, encoding="utf-8")
+    messages = [finding.message for finding in load_policy(tmp_path).findings]
+    assert len(messages) == 2
+    assert "has at_least and max_changes at once" in messages[0]
+    assert "has none of them" in messages[1]

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpolicy.findings import Severity
+from gpolicy.ganeti.parameter import Value
+from gpolicy.policy.loading import load_policy
+from gpolicy.policy.model import INHERIT, Policy
+
+HEAD = "gpolicy: v1\nkind: NodeGroup\n"
+SSH = ("ndparams", "ssh_port")
+SPINDLES = ("ndparams", "spindle_count")
+
+
+def group(name: str, body: str = "", *, template: bool = False, extends: str = "") -> str:
+    parts = [f"{HEAD}name: {name}\n"]
+    parts += ["template: true\n"] if template else []
+    parts += [f"extends: {extends}\n"] if extends else []
+    return "".join([*parts, body])
+
+
+def load(directory: Path, *documents: str) -> Policy:
+    (directory / "policy.yaml").write_text("---\n".join(documents), encoding="utf-8")
+    return load_policy(directory)
+
+
+def codes(policy: Policy) -> list[str]:
+    return [finding.code for finding in policy.findings]
+
+
+def value(policy: Policy, name: str, path: tuple[str, ...]) -> object:
+    return policy.groups[name].leaves[path].value
+
+
+def test_own_values_win_and_the_rest_comes_from_the_base(tmp_path: Path) -> None:
+    base = group("base", "ndparams: {ssh_port: 22, spindle_count: 4}\n", template=True)
+    policy = load(tmp_path, base, group("gold", "ndparams: {ssh_port: 2222}\n", extends="base"))
+    assert policy.findings == ()
+    assert list(policy.groups) == ["gold"]
+    assert (value(policy, "gold", SSH), value(policy, "gold", SPINDLES)) == (2222, 4)
+
+
+def test_every_value_knows_where_it_and_what_it_overrides_stands(tmp_path: Path) -> None:
+    base = group("base", "ndparams: {ssh_port: 22, spindle_count: 4}\n", template=True)
+    middle = group("middle", "ndparams: {ssh_port: 23}\n", template=True, extends="base")
+    policy = load(tmp_path, base, middle, group("gold", "ndparams: {ssh_port: 24}\n", extends="middle"))
+    leaf = policy.groups["gold"].leaves[SSH]
+    assert [(item.value, item.span.line) for item in (leaf, *leaf.overridden)] == [(24, 18), (23, 12), (22, 5)]
+    assert policy.groups["gold"].leaves[SPINDLES].span.line == 5
+
+
+@pytest.mark.parametrize("written", ["inherit", "2222"])
+def test_inherit_is_a_value_that_wins_like_any_other(written: str, tmp_path: Path) -> None:
+    base = group("base", f"ndparams: {{ssh_port: {written}}}\n", template=True)
+    own = "2222" if written == "inherit" else "inherit"
+    policy = load(tmp_path, base, group("gold", f"ndparams: {{ssh_port: {own}}}\n", extends="base"))
+    expected: Value | object = INHERIT if own == "inherit" else 2222
+    assert value(policy, "gold", SSH) == expected
+
+
+def test_lists_are_replaced_as_a_whole(tmp_path: Path) -> None:
+    base = group("base", "tags: [a, b]\nnodes: [n1]\nipolicy: {disk-templates: [drbd, plain]}\n", template=True)
+    own = "tags: [c]\nipolicy: {disk-templates: [plain]}\n"
+    gold = load(tmp_path, base, group("gold", own, extends="base")).groups["gold"]
+    assert [tag.value for tag in gold.tags or ()] == ["c"]
+    assert [node.value for node in gold.nodes or ()] == ["n1"]
+    assert gold.leaves["ipolicy", "disk-templates"].value == ["plain"]
+
+
+def test_hardware_is_merged_by_figure(tmp_path: Path) -> None:
+    base = group("base", "hardware: {memory: 64G, cpus: 16}\n", template=True)
+    gold = load(tmp_path, base, group("gold", "hardware: {cpus: 32}\n", extends="base")).groups["gold"]
+    assert gold.hardware is not None
+    assert gold.hardware.memory is not None
+    assert gold.hardware.cpus is not None
+    assert (gold.hardware.memory.value, gold.hardware.cpus.value) == (64 * 1024, 32)
+
+
+def test_bases_that_disagree_are_a_conflict_unless_the_document_decides(tmp_path: Path) -> None:
+    one = group("one", "ndparams: {ssh_port: 1}\n", template=True)
+    two = group("two", "ndparams: {ssh_port: 2}\n", template=True)
+    policy = load(tmp_path, one, two, group("gold", extends="[one, two]"))
+    (finding,) = policy.findings
+    assert (finding.code, finding.severity) == ("GP023", Severity.WARNING)
+    assert [related.span.line for related in finding.related] == [5, 11]
+    assert value(policy, "gold", SSH) == 2
+    decided = load(tmp_path, one, two, group("gold", "ndparams: {ssh_port: 3}\n", extends="[one, two]"))
+    assert decided.findings == ()
+
+
+def test_bases_that_agree_are_no_conflict(tmp_path: Path) -> None:
+    one = group("one", "ndparams: {ssh_port: 1}\n", template=True)
+    two = group("two", "ndparams: {ssh_port: 1}\n", template=True)
+    assert load(tmp_path, one, two, group("gold", extends="[one, two]")).findings == ()
+
+
+@pytest.mark.parametrize("circle", [["gold"], ["silver", "gold"], ["silver", "copper", "gold"]])
+def test_a_circle_is_a_finding(circle: list[str], tmp_path: Path) -> None:
+    names = ["gold", *circle]
+    documents = [group(name, extends=base) for name, base in zip(names, circle, strict=False)]
+    policy = load(tmp_path, *documents)
+    assert set(codes(policy)) == {"GP022"}
+    assert len(policy.groups) == len(circle)
+
+
+def test_a_very_long_chain_ends(tmp_path: Path) -> None:
+    chain = [group(f"g{n}", extends=f"g{n + 1}") for n in range(60)]
+    assert "GP022" in codes(load(tmp_path, *chain, group("g60")))
+
+
+@pytest.mark.parametrize("name", ["nobody", "other.yaml", "policy.yaml#nobody", "policy.yaml", "c.example.org"])
+def test_an_unknown_base_is_a_finding(name: str, tmp_path: Path) -> None:
+    cluster = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
+    policy = load(tmp_path, cluster, group("gold", extends=f'"{name}"'), group("a"), group("b"))
+    assert codes(policy) == ["GP021"]
+
+
+# --- other files ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="repository")
+def _repository(tmp_path: Path) -> Path:
+    """A work tree with a policy in it, and files outside."""
+    root = tmp_path / "repository"
+    (root / ".git").mkdir(parents=True)
+    (root / "policies").mkdir()
+    (root / "shared").mkdir()
+    body = "ndparams: {ssh_port: 2222}\n"
+    (root / "shared" / "base.yaml").write_text(group("base", body, template=True), encoding="utf-8")
+    (tmp_path / "outside.yaml").write_text(group("base", body, template=True), encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize("name", ["../shared/base.yaml#base", "../shared/base.yaml", "./../shared//base.yaml#base"])
+def test_a_base_in_another_file(name: str, repository: Path) -> None:
+    policy = load(repository / "policies", group("gold", extends=f'"{name}"'))
+    assert policy.findings == ()
+    assert value(policy, "gold", SSH) == 2222
+    assert any(file.endswith("base.yaml") for file in policy.sources)
+    assert list(policy.groups) == ["gold"]
+
+
+@pytest.mark.parametrize("name", ["../../outside.yaml#base", "../shared/../../outside.yaml", "/etc/passwd.yaml"])
+def test_a_base_outside_the_work_tree_is_not_read(name: str, repository: Path) -> None:
+    policy = load(repository / "policies", group("gold", extends=f'"{name}"'))
+    assert codes(policy) == ["GP021"]
+
+
+def test_an_absolute_path_leads_nowhere_outside(repository: Path) -> None:
+    outside = repository.parent / "outside.yaml"
+    assert codes(load(repository / "policies", group("gold", extends=f'"{outside}"'))) == ["GP021"]
+
+
+def test_a_link_leads_nowhere_outside(repository: Path) -> None:
+    (repository / "shared" / "link.yaml").symlink_to(repository.parent / "outside.yaml")
+    policy = load(repository / "policies", group("gold", extends='"../shared/link.yaml#base"'))
+    assert codes(policy) == ["GP021"]
+
+
+def test_what_is_wrong_in_a_base_file_is_found_there(repository: Path) -> None:
+    (repository / "shared" / "base.yaml").write_text(
+        "gpolicy: v1\nkind: NodeGroup\nname: base\nx: 1\n", encoding="utf-8"
+    )
+    policy = load(repository / "policies", group("gold", extends='"../shared/base.yaml#base"'))
+    assert sorted(codes(policy)) == ["GP011", "GP021"]
+    assert any(finding.span and finding.span.file.endswith("base.yaml") for finding in policy.findings)
+
+
+def test_a_base_file_is_read_once_for_all(repository: Path) -> None:
+    base = "../shared/base.yaml#base"
+    (repository / "shared" / "base.yaml").write_text(
+        group("base", "beparams: {}\nndparams: {ssh_port: 2222}\n", template=True), encoding="utf-8"
+    )
+    documents = [group(name, extends=f'"{base}"') for name in ("gold", "silver")]
+    assert codes(load(repository / "policies", *documents)).count("GP011") == 1

@@ -1,0 +1,180 @@
+"""The files in schemas/ are what the table of parameters says; and fast conformance is conformance."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft7Validator
+
+from gpolicy.policy.conformance import UnknownKeywordError, compile_schema
+from gpolicy.policy.files import policy_files, read_files
+from gpolicy.policy.schema_kinds import KINDS, file_name, schemas
+from gpolicy.policy.validation import schema_of, validate
+from gpolicy.rules.catalogue import CATALOGUE
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCHEMAS = schemas()
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_the_file_is_what_the_generator_makes(name: str) -> None:
+    assert json.loads((REPOSITORY / "schemas" / name).read_text(encoding="utf-8")) == SCHEMAS[name]
+
+
+def test_there_is_no_other_schema_of_a_kind() -> None:
+    assert {path.name for path in (REPOSITORY / "schemas").glob("*.json")} == set(SCHEMAS)
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_a_schema_is_a_draft_7_schema(name: str) -> None:
+    Draft7Validator.check_schema(SCHEMAS[name])
+    assert SCHEMAS[name]["$schema"] == "http://json-schema.org/draft-07/schema#"
+
+
+def undescribed(schema: Any, path: str = "") -> list[str]:
+    """Return the properties without a description, wherever they stand."""
+    if isinstance(schema, list):
+        return [item for n, below in enumerate(schema) for item in undescribed(below, f"{path}[{n}]")]
+    if not isinstance(schema, dict):
+        return []
+    result = []
+    for key, below in schema.items():
+        if key == "properties":
+            result += [f"{path}.{name}" for name, leaf in below.items() if not described(leaf)]
+        result += undescribed(below, f"{path}.{key}")
+    return result
+
+
+def described(leaf: Any) -> bool:
+    return "description" in leaf or "$ref" in leaf or set(leaf) == {"const"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_key_is_described_for_the_editor(kind: str) -> None:
+    assert undescribed(SCHEMAS[file_name(kind)]) == []
+
+
+# --- conformance ---------------------------------------------------------------------------------------------------
+
+
+def sound_documents() -> list[Any]:
+    """Return documents of every kind: all examples of the rules, and the worked examples."""
+    from gpolicy.policy.yaml_reader import read_yaml
+
+    examples = [document.root for info in CATALOGUE for document in read_yaml(info.good, "f").documents]
+    files = policy_files(REPOSITORY / "policies") if (REPOSITORY / "policies").is_dir() else []
+    worked = [document.root for document in read_files(files).documents]
+    return [document for document in (*examples, *worked) if document is not None]
+
+
+DOCUMENTS = sound_documents()
+FAST = {kind: compile_schema(schema_of(kind)) for kind in KINDS}
+SLOW = {kind: Draft7Validator(schema_of(kind)) for kind in KINDS}
+ODD_VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 2),
+    st.integers(),
+    st.floats(),
+    st.sampled_from(["", "inherit", "default", "1G", "4 MiB", "1.5", "plain", "drbd", "5%", "2026-01-01", "a" * 300]),
+    st.text(max_size=8),
+    st.lists(st.sampled_from(["plain", "drbd", "x", 1, True, None]), max_size=3),
+    st.dictionaries(st.sampled_from(["min", "max", "raw", "name", "x"]), st.integers(0, 3), max_size=2),
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    below = (
+        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    )
+    return [path, *(place for key, item in below for place in places(item, (*path, key)))]
+
+
+def parent(document: Any, path: tuple[Any, ...]) -> Any:
+    for step in path[:-1]:
+        document = document[step]
+    return document
+
+
+@st.composite
+def mutations(draw: st.DrawFn) -> Any:
+    """Return a sound document in which up to three things are replaced, removed, added or doubled."""
+    document = copy.deepcopy(draw(st.sampled_from(DOCUMENTS)))
+    for _ in range(draw(st.integers(0, 3))):
+        path = draw(st.sampled_from(places(document)))
+        if not path or path == ("kind",):
+            continue
+        holder = parent(document, path)
+        action = draw(st.sampled_from(["replace", "remove", "add", "double"]))
+        if action == "replace":
+            holder[path[-1]] = draw(ODD_VALUES)
+        elif action == "remove":
+            del holder[path[-1]]
+        elif isinstance(holder, dict):
+            holder[draw(st.sampled_from(["name", "template", "nonsense", "vcpu-ratio", "tags"]))] = draw(ODD_VALUES)
+        else:
+            holder.append(holder[path[-1]] if action == "double" else draw(ODD_VALUES))
+    return document
+
+
+@settings(max_examples=400, deadline=None)
+@given(mutations())
+def test_fast_conformance_is_what_jsonschema_says(document: Any) -> None:
+    kind = str(document.get("kind")) if isinstance(document, dict) else ""
+    assume(kind in KINDS)
+    assert FAST[kind](document) == SLOW[kind].is_valid(document)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.get("name", document["kind"])))
+def test_the_examples_conform_both_ways_and_to_the_schema_of_all_kinds(document: Any) -> None:
+    assert FAST[document["kind"]](document)
+    assert SLOW[document["kind"]].is_valid(document)
+    assert Draft7Validator(SCHEMAS["policy.json"]).is_valid(document)
+
+
+@settings(max_examples=150, deadline=None)
+@given(mutations())
+def test_what_does_not_conform_has_a_finding(document: Any) -> None:
+    from gpolicy.policy.yaml_document import YamlDocument
+
+    found = validate(YamlDocument("f", document, (1, 1, 1, 1)))
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind in KINDS and document.get("gpolicy") == "v1":
+        assert bool(found) == (not FAST[kind](document))
+    else:
+        assert [finding.code for finding in found] == ["GP010"]
+
+
+def test_a_keyword_that_nobody_compiled_is_no_silent_yes() -> None:
+    with pytest.raises(UnknownKeywordError):
+        compile_schema({"type": "object", "patternProperties": {}})
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "conforms"),
+    [
+        ({"const": 1}, True, False),
+        ({"enum": [0]}, False, False),
+        ({"enum": [1]}, 1.0, True),
+        ({"type": "integer"}, 1.0, True),
+        ({"type": "integer"}, True, False),
+        ({"type": "number"}, False, False),
+        ({"uniqueItems": True}, [1, True], True),
+        ({"uniqueItems": True}, [1, 1.0], False),
+        ({"uniqueItems": True}, [{"a": 1}, {"a": 1}], False),
+        ({"uniqueItems": True}, [[1], [True]], True),
+        ({"const": [True]}, [1], False),
+        ({"minimum": 1}, "a", True),
+        ({"exclusiveMinimum": 0}, 0, False),
+        ({"exclusiveMinimum": 0}, float("nan"), True),
+    ],
+)
+def test_the_corners_of_json_equality(schema: dict[str, Any], value: Any, conforms: bool) -> None:
+    assert compile_schema(schema)(value) is conforms
+    assert Draft7Validator(schema).is_valid(value) is conforms
