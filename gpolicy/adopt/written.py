@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,6 +23,7 @@ from gpolicy.policy.yaml_reader import read_yaml
 
 KINDS: Final = {Level.CLUSTER: "Cluster", Level.GROUP: "NodeGroup", Level.NODE: "NodeSet"}
 _LONGEST_SHOWN: Final = 80
+_ORDINARY_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9.-]{0,200}", re.ASCII)  # which need no proof
 _GLOB: Final = frozenset("*?[")
 
 
@@ -135,6 +137,8 @@ def name_complaint(name: str, *, pattern: bool) -> str:
     """Return why a policy cannot name an object `name`, empty if it can; `pattern`: `*?[` would mean other names."""
     if pattern and _GLOB & set(name):
         return "its name would be read as a pattern"
+    if _ORDINARY_NAME.fullmatch(name):
+        return ""
     loaded = _load(Level.GROUP, entry("name", name))
     return loaded if isinstance(loaded, str) else ""
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpolicy.adopt.written import written_value
 from gpolicy.adopt.yaml_text import Node, flow, scalar
 from gpolicy.findings import Span
-from gpolicy.ganeti.parameter import Path, Value
+from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.report.findings_text import printable
@@ -19,6 +19,7 @@ FORMAT_VERSION: Final = "1.0"
 
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _WIDEST_COLUMN: Final = 60
+_LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
 
 
 def effective_text(view: EffectivePolicy, *, origin: bool = False, colour: bool = False) -> str:
@@ -118,7 +119,8 @@ def _ranges(pair: Any) -> str:
 
 def _note(value: EffectiveValue, item: EffectiveObject) -> str:
     if value.state is State.UNMANAGED:
-        return f"from {value.origin.object}, if it has none of its own" if value.origin else ""
+        source = value.origin.object if value.origin else ""
+        return f"from {source}, if it has none of its own" if _settable(value.path, item) else f"from {source}"
     if value.state is State.INHERIT:
         return f"inherited from {value.origin.object}" if value.origin else "inherited"
     if item.kind == "Cluster":
@@ -130,6 +132,11 @@ def _note(value: EffectiveValue, item: EffectiveObject) -> str:
     same = value.origin is not None and above[-1].value == value.origin.value
     what = "the same as" if same else f"over {_brief(value.path, above[-1].value)} of"
     return f"{own}, {what} {above[-1].object}"
+
+
+def _settable(path: Path, item: EffectiveObject) -> bool:
+    parameter = parameter_at(path)
+    return parameter is None or _LEVELS[item.kind] in parameter.levels
 
 
 def effective_json(view: EffectivePolicy) -> str:
