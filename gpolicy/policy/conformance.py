@@ -98,6 +98,9 @@ class _Compiler:
 
     def _anyOf(self, argument: list[Any]) -> Test:  # noqa: N802 (the keyword's own name)
         branches = [self.compile(branch) for branch in argument]
+        if len(branches) == 2:
+            first, second = branches
+            return lambda value: first(value) or second(value)
         return lambda value: any(branch(value) for branch in branches)
 
     def _allOf(self, argument: list[Any]) -> Test:  # noqa: N802
@@ -157,8 +160,12 @@ class _Compiler:
 
 
 def _all(tests: list[Test]) -> Test:
+    """Return the conjunction of `tests`; the short ones, which nearly all are, without a generator."""
     if len(tests) == 1:
         return tests[0]
+    if len(tests) == 2:
+        first, second = tests
+        return lambda value: first(value) and second(value)
     return lambda value: all(test(value) for test in tests)
 
 
