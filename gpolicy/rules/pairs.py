@@ -11,7 +11,7 @@ from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import Leaf
 
-MAX_PAIRS: Final = 200
+MAX_PAIRS: Final = 50
 """Pairs of one list that rules compare with one another: real lists have a handful."""
 
 
