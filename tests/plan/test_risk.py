@@ -1,0 +1,65 @@
+"""How a change is marked: what Ganeti does without asking."""
+
+from __future__ import annotations
+
+import pytest
+from planned import change, cluster, plan_for
+from strategies import instance
+
+from gpolicy.plan.change import Risk
+
+CLUSTER = "Cluster\nname: cluster.example.org\n"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "path", "risk", "reason"),
+    [
+        ("candidate_pool_size: 20", "candidate_pool_size", Risk.MEDIUM, "promotes nodes"),
+        ("candidate_pool_size: 2", "candidate_pool_size", Risk.LOW, "demotes no node"),
+        ("master_netdev: eth1", "master_netdev", Risk.HIGH, "takes the master address down"),
+        ("ndparams: {exclusive_storage: true}", "ndparams.exclusive_storage", Risk.HIGH, "converts no existing disk"),
+        ("ndparams: {ssh_port: 24}", "ndparams.ssh_port", Risk.MEDIUM, "answer on the new port"),
+        ("enabled_hypervisors: [kvm]", "enabled_hypervisors", Risk.MEDIUM, "on every node"),
+        ("volume_group_name: vg", "volume_group_name", Risk.MEDIUM, "on every node"),
+        ("ipolicy: {disk-templates: [plain]}", "ipolicy.disk-templates", Risk.MEDIUM, "only warns"),
+        ("enabled_disk_templates: [rbd, plain, drbd, file]", "enabled_disk_templates", Risk.LOW, ""),
+        ("enabled_disk_templates: [rbd]", "enabled_disk_templates", Risk.MEDIUM, "disables drbd, file, plain"),
+        ("ipolicy: {vcpu-ratio: 3}", "ipolicy.vcpu-ratio", Risk.LOW, ""),
+        ("diskparams: {rbd: {pool: x}}", "diskparams.rbd.pool", Risk.HIGH, "1 instances have rbd disks"),
+        ("diskparams: {gluster: {host: h}}", "diskparams.gluster.host", Risk.LOW, "no instance has gluster disks"),
+    ],
+)
+def test_risk_and_reason(wanted: str, path: str, risk: Risk, reason: str) -> None:
+    state = cluster({}, None, {"n1": "default"}, instance("i", "n1", "rbd"))
+    found = change(plan_for(state, CLUSTER + wanted), "cluster", path)
+    assert found.risk is risk
+    assert reason in found.reason
+    assert bool(found.reason) is bool(reason)
+
+
+def test_what_changes_nothing_in_force_is_no_risk() -> None:
+    pinned = change(
+        plan_for(cluster(), "NodeGroup\nname: default\nndparams: {ssh_port: 22}"), "group/default", "ndparams.ssh_port"
+    )
+    assert (pinned.risk, pinned.reason) == (Risk.LOW, "")
+
+
+def test_groups_that_come_and_go() -> None:
+    state = cluster({}, {"a": {}, "b": {}, "c": {}}, {"n1": "a"})
+    plan = plan_for(
+        state,
+        "NodeGroup\nname: new\nndparams: {exclusive_storage: true}\nnodes: [n1]",
+        "NodeGroup\nname: b\nremoved: true",
+        "NodeGroup\nname: d\nrenamed_from: c",
+    )
+    risks = {(item.object, item.path[0]): item.risk for item in plan.changes}
+    assert risks["group/b", "name"] is Risk.HIGH
+    assert risks["group/new", "name"] is risks["group/d", "name"] is Risk.LOW
+    assert risks["group/new", "ndparams"] is Risk.LOW  # nothing is in it yet; the move is what counts
+    assert risks["node/n1", "group"] is Risk.MEDIUM
+
+
+def test_the_risk_of_a_renamed_group_is_that_of_what_is_in_it() -> None:
+    state = cluster({}, {"old": {}}, {"n1": "old"}, instance("i", "n1", "rbd"))
+    plan = plan_for(state, "NodeGroup\nname: new\nrenamed_from: old\ndiskparams: {rbd: {pool: x}}")
+    assert change(plan, "group/new", "diskparams.rbd.pool").risk is Risk.HIGH

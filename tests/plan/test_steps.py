@@ -1,0 +1,243 @@
+"""Changes become steps in an order in which Ganeti accepts each; each has its inverse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from planned import argv, cluster, plan_for, undo, with_group_tags
+from strategies import instance
+
+from gpolicy.cluster.state import Unreadable
+from gpolicy.ganeti.parameter import Level
+from gpolicy.plan.steps import Wave, _rename_order
+
+ALLOWED = ("ipolicy", "disk-templates")
+CLUSTER = "Cluster\nname: cluster.example.org\n"
+
+
+def test_templates_are_enabled_first_and_disabled_after_groups_let_go() -> None:
+    state = cluster({}, {"g": {ALLOWED: ["drbd", "plain"]}}, enabled=("plain", "drbd"))
+    plan = plan_for(
+        state,
+        CLUSTER
+        + "enabled_disk_templates: [plain, file]\nfile_storage_dir: /srv/files\nipolicy: {disk-templates: [plain]}",
+        "NodeGroup\nname: g\nipolicy: {disk-templates: [file]}",
+    )
+    assert [(step.wave, step.object) for step in plan.steps] == [
+        (Wave.ENABLE, "cluster"),
+        (Wave.LET_GO, "group/g"),
+        (Wave.CLUSTER, "cluster"),
+    ]
+    assert argv(plan) == [
+        "gnt-cluster modify --enabled-disk-templates=plain,file,drbd --file-storage-dir=/srv/files",
+        "gnt-group modify --ipolicy-disk-templates=file g",
+        "gnt-cluster modify --enabled-disk-templates=plain,file --ipolicy-disk-templates=plain",
+    ]
+    assert [undo(step) for step in plan.steps] == [
+        ["gnt-cluster modify --enabled-disk-templates=plain,drbd --file-storage-dir=/srv/f"],
+        ["gnt-group modify --ipolicy-disk-templates=drbd,plain g"],
+        ["gnt-cluster modify --enabled-disk-templates=plain,file,drbd --ipolicy-disk-templates=drbd,plain"],
+    ]
+
+
+def test_storage_is_taken_away_only_with_the_templates_that_need_it() -> None:
+    state = cluster({}, {"g": {ALLOWED: ["drbd"]}}, enabled=("plain", "drbd"))
+    plan = plan_for(
+        state,
+        CLUSTER + "enabled_disk_templates: [file]\nvolume_group_name: ''\ndrbd_usermode_helper: ''\n"
+        "ipolicy: {disk-templates: [file]}",
+        "NodeGroup\nname: g\nipolicy: {disk-templates: [file]}",
+    )
+    first, last = argv(plan)[0], argv(plan)[-1]
+    assert first == "gnt-cluster modify --enabled-disk-templates=file,plain,drbd"
+    assert "--vg-name= " in last
+    assert "--drbd-usermode-helper= " in last
+
+
+def test_enabling_alone_is_one_step_before_the_groups() -> None:
+    state = cluster({}, {"g": {}}, enabled=("plain",))
+    plan = plan_for(
+        state,
+        CLUSTER + "enabled_disk_templates: [plain, file]\nipolicy: {disk-templates: [file, plain]}",
+        "NodeGroup\nname: g\nipolicy: {disk-templates: [file]}",
+    )
+    assert [step.wave for step in plan.steps] == [Wave.ENABLE, Wave.GROUPS]
+    assert argv(plan)[0] == "gnt-cluster modify --enabled-disk-templates=plain,file --ipolicy-disk-templates=file,plain"
+
+
+def test_a_group_that_is_removed_lets_go_too_and_its_list_comes_back_in_time() -> None:
+    state = cluster({}, {"a": {}, "old": {ALLOWED: ["drbd"], ("ndparams", "ovs"): True}}, enabled=("plain", "drbd"))
+    plan = plan_for(
+        state,
+        CLUSTER + "enabled_disk_templates: [plain]\nipolicy: {disk-templates: [plain]}",
+        "NodeGroup\nname: old\nremoved: true",
+    )
+    assert argv(plan) == [
+        "gnt-group modify --ipolicy-disk-templates=default old",
+        "gnt-cluster modify --enabled-disk-templates=plain --ipolicy-disk-templates=plain",
+        "gnt-group remove old",
+    ]
+    assert undo(plan.steps[0]) == ["gnt-group modify --ipolicy-disk-templates=drbd old"]
+    assert undo(plan.steps[2]) == ["gnt-group add --alloc-policy=preferred --node-parameters=ovs=true old"]
+
+
+def test_all_of_an_object_goes_in_one_command() -> None:
+    plan = plan_for(
+        cluster(nodes={"n1": "default"}),
+        CLUSTER + "candidate_pool_size: 3\nndparams: {ssh_port: 23, ovs: true}\nbeparams: {vcpus: 2}",
+        "NodeSet\nname: s\nnodes: [n1]\nndparams: {spindle_count: 2, cpu_speed: 2}\nhv_state: {kvm: {mem_hv: 4}}",
+    )
+    assert [line.split() for line in argv(plan)] == [
+        [
+            *("gnt-cluster", "modify", "--candidate-pool-size=3"),
+            *("--node-parameters=ovs=true,ssh_port=23", "--backend-parameters=vcpus=2"),
+        ],
+        [
+            *("gnt-node", "modify", "--node-parameters=spindle_count=2,cpu_speed=2.0"),
+            *("--hypervisor-state=kvm:mem_hv=4", "n1"),
+        ],
+    ]
+    assert undo(plan.steps[1])[0].split() == [
+        *("gnt-node", "modify", "--node-parameters=spindle_count=default,cpu_speed=default"),
+        *("--hypervisor-state=kvm:mem_hv=default", "n1"),
+    ]
+
+
+def test_what_has_a_route_of_its_own_goes_in_a_step_of_its_own() -> None:
+    plan = plan_for(
+        cluster(),
+        CLUSTER + "compression_tools: [gzip]\ncandidate_pool_size: 3\ndata_collector_interval: {drbd: 1000000}",
+    )
+    routes = [(step.command.argv is not None, step.command.rapi is not None) for step in plan.steps]
+    assert sorted(routes) == [(False, True), (True, False), (True, True)]
+
+
+def test_groups_are_renamed_made_changed_filled_and_removed_in_this_order() -> None:
+    state = cluster({}, {"old": {}, "gone": {}, "kept": {}}, {"n1": "gone"})
+    plan = plan_for(
+        state,
+        "NodeGroup\nname: new\nrenamed_from: old\nndparams: {ssh_port: 24}",
+        "NodeGroup\nname: gone\nremoved: true",
+        "NodeGroup\nname: added\nnodes: [n1]\ntags: [t]",
+        "NodeGroup\nname: kept\nalloc_policy: unallocable",
+    )
+    assert argv(plan) == [
+        "gnt-group rename old new",
+        "gnt-group add added",
+        "gnt-group modify --alloc-policy=unallocable kept",
+        "gnt-group modify --node-parameters=ssh_port=24 new",
+        "gnt-group assign-nodes added n1",
+        "gnt-group remove gone",
+        "gnt-group add-tags added t",
+    ]
+    assert [line for step in reversed(plan.steps) for line in undo(step)] == [
+        "gnt-group remove-tags added t",
+        "gnt-group add --alloc-policy=preferred gone",
+        "gnt-group assign-nodes gone n1",
+        "gnt-group modify --node-parameters=ssh_port=default new",
+        "gnt-group modify --alloc-policy=preferred kept",
+        "gnt-group remove added",
+        "gnt-group rename new old",
+    ]
+
+
+@pytest.mark.parametrize(
+    "renames",
+    [
+        {"a": "b"},
+        {"a": "b", "b": "c"},
+        {"b": "c", "a": "b", "c": "d"},
+        {"a": "b", "b": "a"},
+        {"a": "b", "b": "c", "c": "a"},
+    ],
+)
+def test_renames_go_in_an_order_in_which_each_name_is_free(renames: dict[str, str]) -> None:
+    groups = {name: name for name in (*renames, "other")}
+    for old, new in _rename_order(renames):
+        assert new not in groups
+        groups[new] = groups.pop(old)
+    assert groups == {**{new: old for old, new in renames.items()}, "other": "other"}
+
+
+def test_a_chain_of_renames_in_commands() -> None:
+    state = cluster({}, {"a": {}, "b": {}})
+    plan = plan_for(state, "NodeGroup\nname: b\nrenamed_from: a", "NodeGroup\nname: c\nrenamed_from: b")
+    assert argv(plan) == ["gnt-group rename b c", "gnt-group rename a b"]
+
+
+def test_both_nodes_of_a_pair_move_in_one_command_and_back() -> None:
+    state = cluster({}, {"a": {}, "b": {}}, {"n1": "a", "n2": "a"}, instance("i", "n1", "drbd", ("n2",)))
+    plan = plan_for(state, "NodeGroup\nname: b\nnodes: ['n*']")
+    assert argv(plan) == ["gnt-group assign-nodes b n1 n2"]
+    assert undo(plan.steps[0]) == ["gnt-group assign-nodes a n1 n2"]
+
+
+def test_nodes_from_several_groups_go_back_to_their_own_by_its_new_name() -> None:
+    state = cluster({}, {"a": {}, "b": {}, "c": {}}, {"n1": "a", "n2": "b"})
+    plan = plan_for(state, "NodeGroup\nname: c\nnodes: ['n*']", "NodeGroup\nname: x\nrenamed_from: a")
+    assert undo(plan.steps[-1]) == ["gnt-group assign-nodes b n2", "gnt-group assign-nodes x n1"]
+
+
+def test_a_pair_that_was_split_is_not_split_again_by_the_rollback() -> None:
+    state = cluster(
+        {},
+        {"a": {}, "b": {}},
+        {"n1": "a", "n2": "b", "n3": "a", "n4": "a"},
+        instance("i", "n1", "drbd", ("n2",)),
+        instance("j", "n1", "drbd", ("n3",)),
+    )
+    plan = plan_for(state, "NodeGroup\nname: b\nnodes: [n1, n3, n4]")
+    step = plan.steps[0]
+    assert undo(step) == ["gnt-group assign-nodes a n4"]
+    assert [reason.split(":")[0] for reason in step.inverse.not_restored] == ["node n1 stays", "node n3 stays"]
+
+
+def test_tags_are_added_before_any_is_removed() -> None:
+    state = with_group_tags(cluster(tags=frozenset({"team:c"})), "default", "team:a")
+    plan = plan_for(
+        state,
+        "TagRules\nowns: [{prefix: 'team:', on: [cluster, group]}]",
+        CLUSTER + "tags: ['team:d']",
+        "NodeGroup\nname: default\ntags: ['team:b']",
+    )
+    assert argv(plan) == [
+        "gnt-cluster add-tags team:d",
+        "gnt-group add-tags default team:b",
+        "gnt-cluster remove-tags team:c",
+        "gnt-group remove-tags default team:a",
+    ]
+
+
+def test_a_removed_group_comes_back_with_its_tags_and_says_what_does_not() -> None:
+    state = with_group_tags(cluster({}, {"a": {}, "g": {("ipolicy", "vcpu-ratio"): 2.0}}), "g", "t")
+    state = replace(state, unreadable=(Unreadable(level=Level.GROUP, prefix=("hv_state",)),))
+    step = plan_for(state, "NodeGroup\nname: g\nremoved: true").steps[0]
+    assert undo(step) == [
+        "gnt-group add --alloc-policy=preferred --ipolicy-vcpu-ratio=2.0 g",
+        "gnt-group add-tags g t",
+    ]
+    assert step.inverse.not_restored == (
+        "hv_state of the group, which the source of the state cannot show",
+        "networks that were connected to the group",
+    )
+
+
+def test_what_no_command_brings_back_is_said() -> None:
+    plan = plan_for(cluster(), CLUSTER + "install_image: /image\ncandidate_pool_size: 3\nhv_state: {kvm: {mem_hv: 1}}")
+    step = plan.steps[0]
+    assert "install_image" in step.inverse.not_restored[0]
+    assert undo(step) == [
+        "gnt-cluster modify --candidate-pool-size=10 --hypervisor-state=kvm:mem_hv=0",
+    ]
+    absent = plan_for(cluster(), CLUSTER + "hv_state: {xen-pvm: {mem_hv: 1}}").steps[0]
+    assert undo(absent) == ["gnt-cluster modify --hypervisor-state=xen-pvm:mem_hv=default"]
+    assert absent.inverse.not_restored == (
+        "hv_state.xen-pvm.mem_hv stays, with Ganeti's default: the cluster's entry cannot be removed",
+    )
+
+
+def test_a_step_that_no_command_can_make_is_none_and_fails_the_guard() -> None:
+    plan = plan_for(cluster(), CLUSTER + "diskparams: {rbd: {user-id: x}}")
+    assert plan.steps == ()
+    assert [guard.name for guard in plan.guards if not guard.ok] == ["expressible"]
