@@ -11,7 +11,7 @@ from gpolicy.ganeti.parameter import TakesEffect, Value
 from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk
-from gpolicy.plan.guards import GuardResult
+from gpolicy.plan.guards import NEVER_ALLOWED, GuardResult
 from gpolicy.plan.planning import Plan
 from gpolicy.plan.steps import Step
 from gpolicy.report.findings_text import findings_text, printable
@@ -122,7 +122,7 @@ class _Report:
     def _guard(self, guard: GuardResult) -> Iterator[str]:
         sign, verdict = ("~", "allowed") if guard.ok else ("-", "FAILS")
         yield f"  {self._paint(sign, verdict)} {guard.name}: {printable(guard.message)}"
-        if not guard.ok:
+        if not guard.ok and guard.name not in NEVER_ALLOWED:
             yield self._paint("dim", f"      pass it with --allow {guard.name}, if you must")
 
     def _summary(self) -> str:
