@@ -13,6 +13,16 @@ from functools import lru_cache
 from typing import Any, Final
 
 import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
 
 from gpolicy.findings import Finding, Related, Span
 from gpolicy.policy.structure import ALIAS_BOMB, DUPLICATE_KEY, UNSUPPORTED_YAML, YAML_SYNTAX
@@ -58,10 +68,11 @@ def read_yaml(text: str, file: str) -> Reading:
         return Reading(findings=[ALIAS_BOMB.finding(message, place, hint="split it into several files")])
     reader = _Reader(file)
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
+        next_event = _LOADER(text).get_event
+        event = next_event()
+        while type(event) is not StreamEndEvent and not reader.full:
             reader.take(event)
-            if reader.full:
-                break
+            event = next_event()
     except yaml.MarkedYAMLError as error:
         reader.findings.append(_syntax_finding(error, file))
     except (yaml.YAMLError, ValueError) as error:  # a byte or character that YAML does not allow has no mark
@@ -103,24 +114,22 @@ class _Reader:
         self._nodes = 0
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, Mark, int]] = {}
-        self._document_mark: Mark = (1, 1, 1, 1)
 
     def take(self, event: Any) -> None:
         kind = type(event)
-        if kind is yaml.ScalarEvent:
+        if kind is ScalarEvent:
             mark = _mark(event)
             self._put(self._scalar(event, mark), mark, 1, event.anchor, is_scalar=True, text=event.value)
-        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-            self._begin(event, YamlMapping() if kind is yaml.MappingStartEvent else YamlSequence())
-        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+        elif kind is MappingStartEvent or kind is SequenceStartEvent:
+            self._begin(event, YamlMapping() if kind is MappingStartEvent else YamlSequence())
+        elif kind is MappingEndEvent or kind is SequenceEndEvent:
             done = self._open.pop()
             mark = (*done.mark[:2], event.end_mark.line + 1, event.end_mark.column + 1)
             self._put(done.value, mark, done.nodes, done.anchor)
-        elif kind is yaml.AliasEvent:
+        elif kind is AliasEvent:
             self._alias(event)
-        elif kind is yaml.DocumentStartEvent:
+        elif kind is DocumentStartEvent:
             self._anchors = {}
-            self._document_mark = _mark(event)
 
     def _begin(self, event: Any, value: YamlMapping | YamlSequence) -> None:
         mark = _mark(event)
