@@ -94,6 +94,8 @@ def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterato
     """Explain the branch that the author most likely meant: the one that got furthest, or fits the type."""
     pointer: Pointer = tuple(error.absolute_path)
     context = list(error.context or ())
+    if error.validator == "oneOf" and not isinstance(error.instance, dict):
+        return  # each branch only asks for keys; that it is no mapping is an error of its own
     if error.validator == "oneOf" and all(branch.validator == "required" for branch in context):
         options = [option["required"][0] for option in _schema(error)["oneOf"]]
         instance: Any = error.instance

@@ -74,15 +74,18 @@ def read_yaml(text: str, file: str) -> Reading:
             reader.take(event)
             event = next_event()
     except yaml.MarkedYAMLError as error:
-        reader.findings.append(_syntax_finding(error, file))
+        reader.findings.append(_syntax_finding(error, text, file))
     except (yaml.YAMLError, ValueError) as error:  # a byte or character that YAML does not allow has no mark
         reader.findings.append(YAML_SYNTAX.finding(_one_line(str(error)), Span(file, 1, 1, 1, 1)))
     return Reading(reader.documents, reader.findings)
 
 
-def _syntax_finding(error: yaml.MarkedYAMLError, file: str) -> Finding:
+def _syntax_finding(error: yaml.MarkedYAMLError, text: str, file: str) -> Finding:
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    lines = text.splitlines()
+    if lines and line > len(lines):  # at the end of the file: show its last line
+        line, column = len(lines), len(lines[-1]) + 1
     message = _one_line(" ".join(part for part in (error.problem, error.context) if part))
     hint = "indent with spaces, not tabs" if "\\t" in message or "'\\t'" in message else ""
     return YAML_SYNTAX.finding(f"this is not YAML: {message}", Span(file, line, column, line, column + 1), hint=hint)
