@@ -6,13 +6,10 @@ answers without doing the same work twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gpolicy.allocator.kinds import DiskTemplate, FailReason
-from gpolicy.allocator.model import Instance
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import (
     NO_FAILURES,
     Attempt,
@@ -22,6 +19,12 @@ from gpolicy.allocator.placement import (
 )
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
 from gpolicy.allocator.shrink import shrink
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.node import Node
 
 HUGE_STEP_FLOOR = 20
 SMALL_STEP = 10

@@ -5,12 +5,11 @@ This is what htools calls merging and what every backend goes through.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.ieee import divide, floor, truncate
 from gpolicy.allocator.kinds import NO_NODE, DiskTemplate
-from gpolicy.allocator.model import ClusterData, Group, Instance, NodeData, Policy
 from gpolicy.allocator.node import NO_LOAD, Node, NodeFacts
 from gpolicy.allocator.node_changes import (
     add_disk_load,
@@ -20,6 +19,11 @@ from gpolicy.allocator.node_changes import (
     spindles_after_adding,
     with_counts,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpolicy.allocator.model import ClusterData, Group, Instance, NodeData, Policy
 
 EXCLUSION_PREFIX = "htools:iextags:"
 DESIRED_PREFIX = "htools:desiredlocation:"
@@ -46,7 +50,7 @@ def merge(data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bo
     `static_kvm_node_memory` (MiB, 0: off) replaces the reported node memory on KVM clusters.
     `ignore_load` sets the utilisation of the existing instances to zero (hail's `--ignore-dynu`).
     """
-    suffix = common_suffix([element.name for element in (*data.nodes, *data.instances)])
+    suffix = common_suffix([node.name for node in data.nodes] + [item.name for item in data.instances])
     static = static_kvm_node_memory if data.hypervisor == "kvm" and static_kvm_node_memory > 0 else None
     groups = {group.index: group for group in data.groups}
     locations = {node.index: location_tags(data.tags, node.tags) for node in data.nodes}

@@ -8,9 +8,12 @@ functions in `gpolicy.allocator.node_changes` return a changed copy and leave th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.ieee import divide, truncate
-from gpolicy.allocator.model import Load, Policy
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Load, Policy
 
 NO_LOAD: Load = (0.0, 0.0, 0.0, 0.0)
 

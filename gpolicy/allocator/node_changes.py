@@ -7,12 +7,14 @@ last bit of the ratios. Strict additions honour policy limits and N+1; forced on
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gpolicy.allocator.ieee import divide
 from gpolicy.allocator.kinds import DiskTemplate, FailReason
-from gpolicy.allocator.model import Instance, Load
-from gpolicy.allocator.node import Node
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Instance, Load
+    from gpolicy.allocator.node import Node
 
 Key = TypeVar("Key")
 

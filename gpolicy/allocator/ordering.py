@@ -7,8 +7,10 @@ Anything compared with NaN is "greater", so the result depends on the algorithm:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 Item = TypeVar("Item")
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.kinds import AllocPolicy, FailReason
-from gpolicy.allocator.model import Group, Instance
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary
 from gpolicy.allocator.ordering import sorted_by_score
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.allocator.score import Statistic, cluster_score, node_values, replaced, statistics, total_score
 from gpolicy.errors import InputError
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Group, Instance
 
 Nodes = Mapping[int, Node]
 FailCounts = tuple[int, ...]
@@ -39,11 +42,17 @@ Candidates = SingleCandidates | PairCandidates
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A possible placement: the changed nodes, the instance with its nodes, and the score after it."""
+    """A possible placement: the changed nodes, the instance with its nodes, and the score after it.
+
+    On dedicated nodes (`gpolicy.allocator.dedicated`) the score is not used; `lost` says how many slots
+    of each size are lost, `disk_left` (MiB) how much disk is left.
+    """
 
     changed: tuple[Node, ...]
     instance: Instance
     score: float
+    lost: tuple[int, ...] | None = None
+    disk_left: int = 0
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -65,7 +74,7 @@ Predicate = Callable[[Placement], bool]
 
 
 class NoCandidatesError(InputError):
-    """There is no node, or no pair of nodes, that could be tried at all."""
+    """There is no node, or no pair of nodes, that could be tried at all, or more than two are asked for."""
 
 
 def candidate_nodes(
@@ -79,15 +88,13 @@ def candidate_nodes(
     """List the nodes (count 1) or pairs of nodes (count 2) that may be tried.
 
     `restriction` holds the full names of the only nodes to use. Raises NoCandidatesError if none is
-    left, InputError for any other count.
+    left, and for any other count.
     """
     usable = [
         index
         for index, node in nodes.items()
         if not node.facts.offline
-        and not (
-            drop_unallocable and groups[node.facts.group].alloc_policy is AllocPolicy.UNALLOCABLE
-        )
+        and not (drop_unallocable and groups[node.facts.group].alloc_policy is AllocPolicy.UNALLOCABLE)
         and (restriction is None or node.facts.name in restriction)
     ]
     if count == 1:
@@ -95,7 +102,7 @@ def candidate_nodes(
             raise NoCandidatesError("No online nodes")
         return SingleCandidates(tuple(usable))
     if count != 2:
-        raise InputError("Unsupported number of nodes, only one or two  supported")
+        raise NoCandidatesError("Unsupported number of nodes, only one or two  supported")
     by_group: dict[int, list[int]] = {}
     for index in usable:
         by_group.setdefault(nodes[index].facts.group, []).append(index)

@@ -7,8 +7,12 @@ first listed one.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gpolicy.allocator.kinds import DiskTemplate, FailReason
-from gpolicy.allocator.model import Instance, Policy, Spec, SpecPair
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Instance, Policy, Spec, SpecPair
 
 
 def check_policy(policy: Policy, instance: Instance, *, exclusive: bool) -> FailReason | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.kinds import DiskTemplate, FailReason
 from gpolicy.allocator.model import Instance
 from gpolicy.allocator.moves import Nodes, failover, failover_to
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import (
     Placement,
     Predicate,
@@ -20,6 +20,9 @@ from gpolicy.allocator.placement import (
     try_allocate,
 )
 from gpolicy.allocator.score import cluster_score
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.node import Node
 
 Instances = Mapping[int, Instance]
 
@@ -37,8 +40,7 @@ def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bo
     return all(
         can_evacuate(nodes, instances, index)
         for index, node in nodes.items()
-        if not (rules.skip_offline and node.facts.offline)
-        and node.facts.group not in rules.ignored_groups
+        if not (rules.skip_offline and node.facts.offline) and node.facts.group not in rules.ignored_groups
     )
 
 

@@ -11,9 +11,12 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.ieee import divide
-from gpolicy.allocator.node import Node
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.node import Node
 
 
 class Aggregate(Enum):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.kinds import AllocPolicy
-from gpolicy.allocator.model import Group, Instance
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpolicy.allocator.model import Group, Instance
+    from gpolicy.allocator.node import Node
 
 
 @dataclass(frozen=True, slots=True)

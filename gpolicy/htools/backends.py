@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge
-from gpolicy.allocator.model import ClusterData
 from gpolicy.errors import InputError
-from gpolicy.htools.options import Options
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import ClusterData
+    from gpolicy.htools.options import Options
 
 
 def read_file(path: str) -> str:

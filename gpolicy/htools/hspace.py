@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.capacity import Allocator, DivisionError, State
 from gpolicy.allocator.engines import make_engine
 from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, with_min_disk, with_offline, with_vcpu_ratio
 from gpolicy.allocator.model import Disk, Instance, Policy, Spec
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Candidates, NoCandidatesError, SingleCandidates, candidate_nodes
 from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.errors import InputError
@@ -21,6 +20,11 @@ from gpolicy.htools.haskell_text import shown_ints
 from gpolicy.htools.hspace_report import HumanReport, MachineReport, Report, Run
 from gpolicy.htools.options import HSPACE_OPTIONS, Options, Stop, WantedSize, read_options
 from gpolicy.htools.text_format import format_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gpolicy.allocator.node import Node
 
 
 def main(argv: Sequence[str]) -> int:
@@ -184,6 +188,4 @@ def _after(options: Options, cluster: Cluster, state: State, kind: str) -> None:
         Path(name).write_text(text, encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise InputError(f"{name}: cannot write: {error.strerror}") from None
-    sys.stderr.write(
-        f"The cluster state after {kind} allocation has been written to file '{name}'\n"
-    )
+    sys.stderr.write(f"The cluster state after {kind} allocation has been written to file '{name}'\n")

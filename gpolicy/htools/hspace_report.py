@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from gpolicy.allocator.capacity import State
 from gpolicy.allocator.ieee import divide, truncate
 from gpolicy.allocator.kinds import DiskTemplate, FailReason
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.numerals import fixed, shown_float
 from gpolicy.allocator.score import cluster_score
 from gpolicy.errors import InputError
-from gpolicy.htools.haskell_text import fixed, shown_float
 from gpolicy.htools.options import WantedSize
 from gpolicy.htools.totals import Totals, cluster_totals
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.capacity import State
+    from gpolicy.allocator.node import Node
 
 Write = Callable[[str], object]
 
@@ -92,7 +94,8 @@ class MachineReport:
         before, after = cluster_totals(self.nodes), cluster_totals(run.final.nodes)
         self._block("TRL", run.final.nodes, after)
         counts = (
-            f"{size.memory},{size.disk},{size.cpus},{size.spindles}={count}" for size, count in run.spec_counts
+            f"{size.memory},{size.disk},{size.cpus},{size.spindles}={count}"
+            for size, count in run.spec_counts
         )
         self._key("TSPEC", " ".join(counts))
         self._resources(
@@ -239,7 +242,9 @@ class HumanReport:
         return f"MEM {size.memory}, DSK {size.disk}, CPU {size.cpus}{spindles}"
 
     def _head(self, kind: str, size: WantedSize) -> None:
-        self.write(f"{kind} instance spec is:\n  {self._spec(size)}, using disk template '{self.template.value}'.\n")
+        self.write(
+            f"{kind} instance spec is:\n  {self._spec(size)}, using disk template '{self.template.value}'.\n"
+        )
 
     def _tail(self, run: Run) -> None:
         totals = cluster_totals(run.final.nodes)

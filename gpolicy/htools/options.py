@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import gpolicy
 from gpolicy.allocator.kinds import DiskTemplate
@@ -11,6 +11,9 @@ from gpolicy.errors import InputError
 from gpolicy.htools.enumerations import disk_template
 from gpolicy.htools.getopt import Option, Takes, parse, usage
 from gpolicy.htools.scalars import parse_float, parse_int, parse_size, split
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 COMPATIBLE_VERSION = "3.0.2"
 """The htools version whose answers are reproduced."""
@@ -85,9 +88,7 @@ _SIMULATE = Option(
 )
 _VERBOSE = Option("verbose", "increase the verbosity level", "v")
 _NO_CAPACITY = Option("no-capacity-checks", "disable capacity checks (like global N+1 redundancy)")
-_SAVE = Option(
-    "save", "Save cluster state at the end of the processing to FILE", "S", Takes.REQUIRED, "FILE"
-)
+_SAVE = Option("save", "Save cluster state at the end of the processing to FILE", "S", Takes.REQUIRED, "FILE")
 _STATIC_KVM = Option(
     "static-kvm-node-memory",
     "use static node memory [in MB] on KVM instead of value reported by hypervisor. Use 0 to take value"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.kinds import AllocPolicy
 from gpolicy.allocator.model import ClusterData, Group, NodeData
 from gpolicy.errors import InputError
 from gpolicy.htools.enumerations import alloc_policy
 from gpolicy.htools.scalars import parse_int, parse_size, split
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _ABBREVIATIONS = {
     "p": AllocPolicy.PREFERRED,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.ieee import truncate
 from gpolicy.allocator.kinds import NO_NODE
-from gpolicy.allocator.model import Instance
 from gpolicy.allocator.node import Node
+from gpolicy.allocator.numerals import fixed
 from gpolicy.allocator.score import COMPONENTS, component_values, statistics, total_score
-from gpolicy.htools.haskell_text import fixed
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Instance
 
 DEFAULT_FIELDS = (
     "status name tmem nmem imem xmem fmem umem rmem tdsk fdsk pcpu vcpu pcnt scnt pfmem pfdsk rcpu"

@@ -6,8 +6,8 @@ policies; the columns of a line by `|`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.kinds import NO_NODE, DiskTemplate
 from gpolicy.allocator.model import (
@@ -21,11 +21,16 @@ from gpolicy.allocator.model import (
     Spec,
     SpecPair,
 )
-from gpolicy.allocator.node import Node
+from gpolicy.allocator.numerals import fixed, shown_float
 from gpolicy.errors import InputError
 from gpolicy.htools.enumerations import alloc_policy, disk_template, instance_status
-from gpolicy.htools.haskell_text import fixed, shown_float, shown_strings
+from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.scalars import parse_float, parse_int, split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gpolicy.allocator.node import Node
 
 
 def parse_cluster(text: str) -> ClusterData:
@@ -220,9 +225,7 @@ def _spec(who: str, text: str) -> Spec:
     if len(columns) != 6:
         raise InputError(f"Invalid ispec data for {who}: {shown_strings(columns)}")
     names = ("memsize", "cpucount", "disksize", "diskcount", "niccount", "spindleuse")
-    return Spec(
-        *(parse_int(f"{who}/{name}", column) for name, column in zip(names, columns, strict=True))
-    )
+    return Spec(*(parse_int(f"{who}/{name}", column) for name, column in zip(names, columns, strict=True)))
 
 
 def _format_node(node: Node, group: Group) -> str:
@@ -283,6 +286,4 @@ def _format_policy(owner: str, policy: Policy) -> str:
 
 
 def _format_spec(spec: Spec) -> str:
-    return (
-        f"{spec.memory},{spec.cpus},{spec.disk_size},{spec.disk_count},{spec.nic_count},{spec.spindle_use}"
-    )
+    return f"{spec.memory},{spec.cpus},{spec.disk_size},{spec.disk_count},{spec.nic_count},{spec.spindle_use}"

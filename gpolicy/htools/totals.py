@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.ieee import divide, truncate
-from gpolicy.allocator.node import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpolicy.allocator.node import Node
 
 
 @dataclass(frozen=True, slots=True)
