@@ -21,10 +21,10 @@ from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy
 from gpolicy.allocator.shrink import shrink
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gpolicy.allocator.model import Instance
     from gpolicy.allocator.node import Node
+    from gpolicy.allocator.placement import Nodes
+    from gpolicy.allocator.redundancy import Instances
 
 HUGE_STEP_FLOOR = 20
 SMALL_STEP = 10
@@ -35,8 +35,8 @@ SMALL_STEP = 10
 class State:
     """Where a run of allocations stands: nodes, all instances, those placed by us, last failures."""
 
-    nodes: Mapping[int, Node]
-    instances: Mapping[int, Instance]
+    nodes: Nodes
+    instances: Instances
     placed: tuple[Instance, ...] = ()
     failures: FailCounts = NO_FAILURES
     attempted: bool = False
@@ -49,10 +49,10 @@ class DivisionError(ArithmeticError):
 class Engine(Protocol):
     """What the allocation loops need: one attempt, and the N+1 test of a state."""
 
-    def attempt(self, state: State, instance: Instance, *, checked: bool) -> Attempt:
-        """Try to place `instance` once."""
+    def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
+        """Try to place `instance` once; `checked`: only where the N+1 test is passed after it."""
 
-    def redundant(self, state: State) -> bool:
+    def redundant(self, nodes: Nodes, instances: Instances) -> bool:
         """Whether the state survives the loss of any one node."""
 
 
@@ -63,14 +63,14 @@ class ReferenceEngine:
     candidates: Candidates
     rules: CapacityRules
 
-    def attempt(self, state: State, instance: Instance, *, checked: bool) -> Attempt:
+    def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
         """Try every candidate; with `checked` only a placement that passes the N+1 test counts."""
-        predicate = redundancy_predicate(state.nodes, state.instances, self.rules) if checked else None
-        return try_allocate(state.nodes, instance, self.candidates, predicate=predicate)
+        predicate = redundancy_predicate(nodes, instances, self.rules) if checked else None
+        return try_allocate(nodes, instance, self.candidates, predicate=predicate)
 
-    def redundant(self, state: State) -> bool:
+    def redundant(self, nodes: Nodes, instances: Instances) -> bool:
         """Whether every examined node can be evacuated."""
-        return is_redundant(state.nodes, state.instances, self.rules)
+        return is_redundant(nodes, instances, self.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Allocator:
             now = step if limit is None else min(step, limit)
             rest = None if limit is None else max(0, limit - step)
             after = self._small(state, instance, now, checked=False)
-            if self.engine.redundant(after):
+            if self.engine.redundant(after.nodes, after.instances):
                 if rest == 0 or len(after.placed) == len(state.placed):
                     return after
                 state, limit = after, rest
@@ -139,7 +139,7 @@ class Allocator:
         while True:
             number = len(state.instances)
             new = replace(instance, name=f"new-{len(state.placed)}", index=number)
-            attempt = self.engine.attempt(state, new, checked=checked)
+            attempt = self.engine.attempt(state.nodes, state.instances, new, checked=checked)
             state = replace(state, failures=attempt.failures, attempted=True)
             if attempt.solution is None or limit == 0:
                 return state
@@ -160,7 +160,9 @@ class Allocator:
                 smaller = shrink(current, reason)
                 if smaller is None:
                     break
-                attempt = self.engine.attempt(state, current, checked=self.capacity_checks)
+                attempt = self.engine.attempt(
+                    state.nodes, state.instances, current, checked=self.capacity_checks
+                )
                 if attempt.solution is not None:
                     return current
                 if attempt.failures[reason] == 0:

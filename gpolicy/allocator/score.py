@@ -116,7 +116,7 @@ def statistics(nodes: Iterable[Node]) -> tuple[Statistic, ...]:
             case Aggregate.OFFLINE_SUM:
                 result.append(ordered_sum(values[place] for values in offline))
             case Aggregate.TAG_MAP:
-                result.append(_merged_maps(node for node in everything if not node.facts.offline))
+                result.append(merged_maps(node for node in everything if not node.facts.offline))
     return tuple(result)
 
 
@@ -156,7 +156,7 @@ def replaced(stats: tuple[Statistic, ...], old: Node, new: Node) -> tuple[Statis
         elif isinstance(stat, float):
             result.append(stat + (y - x))
         else:
-            result.append(_replaced_map(stat, old.location_exclusions, new.location_exclusions))
+            result.append(replaced_map(stat, old.location_exclusions, new.location_exclusions))
     return tuple(result)
 
 
@@ -196,7 +196,8 @@ def _replaced_deviation(stat: Deviation, x: float, y: float) -> Deviation:
     return count, total + change, moved if moved >= 0.0 else 0.0
 
 
-def _replaced_map(stat: TagMap, old: TagMap, new: TagMap) -> TagMap:
+def replaced_map(stat: TagMap, old: TagMap, new: TagMap) -> TagMap:
+    """Return the counts `stat` with one node's entries `old` replaced by `new`."""
     if not old and not new:
         return stat
     result = dict(stat)
@@ -209,7 +210,8 @@ def _replaced_map(stat: TagMap, old: TagMap, new: TagMap) -> TagMap:
     return result
 
 
-def _merged_maps(nodes: Iterable[Node]) -> TagMap:
+def merged_maps(nodes: Iterable[Node]) -> TagMap:
+    """Return the location exclusion entries of all nodes, added up."""
     merged: dict[tuple[str, str], int] = {}
     for node in nodes:
         for key, count in node.location_exclusions.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.capacity import Allocator, DivisionError, State
-from gpolicy.allocator.engines import make_engine
+from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, with_min_disk, with_offline, with_vcpu_ratio
 from gpolicy.allocator.model import Disk, Instance, Policy, Spec
@@ -75,7 +75,7 @@ def _run(options: Options) -> None:
     kind = MachineReport if options.machine_readable else HumanReport
     report: Report = kind(sys.stdout.write, nodes, len(cluster.instances), count, template)
     report.cluster()
-    allocator = _allocator(nodes, count, usable, options)
+    allocator = _allocator(nodes, cluster.instances, count, usable, options)
     initial = State(nodes, cluster.instances)
     final = initial
     if allocator is not None:
@@ -150,7 +150,13 @@ def _instance(size: WantedSize, template: DiskTemplate, spindle_use: int) -> Ins
     )
 
 
-def _allocator(nodes: Mapping[int, Node], count: int, usable: Usable, options: Options) -> Allocator | None:
+def _allocator(
+    nodes: Mapping[int, Node],
+    instances: Mapping[int, Instance],
+    count: int,
+    usable: Usable,
+    options: Options,
+) -> Allocator | None:
     """Return what allocates, or None where the state of the cluster forbids any allocation."""
     try:
         candidates = candidate_nodes(usable.groups, nodes, count, drop_unallocable=True)
@@ -162,7 +168,9 @@ def _allocator(nodes: Mapping[int, Node], count: int, usable: Usable, options: O
         sys.stderr.write(_candidates_text(candidates))
     if usable.stopped:
         return None
-    return Allocator(make_engine(candidates, usable.rules), capacity_checks=options.capacity_checks)
+    return make_allocator(
+        nodes, instances, candidates, usable.rules, capacity_checks=options.capacity_checks
+    )
 
 
 def _candidates_text(candidates: Candidates) -> str:
