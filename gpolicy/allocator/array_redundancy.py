@@ -75,6 +75,7 @@ class ArrayRedundancy:
             self._copier = NodeArrays(nodes, instances)
         arrays = self._copier
         arrays.sync(nodes, instances)
+        state = dict(nodes)
         row = arrays.row_of[key]
         escape = arrays.group == arrays.group[row]
         escape[row] = False
@@ -87,7 +88,7 @@ class ArrayRedundancy:
             if attempt is None:
                 return can_evacuate(nodes, instances, key)
             assert attempt.solution is not None
-            arrays.placed(attempt.solution.changed, attempt.solution.instance)
+            arrays.placed(state, attempt.solution.changed, attempt.solution.instance)
         return True
 
     def redundant_after(self, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> bool:

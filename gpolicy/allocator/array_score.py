@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.model import Instance
     from gpolicy.allocator.outcomes import Demand
 
-WEIGHTS = tuple(component.weight for component in COMPONENTS)
+WEIGHTS = np.array([component.weight for component in COMPONENTS])
 DEVIATIONS = tuple(
     place for place, component in enumerate(COMPONENTS) if component.aggregate is Aggregate.DEVIATION
 )
@@ -45,9 +45,12 @@ DEVIATIONS = tuple(
     LOCATION_EXCLUSION,
     RESERVED_TOTAL,
 ) = range(20)
-BOTH = (FREE_DISK, DISK_LOAD, SPINDLES, FORTH_DISK, FORTH_SPINDLES)
+BOTH = np.array([FREE_DISK, DISK_LOAD, SPINDLES, FORTH_DISK, FORTH_SPINDLES])
 """Deviations that the primary and the secondary both change."""
-PRIMARY_ONLY = (FREE_MEMORY, CPU, CPU_LOAD, MEMORY_LOAD, NET_LOAD, FORTH_MEMORY, FORTH_CPU)
+PRIMARY_ONLY = np.array(
+    [FREE_MEMORY, CPU, CPU_LOAD, MEMORY_LOAD, NET_LOAD, FORTH_MEMORY, FORTH_CPU]
+)
+"""Deviations that only the primary changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,8 @@ def array_statistics(arrays: NodeArrays) -> ArrayStatistics:
 
 def exclusion_value(arrays: NodeArrays) -> float:
     """Return the location exclusion component."""
+    if not arrays.any_location:
+        return 0.0
     nodes = [
         node for node in arrays.nodes if node is not None and node.location_exclusions and not node.facts.offline
     ]

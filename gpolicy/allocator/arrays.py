@@ -90,12 +90,18 @@ class NodeArrays:
         self.moving = np.zeros((count, count), dtype=np.int64)
         self.most_moving = np.zeros(count, dtype=np.int64)
         self.version = 0
-        self.peer_entries: set[tuple[int, int]] = set()
-        self._peer_arrays: tuple[Ints, Ints] | None = None
+        self._in_step: Mapping[int, Node] | None = None
+        self._peer_slots: dict[tuple[int, int], int] = {}
+        self._peer_table = np.zeros((3, 64), dtype=np.int64)
+        self.location_tags = [fact.location_tags for fact in facts]
+        self.any_location = any(self.location_tags)
         self.sync(nodes, instances)
 
     def sync(self, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:
         """Bring every row in step with `nodes`; cheap where they are the same objects."""
+        if nodes is self._in_step:
+            return
+        self._in_step = nodes
         stale = [
             (row, node)
             for row, (node, known) in enumerate(zip(nodes.values(), self.nodes, strict=True))
@@ -110,8 +116,12 @@ class NodeArrays:
             self._set_moving(row, node, instances)
         np.max(self.moving, axis=0, initial=0, out=self.most_moving)
 
-    def placed(self, changed: tuple[Node, ...], instance: Instance) -> None:
-        """Follow one placement: `changed` are its primary and, for a mirrored one, its secondary."""
+    def placed(self, nodes: Mapping[int, Node], changed: tuple[Node, ...], instance: Instance) -> None:
+        """Follow one placement: `changed` are its primary and, for a mirrored one, its secondary.
+
+        `nodes` is the state after it, which the arrays are in step with from now on.
+        """
+        self._in_step = nodes
         self.version += 1
         rows = [self.row_of[node.facts.index] for node in changed]
         for row, node in zip(rows, changed, strict=True):
@@ -123,15 +133,13 @@ class NodeArrays:
                 self.most_moving[secondary], self.moving[primary, secondary]
             )
 
-    def peer_pairs(self) -> tuple[Ints, Ints]:
-        """Return the rows (primary, secondary) of all pairs with a reservation."""
-        if self._peer_arrays is None:
-            pairs = sorted(self.peer_entries)
-            self._peer_arrays = (
-                np.array([pair[0] for pair in pairs], dtype=np.int64),
-                np.array([pair[1] for pair in pairs], dtype=np.int64),
-            )
-        return self._peer_arrays
+    def peer_pairs(self) -> tuple[Ints, Ints, Ints]:
+        """Return primary rows, secondary rows and memory (MiB) of all pairs with a reservation.
+
+        Some of them may have a reservation of 0.
+        """
+        table = self._peer_table[:, : len(self._peer_slots)]
+        return table[0], table[1], table[2]
 
     def _set_row(self, row: int, node: Node) -> None:
         before = self.nodes[row]
@@ -154,28 +162,21 @@ class NodeArrays:
             self._set_peers(row, before.peers if before is not None else {}, node.peers)
 
     def _set_peers(self, row: int, before: dict[int, int], after: dict[int, int]) -> None:
+        for key in before:
+            if key not in after and key in self.row_of:
+                self._set_peer(self.row_of[key], row, 0)
         for key, memory in after.items():
-            if before.get(key) == memory:
-                continue
-            peer = self.row_of.get(key)
-            if peer is None:
-                continue
-            if key not in before:
-                self._add_peer(peer, row)
-            self.peers[peer, row] = memory
-        if len(before) + 1 < len(after) or any(key not in after for key in before):
-            for key in before:
-                peer = self.row_of.get(key)
-                if key not in after and peer is not None:
-                    self.peers[peer, row] = 0
-                    self.peer_entries.discard((peer, row))
-                    self._peer_arrays = None
+            if before.get(key) != memory and key in self.row_of:
+                self._set_peer(self.row_of[key], row, memory)
 
-    def _add_peer(self, peer: int, row: int) -> None:
-        self.peer_entries.add((peer, row))
-        if self._peer_arrays is not None:
-            primaries, secondaries = self._peer_arrays
-            self._peer_arrays = (np.append(primaries, peer), np.append(secondaries, row))
+    def _set_peer(self, peer: int, row: int, memory: int) -> None:
+        self.peers[peer, row] = memory
+        slot = self._peer_slots.get((peer, row))
+        if slot is None:
+            slot = self._peer_slots[peer, row] = len(self._peer_slots)
+            if slot == self._peer_table.shape[1]:
+                self._peer_table = np.concatenate([self._peer_table, self._peer_table], axis=1)
+        self._peer_table[:, slot] = peer, row, memory
 
     def _set_moving(self, row: int, node: Node, instances: Mapping[int, Instance]) -> None:
         self.moving[row] = 0

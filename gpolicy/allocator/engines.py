@@ -100,4 +100,4 @@ def ordinary(nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> bo
 def _trials(candidates: Candidates) -> int:
     if isinstance(candidates, SingleCandidates):
         return len(candidates.nodes)
-    return sum(len(others) for _, others in candidates.pairs)
+    return sum(len(others) for _, others in candidates.members)

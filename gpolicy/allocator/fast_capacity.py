@@ -130,7 +130,7 @@ class FastAllocator(Allocator):
         ]
         if not reasons:
             return None
-        for place in reversed(range(levels.count)):
+        for place in reversed(range(self._first_that_may(levels, reasons), levels.count)):
             instance = levels.level(place)
             for reason in reasons:
                 if reason is levels.reason and place < levels.count - 1:
@@ -141,6 +141,22 @@ class FastAllocator(Allocator):
                     if found is not None:
                         return found
         return None
+
+    def _first_that_may(self, levels: Levels, reasons: list[FailReason]) -> int:
+        """Return the first level of a run at which a probe may find something; the later ones all may."""
+        low, high = 0, levels.count - 1
+        while low < high:
+            middle = (low + high) // 2
+            instance = levels.level(middle)
+            if any(
+                self._may_fit(instance, {reason, levels.reason}, reason)
+                for reason in reasons
+                if reason is not levels.reason
+            ):
+                high = middle
+            else:
+                low = middle + 1
+        return low
 
     def _probe(self, state: State, instance: Instance) -> Instance | None:
         """Find a smaller instance that fits (`capacity.Allocator._probe`)."""
@@ -200,7 +216,7 @@ class FastAllocator(Allocator):
                 nodes[node.index] = node
             instances[number] = attempt.solution.instance
             placed.append(attempt.solution.instance)
-            self.engine.placed(attempt.solution)
+            self.engine.placed(nodes, attempt.solution)
             limit = None if limit is None else limit - 1
         if len(placed) == first:
             return replace(state, failures=attempt.failures, attempted=True)

@@ -50,11 +50,8 @@ class FastEngine:
         if isinstance(candidates, SingleCandidates):
             self.primaries = self.secondaries = candidates_mask(self.arrays, candidates.nodes)
         else:
-            self.primaries = candidates_mask(
-                self.arrays, tuple(primary for primary, _ in candidates.pairs)
-            )
-            others = {other for _, secondaries in candidates.pairs for other in secondaries}
-            self.secondaries = candidates_mask(self.arrays, tuple(others))
+            self.primaries = candidates_mask(self.arrays, candidates.primaries)
+            self.secondaries = candidates_mask(self.arrays, candidates.secondaries)
         self._memo: dict[tuple[object, ...], Attempt] = {}
         self._fits: dict[tuple[object, ...], tuple[bool, tuple[int, ...]]] = {}
         self._may_fit: dict[tuple[object, ...], bool] = {}
@@ -97,9 +94,9 @@ class FastEngine:
             self._may_fit.clear()
             self._memo_version = self.arrays.version
 
-    def placed(self, placement: Placement) -> None:
-        """Follow the commitment of a placement."""
-        self.arrays.placed(placement.changed, placement.instance)
+    def placed(self, nodes: Mapping[int, Node], placement: Placement) -> None:
+        """Follow the commitment of a placement that leads to the state `nodes`."""
+        self.arrays.placed(nodes, placement.changed, placement.instance)
 
     def handles(self, instance: Instance) -> bool:
         """Whether the arrays can represent the instance's sizes."""

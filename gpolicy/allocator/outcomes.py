@@ -203,8 +203,8 @@ def boundaries(arrays: NodeArrays, reason: FailReason, *, mirrored: bool) -> Int
     if reason is FailReason.MEM:
         numbers = [arrays.unallocated, arrays.unallocated - arrays.reserved, arrays.forth_memory]
         if mirrored:
-            primaries, secondaries = arrays.peer_pairs()
-            numbers.append(arrays.unallocated[secondaries] - arrays.peers[primaries, secondaries])
+            _, secondaries, memory = arrays.peer_pairs()
+            numbers.append(arrays.unallocated[secondaries] - memory)
         return np.concatenate(numbers)
     if reason is FailReason.DISK:
         low = arrays.low_disk - 1

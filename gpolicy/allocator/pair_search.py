@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from gpolicy.allocator.model import Instance
     from gpolicy.allocator.outcomes import Demand, SecondaryCodes
 
+FEW_PAIRS = 512
+"""Up to so many pairs are simply all computed."""
 MANY_PAIRS = 20000
 """From so many pairs on, equal nodes are put together first."""
 _SEEDS = 6
@@ -64,18 +66,21 @@ class PairScores:
         count, old = stats.count, arrays.values
         new = values_with_primary(arrays, instance, demand)
         self.second = values_with_secondary(arrays, instance, demand, secondary.reserved)
-        self.primary_terms: dict[int, Floats] = {}
-        for place in PRIMARY_ONLY:
-            _, variance = replaced_deviation(
-                count, stats.sums[place], stats.variances[place], old[:, place], new[:, place]
-            )
-            self.primary_terms[place] = WEIGHTS[place] * np.sqrt(variance)
-        self.after_primary = {
-            place: replaced_deviation(
-                count, stats.sums[place], stats.variances[place], old[:, place], new[:, place]
-            )
-            for place in BOTH
-        }
+        # one row per component from here on, so that picking nodes gives contiguous rows
+        self.old_both = np.ascontiguousarray(old[:, BOTH].T)
+        self.new_both = np.ascontiguousarray(new[:, BOTH].T)
+        self.second_both = np.ascontiguousarray(self.second[:, BOTH].T)
+        self.total_both, self.variance_both = replaced_deviation(
+            count, stats.sums[BOTH, None], stats.variances[BOTH, None], self.old_both, self.new_both
+        )
+        _, variance = replaced_deviation(
+            count,
+            stats.sums[PRIMARY_ONLY, None],
+            stats.variances[PRIMARY_ONLY, None],
+            old[:, PRIMARY_ONLY].T,
+            new[:, PRIMARY_ONLY].T,
+        )
+        self.primary_terms = WEIGHTS[PRIMARY_ONLY, None] * np.sqrt(variance)
         self.n1_after = stats.sums[at.N1_COUNT] + (new[:, at.N1_COUNT] - old[:, at.N1_COUNT])
         self.tags_after = stats.sums[at.TAGS] + (new[:, at.TAGS] - old[:, at.TAGS])
         self.location_change = new[:, at.LOCATION] - old[:, at.LOCATION]
@@ -84,10 +89,9 @@ class PairScores:
             arrays, instance, stats, primaries, full=False
         )
         self.new = new
-        self.locations = [
-            node.facts.location_tags if node is not None else frozenset() for node in arrays.nodes
-        ]
-        self.any_location = any(self.locations)
+        self.kept_memory = demand.kept_memory
+        self.locations = arrays.location_tags
+        self.any_location = arrays.any_location
         self.finite = bool(np.isfinite(new[primaries]).all())
 
     def exact(self, p: Ints, s: Ints, reserved: Ints | None = None) -> Floats:
@@ -100,54 +104,91 @@ class PairScores:
         else:
             n1_new = np.where(arrays.unallocated[s] <= reserved, arrays.instances[s] + 1.0, 0.0)
             reserved_new = reserved / arrays.total_memory[s]
-        both = {}
-        for place in BOTH:
-            total, variance = self.after_primary[place]
-            _, after = replaced_deviation(count, total[p], variance[p], old[s, place], second[s, place])
-            both[place] = WEIGHTS[place] * np.sqrt(after)
+        _, after = replaced_deviation(
+            count, self.total_both[:, p], self.variance_both[:, p], self.old_both[:, s], self.second_both[:, s]
+        )
+        disk, disk_load, spindles, forth_disk, forth_spindles = WEIGHTS[BOTH, None] * np.sqrt(after)
+        memory, cpu, cpu_load, memory_load, net_load, forth_memory, forth_cpu = self.primary_terms[:, p]
         _, kept = replaced_deviation(
             count, stats.sums[at.RESERVED], stats.variances[at.RESERVED], old[s, at.RESERVED], reserved_new
         )
-        terms = self.primary_terms
-        score = terms[at.FREE_MEMORY][p] + both[at.FREE_DISK]
+        score = memory + disk
         score += WEIGHTS[at.N1_COUNT] * (self.n1_after[p] + (n1_new - old[s, at.N1_COUNT]))
         score += WEIGHTS[at.RESERVED] * np.sqrt(kept)
         score += WEIGHTS[at.OFFLINE_ALL] * stats.sums[at.OFFLINE_ALL]
         score += WEIGHTS[at.OFFLINE_PRIMARIES] * stats.sums[at.OFFLINE_PRIMARIES]
-        score += terms[at.CPU][p]
-        score += terms[at.CPU_LOAD][p]
-        score += terms[at.MEMORY_LOAD][p]
-        score += both[at.DISK_LOAD]
-        score += terms[at.NET_LOAD][p]
+        score += cpu
+        score += cpu_load
+        score += memory_load
+        score += disk_load
+        score += net_load
         score += WEIGHTS[at.TAGS] * self.tags_after[p]
-        score += both[at.SPINDLES]
-        score += terms[at.FORTH_MEMORY][p]
-        score += both[at.FORTH_DISK]
-        score += terms[at.FORTH_CPU][p]
-        score += both[at.FORTH_SPINDLES]
+        score += spindles
+        score += forth_memory
+        score += forth_disk
+        score += forth_cpu
+        score += forth_spindles
         score += WEIGHTS[at.LOCATION] * (stats.sums[at.LOCATION] + self._location(p, s))
         score += WEIGHTS[at.LOCATION_EXCLUSION] * self.exclusions[p]
         total_reserved = stats.sums[at.RESERVED_TOTAL] + (reserved_new - old[s, at.RESERVED_TOTAL])
         score += WEIGHTS[at.RESERVED_TOTAL] * total_reserved
         return score
 
-    def bounds(self, p: Ints, s: Ints) -> tuple[Floats, Floats, float]:
-        """Return F(p), G(s) and a margin: F + G - margin never exceeds the exact score of a pair."""
-        stats, old, count = self.stats, self.arrays.values, self.stats.count
-        low_p = self.n1_after[p] + WEIGHTS[at.TAGS] * self.tags_after[p] + self.location_change[p]
-        low_p += self.exclusions[p] + stats.sums[at.LOCATION]
-        for place in PRIMARY_ONLY:
-            low_p += self.primary_terms[place][p]
+    def prepare_bounds(self, p: Ints, s: Ints) -> None:
+        """Compute the parts of the lower bounds for all possible primaries `p` and secondaries `s`.
+
+        For every pair, `low_p[primary] + low_s[secondary] - margin` does not exceed its exact score.
+        `rest_s` is `low_s` without the share of the reservation.
+        """
+        stats, size = self.stats, len(self.arrays.nodes)
+        change = WEIGHTS[at.LOCATION] * (stats.sums[at.LOCATION] + self.location_change[p])
+        low_p = self.n1_after[p] + WEIGHTS[at.TAGS] * self.tags_after[p] + change + self.exclusions[p]
+        low_p += self.primary_terms[:, p].sum(axis=0)
         low_p += (
             WEIGHTS[at.OFFLINE_ALL] * stats.sums[at.OFFLINE_ALL]
             + WEIGHTS[at.OFFLINE_PRIMARIES] * stats.sums[at.OFFLINE_PRIMARIES]
         )
-        low_s = np.zeros(len(s))
-        for place in BOTH:
-            self._chord(place, p, s, low_p, low_s)
-        low_s += self.reservation(s, self.reserved[s])
-        scale = 1.0 + float(np.abs(low_p).max(initial=0.0)) + float(np.abs(low_s).max(initial=0.0))
-        return low_p, low_s, 1e-10 * scale
+        chord_p, chord_s = self._chords(p, s)
+        low_p += chord_p
+        self.low_p, self.rest_s, self.low_s = np.zeros(size), np.zeros(size), np.zeros(size)
+        self.low_p[p], self.rest_s[s] = low_p, chord_s
+        self.low_s[s] = chord_s + self.reservation(s, self.reserved[s])
+        scale = 1.0 + float(np.abs(low_p).max()) + float(np.abs(self.low_s).max())
+        self.margin = 1e-10 * scale
+
+    def _chords(self, p: Ints, s: Ints) -> tuple[Floats, Floats]:
+        """Return the shares of the components that both nodes change: chords of the square roots."""
+        stats, count = self.stats, self.stats.count
+        square = count * count
+        totals, variances = stats.sums[BOTH], stats.variances[BOTH]
+        new_p, old_p = self.new_both[:, p], self.old_both[:, p]
+        new_s, old_s = self.second_both[:, s], self.old_both[:, s]
+        change_p, change_s = new_p - old_p, new_s - old_s
+        squares_p, squares_s = change_p * (new_p + old_p), change_s * (new_s + old_s)
+        part_p = (count * squares_p - 2.0 * totals[:, None] * change_p - change_p * change_p) / square
+        part_s = (count * squares_s - 2.0 * totals[:, None] * change_s - change_s * change_s) / square
+        least_p, most_p = part_p.min(axis=1), part_p.max(axis=1)
+        least_s, most_s = part_s.min(axis=1), part_s.max(axis=1)
+        low_p, high_p = change_p.min(axis=1), change_p.max(axis=1)
+        low_s, high_s = change_s.min(axis=1), change_s.max(axis=1)
+        # the greatest product of two changes bounds the cross term
+        product = np.maximum(
+            np.maximum(low_p * low_s, high_p * high_s), np.maximum(low_p * high_s, high_p * low_s)
+        )
+        reach = np.maximum(np.abs(low_p), np.abs(high_p)) + np.maximum(np.abs(low_s), np.abs(high_s))
+        size = np.abs(squares_p).max(axis=1) + np.abs(squares_s).max(axis=1)
+        rounding = variances + (count * size + 2.0 * np.abs(totals) * reach + reach * reach) / square
+        base = variances - 2.0 * product / square - 64.0 * _EPSILON * rounding
+        least, most = base + least_p + least_s, base + most_p + most_s
+        # where the argument may fall to 0 the square root's share is bounded by 0
+        sound = least > 0.0
+        low = np.sqrt(np.where(sound, least, 0.0))
+        width = np.where(most > least, most - least, 1.0)
+        slope = np.where(sound, (np.sqrt(np.where(sound, most, 0.0)) - low) / width, 0.0)
+        weights = WEIGHTS[BOTH]
+        chord_p = (weights * slope) @ (part_p - least_p[:, None]) + float((weights * low).sum())
+        chord_s = (weights * slope) @ (part_s - least_s[:, None])
+        return chord_p, chord_s
 
     def reservation(self, s: Ints, reserved: Ints) -> Floats:
         """Return the share of the score that follows from keeping `reserved` MiB on the secondaries."""
@@ -164,42 +205,6 @@ class PairScores:
         total = stats.sums[at.RESERVED_TOTAL] + (share - old[s, at.RESERVED_TOTAL])
         result: Floats = np.sqrt(kept) + (n1_new - old[s, at.N1_COUNT]) + WEIGHTS[at.RESERVED_TOTAL] * total
         return result
-
-    def _chord(self, place: int, p: Ints, s: Ints, low_p: Floats, low_s: Floats) -> None:
-        """Add one component's share of the bound: the chord of the square root over its range."""
-        stats, old, count = self.stats, self.arrays.values, self.stats.count
-        square = count * count
-        total, variance = float(stats.sums[place]), float(stats.variances[place])
-        change_p, change_s = self.new[p, place] - old[p, place], self.second[s, place] - old[s, place]
-        squares_p = self.new[p, place] ** 2 - old[p, place] ** 2
-        squares_s = self.second[s, place] ** 2 - old[s, place] ** 2
-        part_p = (count * squares_p - 2.0 * total * change_p - change_p**2) / square
-        part_s = (count * squares_s - 2.0 * total * change_s - change_s**2) / square
-        most_p, most_s = float(np.abs(change_p).max()), float(np.abs(change_s).max())
-        # the cross term is at least this, and rounding makes no more difference than that
-        cross = 2.0 * most_p * most_s / square
-        if change_p.min() * change_s.min() == change_p.max() * change_s.max() and change_p.min() == change_p.max():
-            cross = 2.0 * float(change_p[0]) * float(change_s[0]) / square
-        rounding = (
-            64
-            * _EPSILON
-            * (
-                variance
-                + (count * float(np.abs(squares_p).max() + np.abs(squares_s).max())) / square
-                + (2.0 * abs(total) * (most_p + most_s) + (most_p + most_s) ** 2) / square
-            )
-        )
-        base = variance - cross - rounding
-        least_p, least_s = float(part_p.min()), float(part_s.min())
-        least = base + least_p + least_s
-        most = base + float(part_p.max()) + float(part_s.max())
-        if least <= 0.0:
-            return
-        low = float(np.sqrt(least))
-        slope = (float(np.sqrt(most)) - low) / (most - least) if most > least else 0.0
-        weight = WEIGHTS[place]
-        low_p += weight * (low + slope * (part_p - least_p))
-        low_s += weight * slope * (part_s - least_s)
 
     def _location(self, p: Ints, s: Ints) -> Floats:
         change = self.location_change[p]
@@ -246,27 +251,27 @@ def best_of(p: Ints, s: Ints, scores: Floats) -> BestPair | None:
     return BestPair(int(latest), int(s[tied].max()), float(least))
 
 
-def find_best_pair(
-    scores: PairScores, p: Ints, s: Ints, special: set[tuple[int, int]]
-) -> BestPair | None:
+def find_best_pair(scores: PairScores, p: Ints, s: Ints) -> BestPair | None:
     """Return the best pair of a primary in `p` and another node in `s`, both ascending rows of one group.
 
-    Pairs in `special` are left out.
+    Pairs whose secondary keeps an unusual amount of memory are left out.
     """
     if not len(p) or not len(s):
         return None
-    if len(p) * len(s) <= 512:
-        return _best_listed(scores, np.repeat(p, len(s)), np.tile(s, len(p)), special)
-    low_p, low_s, margin = scores.bounds(p, s)
+    if len(p) * len(s) <= FEW_PAIRS:
+        return _best_listed(scores, np.repeat(p, len(s)), np.tile(s, len(p)))
+    low_p, low_s = scores.low_p[p], scores.low_s[s]
     first_p = np.argpartition(low_p, min(_SEEDS, len(p) - 1))[:_SEEDS]
     first_s = np.argpartition(low_s, min(_SEEDS, len(s) - 1))[:_SEEDS]
-    seed = _best_listed(
-        scores, np.repeat(p[first_p], len(first_s)), np.tile(s[first_s], len(first_p)), special
-    )
-    if seed is None:
-        limit = np.inf
-    else:
-        limit = seed.score + margin
+    seed = _best_listed(scores, np.repeat(p[first_p], len(first_s)), np.tile(s[first_s], len(first_p)))
+    limit = np.inf if seed is None else seed.score + scores.margin
+    # only nodes that are good enough beside the best partner need be looked at
+    keep_p = low_p + low_s.min() <= limit
+    keep_s = low_s + low_p.min() <= limit
+    p, s, low_p, low_s = p[keep_p], s[keep_s], low_p[keep_p], low_s[keep_s]
+    if len(p) * len(s) <= MANY_PAIRS:
+        near_p, near_s = np.nonzero(low_p[:, None] + low_s[None, :] <= limit)
+        return better(seed, _best_listed(scores, p[near_p], s[near_s]))
     order = np.argsort(low_s, kind="stable")
     counts = np.searchsorted(low_s[order], limit - low_p, side="right")
     total = int(counts.sum())
@@ -274,65 +279,62 @@ def find_best_pair(
         listed_p = np.repeat(p, counts)
         starts = np.repeat(np.cumsum(counts) - counts, counts)
         listed_s = s[order[np.arange(total) - starts]]
-        return better(seed, _best_listed(scores, listed_p, listed_s, special))
-    keep_p = p[counts > 0]
-    keep_s = s[low_s <= limit - low_p.min()]
-    return better(seed, _best_by_class(scores, keep_p, keep_s, special))
+        return better(seed, _best_listed(scores, listed_p, listed_s))
+    return better(seed, _best_by_class(scores, p, s))
 
 
 def find_best_special(
     scores: PairScores, p: Ints, s: Ints, reserved: Ints, best: BestPair | None
 ) -> BestPair | None:
     """Return the best of `best` and the listed pairs, which keep `reserved` MiB instead of the usual."""
-    if len(p) > 256 and best is not None:
-        primaries, place_p = np.unique(p, return_inverse=True)
-        secondaries, place_s = np.unique(s, return_inverse=True)
-        low_p, low_s, margin = scores.bounds(primaries, secondaries)
-        low_s -= scores.reservation(secondaries, scores.reserved[secondaries])
-        low = low_p[place_p] + low_s[place_s] + scores.reservation(s, reserved)
-        keep = low <= best.score + 2 * margin
-        p, s, reserved = p[keep], s[keep], reserved[keep]
+    if best is not None and len(p) > FEW_PAIRS // 4:
+        # a reservation adds nothing negative, save that a node may cease to fail N+1
+        low = scores.low_p[p] + scores.rest_s[s] - scores.arrays.values[s, at.N1_COUNT]
+        near = low <= best.score + 2 * scores.margin
+        p, s, reserved = p[near], s[near], reserved[near]
+        low = scores.low_p[p] + scores.rest_s[s] + scores.reservation(s, reserved)
+        near = low <= best.score + 2 * scores.margin
+        p, s, reserved = p[near], s[near], reserved[near]
     return better(best, best_of(p, s, scores.exact(p, s, reserved))) if len(p) else best
 
 
-def _best_listed(
-    scores: PairScores, p: Ints, s: Ints, special: set[tuple[int, int]]
-) -> BestPair | None:
-    fine = p != s
-    if special:
-        fine &= np.array([(a, b) not in special for a, b in zip(p.tolist(), s.tolist(), strict=True)])
-    p, s = p[fine], s[fine]
+def _best_listed(scores: PairScores, p: Ints, s: Ints) -> BestPair | None:
+    peers = scores.arrays.peers[p, s]
+    fine = (p != s) & ((peers == 0) | (peers + scores.kept_memory <= scores.reserved[s]))
+    if not fine.all():
+        p, s = p[fine], s[fine]
     return best_of(p, s, scores.exact(p, s)) if len(p) else None
 
 
-def _best_by_class(
-    scores: PairScores, p: Ints, s: Ints, special: set[tuple[int, int]]
-) -> BestPair | None:
+def _best_by_class(scores: PairScores, p: Ints, s: Ints) -> BestPair | None:
     """Compute one pair for every two classes of equal nodes, then choose members."""
     class_p, class_s = scores.signature(p, secondary=False), scores.signature(s, secondary=True)
     members_p = [p[class_p == number] for number in range(int(class_p.max()) + 1)]
     members_s = [s[class_s == number] for number in range(int(class_s.max()) + 1)]
     best: BestPair | None = None
     first_s = np.array([rows[0] for rows in members_s], dtype=np.int64)
-    per_row = max(1, MANY_PAIRS // len(first_s))
-    for start in range(0, len(members_p), per_row):
-        chunk = members_p[start : start + per_row]
+    per_turn = max(1, MANY_PAIRS // len(first_s))
+    for start in range(0, len(members_p), per_turn):
+        chunk = members_p[start : start + per_turn]
         first_p = np.array([rows[0] for rows in chunk], dtype=np.int64)
         table = scores.exact(np.repeat(first_p, len(first_s)), np.tile(first_s, len(first_p)))
-        for place in np.argsort(table, kind="stable"):
+        for place in np.argsort(table, kind="stable").tolist():
             score = float(table[place])
             if best is not None and score > best.score:
                 break
-            row, column = divmod(int(place), len(first_s))
-            pair = _latest(chunk[row], members_s[column], special)
+            row, column = divmod(place, len(first_s))
+            pair = _latest(scores, chunk[row], members_s[column])
             if pair is not None:
                 best = better(best, BestPair(pair[0], pair[1], score))
     return best
 
 
-def _latest(p: Ints, s: Ints, special: set[tuple[int, int]]) -> tuple[int, int] | None:
+def _latest(scores: PairScores, p: Ints, s: Ints) -> tuple[int, int] | None:
     for primary in p[::-1].tolist():
         for secondary in s[::-1].tolist():
-            if primary != secondary and (primary, secondary) not in special:
+            peer = int(scores.arrays.peers[primary, secondary])
+            if primary != secondary and (
+                peer == 0 or peer + scores.kept_memory <= scores.reserved[secondary]
+            ):
                 return primary, secondary
     return None

@@ -63,6 +63,7 @@ class PairTrial:
         np.add.at(failures, codes[failed], partners[failed])
         self.rows: Ints = np.flatnonzero(primaries & (codes == OK) & (partners > 0))
         self.special_p = self.special_s = self.special_reserved = np.zeros(0, dtype=np.int64)
+        self.listed_p = self.listed_s = self.special_p
         if len(self.rows):
             self.secondary = secondary_codes(arrays, self.demand)
             failures += self._count_secondaries()
@@ -71,33 +72,27 @@ class PairTrial:
 
     def _count_secondaries(self) -> Ints:
         arrays, codes = self.arrays, self.secondary.codes
-        table = np.zeros((arrays.group_count, OK + 1), dtype=np.int64)
-        np.add.at(table, (arrays.group[self.secondaries], codes[self.secondaries]), 1)
-        counts: Ints = table[arrays.group[self.rows]].sum(axis=0)
+        keys = arrays.group * (OK + 1) + codes
+        table = np.bincount(keys[self.secondaries], minlength=arrays.group_count * (OK + 1))
+        per_group = np.bincount(arrays.group[self.rows], minlength=arrays.group_count)
+        counts: Ints = per_group @ table.reshape(arrays.group_count, OK + 1)
         own = self.rows[self.secondaries[self.rows]]
         counts -= np.bincount(codes[own], minlength=OK + 1)
-        p, s = arrays.peer_pairs()
+        p, s, memory = arrays.peer_pairs()
+        high = np.flatnonzero(memory + self.demand.kept_memory > self.secondary.reserved[s])
+        if not len(high):
+            return counts
+        p, s = p[high], s[high]
         is_primary = np.zeros(len(arrays.nodes), dtype=bool)
         is_primary[self.rows] = True
-        peers = arrays.peers[p, s]
-        keep = (
-            is_primary[p]
-            & self.secondaries[s]
-            & (p != s)
-            & (arrays.group[p] == arrays.group[s])
-            & (peers + self.demand.kept_memory > self.secondary.reserved[s])
-        )
+        keep = is_primary[p] & self.secondaries[s] & (p != s) & (arrays.group[p] == arrays.group[s])
         p, s = p[keep], s[keep]
-        if len(p):
-            actual, reserved = known_peer_codes(arrays, self.demand, self.secondary, p, s)
-            counts -= np.bincount(codes[s], minlength=OK + 1)
-            counts += np.bincount(actual, minlength=OK + 1)
-            self.listed_p, self.listed_s = p, s
-            fine = actual == OK
-            self.special_p, self.special_s, self.special_reserved = p[fine], s[fine], reserved[fine]
-            self.unusual = set(zip(p.tolist(), s.tolist(), strict=True))
-        else:
-            self.unusual = set()
+        actual, reserved = known_peer_codes(arrays, self.demand, self.secondary, p, s)
+        counts -= np.bincount(codes[s], minlength=OK + 1)
+        counts += np.bincount(actual, minlength=OK + 1)
+        self.listed_p, self.listed_s = p, s
+        fine = actual == OK
+        self.special_p, self.special_s, self.special_reserved = p[fine], s[fine], reserved[fine]
         return counts
 
     def choose(self, stats: ArrayStatistics) -> Attempt | None:
@@ -175,7 +170,7 @@ class PairTrial:
         table = np.zeros((len(arrays.nodes), len(arrays.nodes)), dtype=bool)
         fine = self.secondaries & (self.secondary.codes == OK)
         table[self.rows] = fine[None, :] & (arrays.group[self.rows][:, None] == arrays.group[None, :])
-        if self.unusual:
+        if len(self.listed_p):
             table[self.listed_p, self.listed_s] = False
             table[self.special_p, self.special_s] = True
         np.fill_diagonal(table, val=False)
@@ -197,11 +192,19 @@ class PairTrial:
     def _best(self, scores: PairScores, rows: Ints) -> BestPair | None:
         arrays = self.arrays
         best: BestPair | None = None
-        fine = self.secondaries & (self.secondary.codes == OK)
-        for group in np.unique(arrays.group[rows]).tolist():
-            p = rows[arrays.group[rows] == group]
-            s = np.flatnonzero(fine & (arrays.group == group))
-            best = better(best, find_best_pair(scores, p, s, self.unusual))
+        secondaries = np.flatnonzero(self.secondaries & (self.secondary.codes == OK))
+        if len(rows) and (len(secondaries) or len(self.special_s)):
+            either = np.zeros(len(arrays.nodes), dtype=bool)
+            either[secondaries] = True
+            either[self.special_s] = True
+            scores.prepare_bounds(rows, np.flatnonzero(either))
+        if arrays.group_count == 1:
+            best = find_best_pair(scores, rows, secondaries)
+        else:
+            for group in np.unique(arrays.group[rows]).tolist():
+                p = rows[arrays.group[rows] == group]
+                s = secondaries[arrays.group[secondaries] == group]
+                best = better(best, find_best_pair(scores, p, s))
         if len(self.special_p):
             mine = np.zeros(len(arrays.nodes), dtype=bool)
             mine[rows] = True

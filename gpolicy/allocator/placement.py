@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -32,9 +32,31 @@ class SingleCandidates:
 
 @dataclass(frozen=True, slots=True)
 class PairCandidates:
-    """For each possible primary (ascending) its possible secondaries (ascending, not empty)."""
+    """Possible primaries (ascending), each with the possible secondaries (ascending, maybe with itself).
 
-    pairs: tuple[tuple[int, tuple[int, ...]], ...]
+    Primaries of one group share one tuple of secondaries.
+    """
+
+    members: tuple[tuple[int, tuple[int, ...]], ...]
+
+    @property
+    def pairs(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """For each primary its secondaries, without itself; primaries without any are left out."""
+        for primary, members in self.members:
+            others = tuple(other for other in members if other != primary)
+            if others:
+                yield primary, others
+
+    @property
+    def primaries(self) -> tuple[int, ...]:
+        """All possible primaries."""
+        return tuple(primary for primary, _ in self.members)
+
+    @property
+    def secondaries(self) -> tuple[int, ...]:
+        """All possible secondaries."""
+        distinct = {id(members): members for _, members in self.members}
+        return tuple(sorted({other for members in distinct.values() for other in members}))
 
 
 Candidates = SingleCandidates | PairCandidates
@@ -106,14 +128,13 @@ def candidate_nodes(
     by_group: dict[int, list[int]] = {}
     for index in usable:
         by_group.setdefault(nodes[index].facts.group, []).append(index)
-    pairs = tuple(
-        (primary, tuple(other for other in by_group[nodes[primary].facts.group] if other != primary))
-        for primary in usable
-        if len(by_group[nodes[primary].facts.group]) > 1
+    shared = {group: tuple(members) for group, members in by_group.items() if len(members) > 1}
+    members = tuple(
+        (index, shared[nodes[index].facts.group]) for index in usable if nodes[index].facts.group in shared
     )
-    if not pairs:
+    if not members:
         raise NoCandidatesError("Not enough online nodes")
-    return PairCandidates(pairs)
+    return PairCandidates(members)
 
 
 def try_single(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Placement | FailReason:

@@ -131,7 +131,7 @@ def allocate_secondary(
         state,
         instances,
         trial,
-        PairCandidates(((instance.primary, others),) if others else ()),
+        PairCandidates(((instance.primary, others),)),
         force=options.ignore_soft_errors,
         capacity_checks=options.capacity_checks,
     )

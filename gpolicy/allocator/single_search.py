@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.model import Instance
     from gpolicy.allocator.outcomes import Demand
 
-_CHANGED = frozenset((*at.PRIMARY_ONLY, *at.BOTH))
+_CHANGED = frozenset((*at.PRIMARY_ONLY.tolist(), *at.BOTH.tolist()))
 """Deviations that a new primary changes."""
 _CELLS = 1 << 18
 """Nodes times candidates that are computed in one go."""
