@@ -160,13 +160,7 @@ class ArrayRedundancy:
             count = sum(1 for item in residents if all(a >= b for a, b in zip(_size(item), size, strict=True)))
             if count > int(_copies(memory, disk, spindles, size, size).sum()):
                 return False
-        # instances on foreign storage need no free spindles, but take them away all the same
-        largest = (
-            max(size[0] for size in sizes),
-            max(size[1] for size in sizes),
-            max(item.total_spindles or 0 for item in residents),
-        )
-        if int(_copies(memory, disk, spindles, largest, largest).sum()) >= len(residents):
+        if memory.size and _room_in_any_order(residents, memory, disk, spindles):
             return True
         return None
 
@@ -225,64 +219,122 @@ def _copies(
     return np.minimum(fits, _UNLIMITED)
 
 
-def sure_to_break(
-    arrays: NodeArrays,
-    redundancy: ArrayRedundancy,
-    instances: Mapping[int, Instance],
-    demand: Demand,
-    rows: Ints,
-) -> Bools:
-    """Return for each of `rows` whether an instance placed there surely breaks N+1, now and for good.
+def _room_in_any_order(residents: list[Instance], memory: Ints, disk: Ints, spindles: Ints) -> bool:
+    """Whether each instance surely finds a node, wherever the ones before it have gone.
 
-    The reason is one that further placements cannot mend: too little room for one node's instances.
+    A node refuses an instance only after what was placed there before has used up memory, disk or
+    spindles. If the shares of all that was placed, needed to block every node in some resource, add up to
+    more than there was, one node must be left.
     """
-    broken = np.zeros(len(rows), dtype=bool)
-    wanted = (
-        demand.used_memory,
-        demand.disk if demand.local else 0,
-        (demand.spindles or 0) if demand.local else 0,
-    )
-    members = [
-        [_size(instances[number]) for number in node.primaries if instances[number].template is not DiskTemplate.DRBD]
-        if node is not None
-        else []
-        for node in arrays.nodes
-    ]
-    sizes = {size for row in members for size in row} | {wanted}
-    spindles = np.where(arrays.exclusive, arrays.free_spindles, _UNLIMITED)
-    spindles_after = np.where(arrays.exclusive, arrays.free_spindles - wanted[2], _UNLIMITED)
-    limit = np.int64(2**30)
-    for size in sizes:
-        if size[0] <= 0:
+    placed = np.zeros(3, dtype=np.int64)
+    room = np.stack([memory - 1, disk - 1, spindles])
+    for instance in sorted(residents, key=lambda item: -item.memory):
+        size = np.array(_size(instance), dtype=np.int64)
+        asked = np.array([True, instance.template.local, instance.template.local])
+        # a node is blocked once more than this is placed on it
+        needed = room - size[:, None] + 1
+        blocking = asked[:, None] & (needed <= placed[:, None])
+        if not (blocking.any(axis=0)).all():
+            placed += _taken(instance)
             continue
-        count = np.array(
-            [sum(1 for item in row if all(a >= b for a, b in zip(item, size, strict=True))) for row in members],
-            dtype=np.int64,
+        share = np.where(blocking, np.maximum(needed, 0) / np.maximum(placed, 1)[:, None], np.inf)
+        resources = int(blocking.any(axis=1).sum())
+        if not float(share.min(axis=0).sum()) > resources * (1 + 1e-9):
+            return False
+        placed += _taken(instance)
+    return True
+
+
+def _taken(instance: Instance) -> Ints:
+    """Return what an instance takes away; foreign storage costs spindles as well, though not needed."""
+    memory, disk, _ = _size(instance)
+    return np.array([memory, disk, instance.total_spindles or 0], dtype=np.int64)
+
+
+class SizeTable:
+    """How many instances of each size every node would have to send elsewhere, in one state.
+
+    `sizes` has a row (memory, disk, spindles) per distinct size; `counts` and `copies` a row per size and
+    a column per node: how many of its instances are at least that big, and how many of that size it
+    has room for.
+    """
+
+    def __init__(self, arrays: NodeArrays, instances: Mapping[int, Instance]) -> None:
+        self.arrays = arrays
+        found = [
+            (row, *_size(instances[number]))
+            for row, node in enumerate(arrays.nodes)
+            if node is not None
+            for number in node.primaries
+            if instances[number].template is not DiskTemplate.DRBD
+        ]
+        table = np.array(found, dtype=np.int64).reshape(-1, 4)
+        self._rows, self._of_instance = table[:, 0], table[:, 1:]
+        self.sizes = np.unique(self._of_instance, axis=0)
+        self.counts = self._count(self.sizes)
+        self._spindles = np.where(arrays.exclusive, arrays.free_spindles, _UNLIMITED)
+        self.copies = self._copies(self.sizes, (0, 0, 0))
+
+    def sure_to_break(
+        self, redundancy: ArrayRedundancy, demand: Demand, rows: Ints
+    ) -> Bools:
+        """Return for each of `rows` whether an instance placed there surely breaks N+1, for good.
+
+        The reason is one that further placements cannot mend: too little room for one node's instances.
+        """
+        wanted = (
+            demand.used_memory,
+            demand.disk if demand.local else 0,
+            (demand.spindles or 0) if demand.local else 0,
         )
-        copies = np.minimum(limit, _copies(arrays.unallocated, arrays.disk, spindles, size, size))
-        after = np.minimum(
-            limit,
-            _copies(
-                arrays.unallocated - wanted[0], arrays.disk - wanted[1], spindles_after, size, size
-            ),
-        )
-        more = 1 if all(a >= b for a, b in zip(wanted, size, strict=True)) else 0
-        for group in range(arrays.group_count):
-            inside = np.flatnonzero((arrays.group == group) & redundancy.examined)
-            if not len(inside):
+        sizes, counts, copies = self.sizes, self.counts, self.copies
+        if not (sizes == wanted).all(axis=1).any():
+            own = np.array([wanted], dtype=np.int64)
+            sizes = np.concatenate([sizes, own])
+            counts = np.concatenate([counts, self._count(own)])
+            copies = np.concatenate([copies, self._copies(own, (0, 0, 0))])
+        lost = copies - self._copies(sizes, wanted)
+        more = (np.array(wanted) >= sizes).all(axis=1).astype(np.int64)[:, None]
+        broken = np.zeros(len(rows), dtype=bool)
+        groups = self.arrays.group
+        for group in np.unique(groups[rows]).tolist():
+            inside = groups == group
+            examined = np.flatnonzero(inside & redundancy.examined)
+            if not len(examined):
                 continue
-            total = int(copies[arrays.group == group].sum())
-            slack = total - copies - count
-            mine = arrays.group[rows] == group
+            slack = copies[:, inside].sum(axis=1)[:, None] - copies - counts
+            mine = groups[rows] == group
             targets = rows[mine]
-            if not len(targets):
-                continue
-            lost = (copies - after)[targets]
-            order = inside[np.argsort(slack[inside], kind="stable")[:2]]
-            least = slack[order[0]]
-            second = slack[order[1]] if len(order) > 1 else limit
-            others = np.where(targets == order[0], second, least)
-            own = slack[targets] - more
-            own = np.where(redundancy.examined[targets], own, 0)
-            broken[mine] |= (others - lost < 0) | (own < 0)
-    return broken
+            among = slack[:, examined]
+            first = among.argmin(axis=1)
+            least = among[np.arange(len(sizes)), first][:, None]
+            among[np.arange(len(sizes)), first] = _UNLIMITED
+            second = among.min(axis=1)[:, None]
+            others = np.where(examined[first][:, None] == targets[None, :], second, least)
+            fails = others - lost[:, targets] < 0
+            fails |= (slack[:, targets] - more < 0) & redundancy.examined[targets][None, :]
+            broken[mine] = fails.any(axis=0)
+        return broken
+
+    def _count(self, sizes: Ints) -> Ints:
+        count = len(self.arrays.nodes)
+        result = np.zeros((len(sizes), count), dtype=np.int64)
+        for place, size in enumerate(sizes):
+            big = (self._of_instance >= size).all(axis=1)
+            result[place] = np.bincount(self._rows[big], minlength=count)
+        return result
+
+    def _copies(self, sizes: Ints, taken: tuple[int, int, int]) -> Ints:
+        arrays = self.arrays
+        room = (
+            arrays.unallocated - taken[0] - 1,
+            arrays.disk - taken[1] - 1,
+            np.where(arrays.exclusive, self._spindles - taken[2], _UNLIMITED),
+        )
+        fits = np.full((len(sizes), len(arrays.nodes)), 2**20, dtype=np.int64)
+        for place in range(3):
+            size = sizes[:, place][:, None]
+            fits = np.where(
+                size > 0, np.minimum(fits, np.maximum(0, room[place][None, :]) // np.maximum(1, size)), fits
+            )
+        return np.where(arrays.unallocated[None, :] - taken[0] <= 0, 0, fits)

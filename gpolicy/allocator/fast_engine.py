@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpolicy.allocator.array_redundancy import ArrayRedundancy, sure_to_break
+from gpolicy.allocator.array_redundancy import ArrayRedundancy, SizeTable
 from gpolicy.allocator.array_score import ArrayStatistics, array_statistics
 from gpolicy.allocator.arrays import HUGE, NodeArrays
 from gpolicy.allocator.kinds import DiskTemplate, FailReason
@@ -57,6 +57,7 @@ class FastEngine:
         self._may_fit: dict[tuple[object, ...], bool] = {}
         self._memo_version = -1
         self._stats: tuple[int, ArrayStatistics | None] = (-1, None)
+        self._sizes: tuple[int, SizeTable | None] = (-1, None)
 
     def attempt(
         self,
@@ -134,7 +135,7 @@ class FastEngine:
             trial = self._trial(instance)
             if not isinstance(trial, SingleTrial):
                 return False
-            broken = sure_to_break(self.arrays, self.redundancy, instances, trial.demand, trial.rows)
+            broken = self._size_table(instances).sure_to_break(self.redundancy, trial.demand, trial.rows)
         return bool(broken.all())
 
     def steps_until_change(self, instance: Instance, reason: FailReason, unit: int) -> int:
@@ -217,7 +218,7 @@ class FastEngine:
 
         arrays = self.arrays
         if isinstance(trial, SingleTrial):
-            broken = sure_to_break(arrays, self.redundancy, instances, trial.demand, trial.rows)
+            broken = self._size_table(instances).sure_to_break(self.redundancy, trial.demand, trial.rows)
             return trial.choose_checked(stats, broken, accepted)
         if self.redundancy.all_mirrored(instances):
             memory = trial.demand.used_memory
@@ -228,6 +229,13 @@ class FastEngine:
                 allowed[:] = False
             return trial.choose_redundant(stats, allowed)
         return trial.choose_checked(stats, accepted)
+
+    def _size_table(self, instances: Mapping[int, Instance]) -> SizeTable:
+        version, table = self._sizes
+        if table is None or version != self.arrays.version:
+            table = SizeTable(self.arrays, instances)
+            self._sizes = (self.arrays.version, table)
+        return table
 
     def _shadow_of(self, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> ArrayRedundancy:
         if self._shadow is None:
