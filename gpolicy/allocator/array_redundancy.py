@@ -226,9 +226,12 @@ def _room_in_any_order(residents: list[Instance], memory: Ints, disk: Ints, spin
     spindles. If the shares of all that was placed, needed to block every node in some resource, add up to
     more than there was, one node must be left.
     """
+    # the order in which the reference goes: moves as listed, then copies by size
+    moved = [item for item in residents if item.template.movable_foreign]
+    copied = [item for item in residents if not item.template.movable_foreign]
     placed = np.zeros(3, dtype=np.int64)
     room = np.stack([memory - 1, disk - 1, spindles])
-    for instance in sorted(residents, key=lambda item: -item.memory):
+    for instance in moved + sorted(copied, key=lambda item: -item.memory):
         size = np.array(_size(instance), dtype=np.int64)
         asked = np.array([True, instance.template.local, instance.template.local])
         # a node is blocked once more than this is placed on it

@@ -75,7 +75,16 @@ def _run(options: Options) -> None:
     kind = MachineReport if options.machine_readable else HumanReport
     report: Report = kind(sys.stdout.write, nodes, len(cluster.instances), count, template)
     report.cluster()
-    allocator = _allocator(nodes, cluster.instances, count, usable, options)
+    try:
+        allocator = _allocator(nodes, cluster.instances, count, usable, options)
+    except NoCandidatesError as error:
+        if options.limit != 0 or options.verbosity > 3:
+            raise InputError(f"failure during allocation: {error}") from None
+        # with a limit of 0 the tiered phase never looks for nodes, so its results are still printed
+        state = State(nodes, cluster.instances)
+        _after(options, cluster, state, "tiered")
+        report.tiered(specs[0], Run(state, state, stopped=False))
+        raise InputError(f"failure during allocation: {error}") from None
     initial = State(nodes, cluster.instances)
     final = initial
     if allocator is not None:
@@ -85,13 +94,13 @@ def _run(options: Options) -> None:
                 continue
             limit = None if options.limit is None else options.limit - placed
             final = allocator.tiered(final, _instance(spec, template, spindle_use), limit)
-    report.tiered(specs[0], Run(initial, final, stopped=allocator is None))
     _after(options, cluster, final, "tiered")
+    report.tiered(specs[0], Run(initial, final, stopped=allocator is None))
     final = initial
     if allocator is not None:
         final = allocator.standard(initial, _instance(standard, template, spindle_use), options.limit)
-    report.standard(standard, Run(initial, final, stopped=allocator is None))
     _after(options, cluster, final, "standard")
+    report.standard(standard, Run(initial, final, stopped=allocator is None))
     report.end()
 
 
@@ -160,10 +169,10 @@ def _allocator(
     """Return what allocates, or None where the state of the cluster forbids any allocation."""
     try:
         candidates = candidate_nodes(usable.groups, nodes, count, drop_unallocable=True)
-    except NoCandidatesError as error:
+    except NoCandidatesError:
         if usable.stopped:
             return None
-        raise InputError(f"failure during allocation: {error}") from None
+        raise
     if options.verbosity > 3:
         sys.stderr.write(_candidates_text(candidates))
     if usable.stopped:

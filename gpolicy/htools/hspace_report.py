@@ -206,7 +206,7 @@ class HumanReport:
             f"The cluster has {len(self.nodes)} nodes and the following resources:\n"
             f"  MEM {fixed(totals.total_memory, 0)}, DSK {fixed(totals.total_disk, 0)},"
             f" CPU {fixed(totals.total_cpus, 0)}, VCPU {totals.virtual_cpus}{spindles}.\n"
-            f"There are {self.instances or 'no'} initial instances on the cluster.\n"
+            f"There are {totals.instances or 'no'} initial instances on the cluster.\n"
         )
 
     def tiered(self, size: WantedSize, run: Run) -> None:
