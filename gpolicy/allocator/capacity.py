@@ -1,0 +1,188 @@
+"""Repeated allocation: how many instances fit, of one size (standard) or of shrinking sizes (tiered).
+
+This is the law: short, step by step, the way htools goes. `gpolicy.allocator.fast` gives the same
+answers without doing the same work twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from gpolicy.allocator.kinds import DiskTemplate, FailReason
+from gpolicy.allocator.placement import (
+    NO_FAILURES,
+    Attempt,
+    Candidates,
+    FailCounts,
+    try_allocate,
+)
+from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
+from gpolicy.allocator.shrink import shrink
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.node import Node
+    from gpolicy.allocator.placement import Nodes
+    from gpolicy.allocator.redundancy import Instances
+
+HUGE_STEP_FLOOR = 20
+SMALL_STEP = 10
+"""How many instances are placed between two N+1 tests after a huge step has gone too far."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where a run of allocations stands: nodes, all instances, those placed by us, last failures."""
+
+    nodes: Nodes
+    instances: Instances
+    placed: tuple[Instance, ...] = ()
+    failures: FailCounts = NO_FAILURES
+    attempted: bool = False
+
+
+class DivisionError(ArithmeticError):
+    """An instance without memory makes the step of the capacity checks a division by zero."""
+
+
+class Engine(Protocol):
+    """What the allocation loops need: one attempt, and the N+1 test of a state."""
+
+    def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
+        """Try to place `instance` once; `checked`: only where the N+1 test is passed after it."""
+
+    def redundant(self, nodes: Nodes, instances: Instances) -> bool:
+        """Whether the state survives the loss of any one node."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceEngine:
+    """The engine that does exactly what is written down, every time."""
+
+    candidates: Candidates
+    rules: CapacityRules
+
+    def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
+        """Try every candidate; with `checked` only a placement that passes the N+1 test counts."""
+        predicate = redundancy_predicate(nodes, instances, self.rules) if checked else None
+        return try_allocate(nodes, instance, self.candidates, predicate=predicate)
+
+    def redundant(self, nodes: Nodes, instances: Instances) -> bool:
+        """Whether every examined node can be evacuated."""
+        return is_redundant(nodes, instances, self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Allocator:
+    """Standard and tiered allocation on top of an engine. `capacity_checks`: global N+1 tests."""
+
+    engine: Engine
+    capacity_checks: bool = True
+
+    def standard(self, state: State, instance: Instance, limit: int | None) -> State:
+        """Place copies of `instance` until none fits or `limit` new ones are placed."""
+        if not self.capacity_checks:
+            return self._small(state, instance, limit, checked=False)
+        huge = True
+        while True:
+            step = self._huge_step(state, instance) if huge else SMALL_STEP
+            now = step if limit is None else min(step, limit)
+            rest = None if limit is None else max(0, limit - step)
+            after = self._small(state, instance, now, checked=False)
+            if self.engine.redundant(after.nodes, after.instances):
+                if rest == 0 or len(after.placed) == len(state.placed):
+                    return after
+                state, limit = after, rest
+            elif huge:
+                huge = False
+            else:
+                return self._small(state, instance, limit, checked=True)
+
+    def tiered(self, state: State, instance: Instance, limit: int | None) -> State:
+        """Place `instance` until none fits, shrink it by what failed most, and go on.
+
+        Each level first explores everything below the instance that is one unit smaller; only if that
+        places nothing more, other resources are shrunk. `limit` is reduced at each level by the total
+        number of instances placed so far.
+        """
+        pending: list[tuple[State, Instance, int | None]] = []
+        while True:
+            reached = self.standard(state, instance, limit)
+            count = len(reached.placed)
+            if limit is None or limit > count:
+                below = None if limit is None else limit - count
+                smaller = shrink(instance, most_frequent(reached.failures))
+                if smaller is not None:
+                    pending.append((reached, instance, below))
+                    state, instance, limit = reached, smaller, below
+                    continue
+                probed = self._probe(reached, instance)
+                if probed is not None:
+                    state, instance, limit = reached, probed, below
+                    continue
+            result = reached
+            while pending:
+                upper, upper_instance, upper_limit = pending.pop()
+                if len(result.placed) > len(upper.placed):
+                    continue
+                probed = self._probe(upper, upper_instance)
+                if probed is not None:
+                    state, instance, limit = upper, probed, upper_limit
+                    break
+                result = upper
+            else:
+                return result
+
+    def _small(self, state: State, instance: Instance, limit: int | None, *, checked: bool) -> State:
+        checked = checked and instance.template is not DiskTemplate.DRBD
+        while True:
+            number = len(state.instances)
+            new = replace(instance, name=f"new-{len(state.placed)}", index=number)
+            attempt = self.engine.attempt(state.nodes, state.instances, new, checked=checked)
+            state = replace(state, failures=attempt.failures, attempted=True)
+            if attempt.solution is None or limit == 0:
+                return state
+            nodes = dict(state.nodes)
+            for node in attempt.solution.changed:
+                nodes[node.index] = node
+            instances = {**state.instances, number: attempt.solution.instance}
+            state = replace(
+                state, nodes=nodes, instances=instances, placed=(attempt.solution.instance, *state.placed)
+            )
+            limit = None if limit is None else limit - 1
+
+    def _probe(self, state: State, instance: Instance) -> Instance | None:
+        """Find a smaller instance that fits, shrinking one resource at a time."""
+        for reason in reversed(ascending(state.failures)):
+            current = instance
+            while True:
+                smaller = shrink(current, reason)
+                if smaller is None:
+                    break
+                attempt = self.engine.attempt(
+                    state.nodes, state.instances, current, checked=self.capacity_checks
+                )
+                if attempt.solution is not None:
+                    return current
+                if attempt.failures[reason] == 0:
+                    break
+                current = smaller
+        return None
+
+    @staticmethod
+    def _huge_step(state: State, instance: Instance) -> int:
+        if instance.memory == 0:
+            raise DivisionError("divide by zero")
+        available = sum(node.available_memory for node in state.nodes.values())
+        return max(HUGE_STEP_FLOOR, available // instance.memory - len(state.nodes))
+
+
+def ascending(failures: FailCounts) -> list[FailReason]:
+    """Return all reasons, the rarest first; equal counts in the order of `FailReason`."""
+    return sorted(FailReason, key=lambda reason: failures[reason])
+
+
+def most_frequent(failures: FailCounts) -> FailReason:
+    """Return the reason to shrink by: the one with most failures, of equals the last one."""
+    return ascending(failures)[-1]

@@ -1,0 +1,320 @@
+"""Moving existing instances away: relocate, node-evacuate, change-group.
+
+Candidates are scored by a full recomputation over the nodes of the target group; on a tie the later
+candidate wins. Policies, N+1 and allocation policies are not looked at here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.group_choice import RequestError, choose_group
+from gpolicy.allocator.kinds import DiskTemplate, FailReason
+from gpolicy.allocator.moves import Moved, failover, failover_to, node_at, replace_secondary
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.score import cluster_score
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Group, Instance
+    from gpolicy.allocator.request_options import RequestOptions
+
+Nodes = Mapping[int, Node]
+
+
+class EvacuationMode(Enum):
+    """Which of an instance's nodes it has to leave."""
+
+    PRIMARY = "primary-only"
+    SECONDARY = "secondary-only"
+    ALL = "all"
+
+
+class MoveKind(Enum):
+    """The kinds of moves that Ganeti can be asked for."""
+
+    FAILOVER = "failover"
+    FAILOVER_TO = "failover to any node"
+    REPLACE_SECONDARY = "replace secondary"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One move of one instance; `target` is the new node where the kind has one."""
+
+    kind: MoveKind
+    instance: Instance
+    target: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evacuated:
+    """One instance moved: the state after it, its record, and the moves in order."""
+
+    nodes: Nodes
+    instance: Instance
+    moves: tuple[Move, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EvacuationResult:
+    """What became of all instances, in the order of the request."""
+
+    moved: tuple[tuple[Instance, int, tuple[int, ...], tuple[Move, ...]], ...]
+    failed: tuple[tuple[Instance, str], ...]
+    nodes: Nodes
+    instances: Mapping[int, Instance]
+
+
+class EvacuationError(RequestError):
+    """An instance cannot be moved; the message says why."""
+
+
+def evacuate(
+    nodes: Nodes,
+    instance: Instance,
+    mode: EvacuationMode,
+    group: int,
+    candidates: Sequence[int],
+    *,
+    force: bool,
+) -> Evacuated:
+    """Move one instance, with `candidates` (ascending) as possible new nodes in `group`.
+
+    `force` ignores soft limits. Raises EvacuationError.
+    """
+    template = instance.template
+    if template is DiskTemplate.DRBD:
+        if mode is EvacuationMode.PRIMARY:
+            moved = failover(nodes, instance, force=force)
+            if isinstance(moved, FailReason):
+                raise EvacuationError(moved.title)
+            return _done(nodes, moved, Move(MoveKind.FAILOVER, instance))
+        if mode is EvacuationMode.SECONDARY:
+            return _one_node(nodes, instance, group, candidates, replace_secondary, force=force)
+        return _two_nodes(nodes, instance, group, candidates, force=force)
+    if not template.externally_mirrored:
+        raise EvacuationError(f"Instances of type {template.value} cannot be relocated")
+    if mode is EvacuationMode.SECONDARY:
+        raise EvacuationError(
+            f"Instances with disk template '{template.value}' can't execute change secondary"
+        )
+    return _one_node(nodes, instance, group, candidates, failover_to, force=force)
+
+
+def evacuate_nodes(
+    nodes: Nodes,
+    instances: Mapping[int, Instance],
+    mode: EvacuationMode,
+    wanted: Sequence[int],
+    *,
+    force: bool,
+) -> EvacuationResult:
+    """Move each of the instances `wanted` away from its node(s) within its group."""
+    leaving = {index for index, node in nodes.items() if node.facts.offline}
+    for index in wanted:
+        instance = instances[index]
+        if mode is not EvacuationMode.SECONDARY:
+            leaving.add(instance.primary)
+        if mode is not EvacuationMode.PRIMARY and instance.template is DiskTemplate.DRBD:
+            leaving.add(instance.secondary)
+
+    def go(state: Nodes, _table: Mapping[int, Instance], instance: Instance) -> Evacuated:
+        group = nodes[instance.primary].facts.group
+        candidates = [
+            index
+            for index, node in state.items()
+            if node.facts.group == group and index not in leaving and index != instance.primary
+        ]
+        return evacuate(state, instance, mode, group, candidates, force=force)
+
+    return _each(nodes, instances, wanted, go)
+
+
+def relocate(
+    nodes: Nodes,
+    instances: Mapping[int, Instance],
+    index: int,
+    required_nodes: int,
+    leaving: Sequence[int],
+    *,
+    force: bool,
+) -> tuple[Evacuated, int]:
+    """Move one instance off the one node `leaving`; return the state and its new node.
+
+    Raises RequestError.
+    """
+    instance = instances[index]
+    if required_nodes != 1:
+        raise RequestError(f"Exchange {required_nodes} nodes mode is not implemented")
+    mirrored = instance.template is DiskTemplate.DRBD
+    if not mirrored and not instance.template.externally_mirrored:
+        raise RequestError("Can't relocate non-mirrored instances")
+    role, node = ("secondary", instance.secondary) if mirrored else ("primary", instance.primary)
+    if list(leaving) != [node]:
+        raise RequestError(
+            f"Unsupported request: excluded nodes not equal to instance's {role}({node} versus"
+            f" [{','.join(map(str, leaving))}])"
+        )
+    mode = EvacuationMode.SECONDARY if mirrored else EvacuationMode.PRIMARY
+    result = evacuate_nodes(nodes, instances, mode, [index], force=force)
+    if result.failed:
+        raise RequestError(result.failed[0][1])
+    _, _, new_nodes, moves = result.moved[0]
+    done = Evacuated(result.nodes, result.instances[index], moves)
+    return done, new_nodes[-1]
+
+
+def change_group(
+    groups: Mapping[int, Group],
+    nodes: Nodes,
+    instances: Mapping[int, Instance],
+    wanted: Sequence[int],
+    targets: Sequence[int],
+    options: RequestOptions,
+    *,
+    show_groups: Callable[[Sequence[Group]], str],
+) -> EvacuationResult:
+    """Move each of the instances `wanted` to one of the groups `targets` (empty: any other group).
+
+    The group is chosen by placing a second copy of the instance, which is then forgotten.
+    """
+    allowed = list(targets) if targets else list(groups)
+    for number in dict.fromkeys(nodes[instances[index].primary].facts.group for index in wanted):
+        if number in allowed:
+            allowed.remove(number)
+
+    def go(state: Nodes, table: Mapping[int, Instance], instance: Instance) -> Evacuated:
+        populated = [
+            group for group in groups.values() if any(n.facts.group == group.index for n in state.values())
+        ]
+        if not any(group.index in allowed for group in populated):
+            raise EvacuationError(
+                "no groups for evacuation: allowed groups was Just"
+                f" [{','.join(map(str, allowed))}], all groups: {show_groups(populated)}"
+            )
+        count = 2 if instance.template is DiskTemplate.DRBD else 1
+        answer = choose_group(groups, state, table, instance, count, options, allowed=allowed)
+        if answer.group is None:
+            raise EvacuationError(", ".join(answer.messages))
+        candidates = [
+            index
+            for index, node in state.items()
+            if node.facts.group == answer.group and not node.facts.offline
+        ]
+        return evacuate(state, instance, EvacuationMode.ALL, answer.group, candidates, force=False)
+
+    return _each(nodes, instances, wanted, go)
+
+
+def _each(
+    nodes: Nodes,
+    instances: Mapping[int, Instance],
+    wanted: Sequence[int],
+    go: Callable[[Nodes, Mapping[int, Instance], Instance], Evacuated],
+) -> EvacuationResult:
+    """Move instances one after the other, each with its record from the beginning."""
+    state: Nodes = nodes
+    table = dict(instances)
+    moved = []
+    failed = []
+    for index in wanted:
+        instance = instances[index]
+        try:
+            done = go(state, table, instance)
+        except RequestError as error:
+            failed.append((instance, str(error)))
+            continue
+        state = done.nodes
+        table[index] = done.instance
+        new = done.instance
+        mirrored = new.template is DiskTemplate.DRBD
+        new_nodes = (new.primary, new.secondary) if mirrored else (new.primary,)
+        moved.append((instance, nodes[new.primary].facts.group, new_nodes, done.moves))
+    return EvacuationResult(tuple(moved), tuple(failed), state, table)
+
+
+def _done(nodes: Nodes, moved: Moved, *moves: Move) -> Evacuated:
+    return Evacuated({**nodes, **moved.changed}, moved.instance, moves)
+
+
+def _group_score(nodes: Nodes, changed: Mapping[int, Node], group: int) -> float:
+    return cluster_score(
+        changed.get(index, node) for index, node in nodes.items() if node.facts.group == group
+    )
+
+
+def _one_node(
+    nodes: Nodes,
+    instance: Instance,
+    group: int,
+    candidates: Sequence[int],
+    move: Callable[..., Moved | FailReason],
+    *,
+    force: bool,
+) -> Evacuated:
+    best: Evacuated | None = None
+    best_score = 0.0
+    reasons = []
+    kind = MoveKind.REPLACE_SECONDARY if move is replace_secondary else MoveKind.FAILOVER_TO
+    for target in candidates:
+        moved = move(nodes, instance, target, force=force)
+        if isinstance(moved, FailReason):
+            reasons.append(f" Node {nodes[target].facts.name} failed: {moved.title};")
+            continue
+        score = _group_score(nodes, moved.changed, group)
+        if best is None or not best_score < score:
+            best, best_score = _done(nodes, moved, Move(kind, instance, target)), score
+    if best is None:
+        raise EvacuationError(f"Can't find any good node: {''.join(reasons)}")
+    return best
+
+
+def _two_nodes(
+    nodes: Nodes, instance: Instance, group: int, candidates: Sequence[int], *, force: bool
+) -> Evacuated:
+    best: Evacuated | None = None
+    best_score = 0.0
+    error = "no nodes available"
+    for primary in candidates:
+        for secondary in candidates:
+            if primary == secondary:
+                continue
+            try:
+                chain = _chain(nodes, instance, primary, secondary, force=force)
+            except EvacuationError as failure:
+                error = f"Allocation failed: {failure}"
+                continue
+            score = _group_score(chain.nodes, {}, group)
+            if best is None or not best_score < score:
+                best, best_score = chain, score
+    if best is None:
+        raise EvacuationError(f"Can't find any good nodes for relocation: {error}")
+    return best
+
+
+def _chain(nodes: Nodes, instance: Instance, primary: int, secondary: int, *, force: bool) -> Evacuated:
+    """Move a mirrored instance to a new pair by three or four moves."""
+    state = Evacuated(nodes, instance, ())
+    if node_at(nodes, instance.primary).facts.offline:
+        state = _step(state, MoveKind.FAILOVER, None, "Failing over to the secondary: ", force=force)
+    state = _step(
+        state, MoveKind.REPLACE_SECONDARY, primary, "Changing secondary to new primary: ", force=force
+    )
+    state = _step(state, MoveKind.FAILOVER, None, "Failing over to new primary: ", force=force)
+    return _step(
+        state, MoveKind.REPLACE_SECONDARY, secondary, "Changing secondary to final secondary: ", force=force
+    )
+
+
+def _step(before: Evacuated, kind: MoveKind, target: int | None, prefix: str, *, force: bool) -> Evacuated:
+    if target is None:
+        moved = failover(before.nodes, before.instance, force=force)
+    else:
+        moved = replace_secondary(before.nodes, before.instance, target, force=force)
+    if isinstance(moved, FailReason):
+        raise EvacuationError(f"{prefix}{moved.title}")
+    after = _done(before.nodes, moved)
+    return replace(after, moves=(*before.moves, Move(kind, before.instance, target)))

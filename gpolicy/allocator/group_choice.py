@@ -1,0 +1,206 @@
+"""Choosing a group for a new instance, and the node in it, and saying why (hail's allocate)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpolicy.allocator.engines import find_placement
+from gpolicy.allocator.kinds import AllocPolicy, FailReason
+from gpolicy.allocator.model import Group, Instance
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.numerals import fixed
+from gpolicy.allocator.ordering import sorted_by_score
+from gpolicy.allocator.placement import (
+    Attempt,
+    FailCounts,
+    NoCandidatesError,
+    Placement,
+    candidate_nodes,
+)
+from gpolicy.allocator.redundancy import Instances
+from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.errors import InputError
+
+Nodes = Mapping[int, Node]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAnswer:
+    """The placement found (None if there is none) and what is to be said about it."""
+
+    placement: Placement | None
+    messages: tuple[str, ...]
+    group: int | None = None
+
+
+class RequestError(InputError):
+    """A request that cannot be granted; the message is the answer."""
+
+
+Search = Callable[[Nodes, Instances, Instance, int, Sequence[int], RequestOptions], Attempt]
+"""Scope of the scores, instances, wanted instance, node count, candidate nodes, options."""
+
+
+def search_ordinary(
+    nodes: Nodes,
+    instances: Instances,
+    instance: Instance,
+    count: int,
+    members: Sequence[int],
+    options: RequestOptions,
+) -> Attempt:
+    """Try `instance` on `members`, scored over all of `nodes`."""
+    candidates = candidate_nodes(
+        {},
+        {index: nodes[index] for index in members},
+        count,
+        drop_unallocable=False,
+        restriction=options.restriction,
+    )
+    return find_placement(
+        nodes,
+        instances,
+        instance,
+        candidates,
+        force=options.ignore_soft_errors,
+        capacity_checks=options.capacity_checks,
+    )
+
+
+def describe(attempt: Attempt, nodes: Nodes) -> str:
+    """Say what came of an attempt, in htools' words."""
+    if attempt.solution is None:
+        counts = describe_failures(attempt.failures) or "unknown reasons"
+        return f"No valid allocation solutions, failure reasons: {counts}"
+    names = "/".join(nodes[index].facts.name for index in attempt.solution.nodes)
+    counts = describe_failures(attempt.failures)
+    return (
+        f"score: {metric_text(attempt.solution)}, successes {attempt.successes},"
+        f" failures {sum(attempt.failures)} ({counts}) for node(s) {names}"
+    )
+
+
+def metric_text(placement: Placement) -> str:
+    """Return the score, or the dedicated metric, as it is shown."""
+    if placement.lost is None:
+        return fixed(placement.score, 8)
+    return f"([{','.join(map(str, placement.lost))}],{placement.disk_left})"
+
+
+def describe_failures(failures: FailCounts) -> str:
+    """List the reasons that occurred with their counts."""
+    return ", ".join(f"{reason.title}: {failures[reason]}" for reason in FailReason if failures[reason])
+
+
+def connected(group: Group, instance: Instance) -> bool:
+    """Whether the group is connected to every network that the instance needs."""
+    return all(nic.network is None or nic.network in group.networks for nic in instance.nics)
+
+
+def choose_group(
+    groups: Mapping[int, Group],
+    nodes: Nodes,
+    instances: Instances,
+    instance: Instance,
+    count: int,
+    options: RequestOptions,
+    *,
+    allowed: Sequence[int] | None = None,
+    search: Search = search_ordinary,
+    separate_network_messages: bool = True,
+) -> GroupAnswer:
+    """Try every group that has nodes (or of those the `allowed` ones) and take the best.
+
+    Preferred groups go before those of last resort, then the metric decides; on a tie the later group
+    wins. Unallocable groups are tried and reported, never chosen. Raises RequestError where no group is
+    allowed at all.
+    """
+    members: dict[int, list[int]] = {}
+    for index, node in nodes.items():
+        members.setdefault(node.facts.group, []).append(index)
+    numbers = [index for index in groups if index in members]
+    if allowed is not None:
+        numbers = [index for index in numbers if index in set(allowed)]
+    messages = []
+    tried = []
+    for number in numbers:
+        if separate_network_messages and not connected(groups[number], instance):
+            messages.append(
+                f"group {groups[number].name} is not connected to a network required by instance {instance.name}"
+            )
+        else:
+            tried.append(number)
+    valid: list[tuple[int, Attempt]] = []
+    for number in tried:
+        group = groups[number]
+        if not connected(group, instance):
+            messages.append(f"Group {group.name}: error {_not_connected(group, instance)}")
+            continue
+        try:
+            attempt = search(nodes, instances, instance, count, members[number], options)
+        except NoCandidatesError as error:
+            messages.append(f"Group {group.name}: error {error}")
+            continue
+        messages.append(f"Group {group.name} ({group.alloc_policy.value}): {describe(attempt, nodes)}")
+        if attempt.solution is not None and group.alloc_policy is not AllocPolicy.UNALLOCABLE:
+            valid.append((number, attempt))
+    best = _best(groups, valid)
+    if best is None:
+        return GroupAnswer(None, tuple(messages))
+    number, attempt = best
+    return GroupAnswer(attempt.solution, (f"Selected group: {groups[number].name}", *messages), number)
+
+
+def one_group(
+    group: Group,
+    nodes: Nodes,
+    instances: Instances,
+    instance: Instance,
+    count: int,
+    options: RequestOptions,
+    *,
+    search: Search = search_ordinary,
+) -> GroupAnswer:
+    """Try the one group asked for by name; only its nodes, and the instances on them, are looked at.
+
+    Raises RequestError where it is not connected to the instance's networks, or has no usable node.
+    """
+    if not connected(group, instance):
+        raise RequestError(_not_connected(group, instance))
+    scope = {index: node for index, node in nodes.items() if node.facts.group == group.index}
+    residents = {key: item for key, item in instances.items() if item.primary in scope}
+    try:
+        attempt = search(scope, residents, instance, count, list(scope), options)
+    except NoCandidatesError as error:
+        raise RequestError(str(error)) from None
+    message = f"Group {group.name} ({group.alloc_policy.value}): {describe(attempt, nodes)}"
+    return GroupAnswer(attempt.solution, (message,), group.index)
+
+
+def find_group(groups: Mapping[int, Group], name: str) -> Group:
+    """Return the only group with this name or uuid. Raises RequestError otherwise."""
+    found = [group for group in groups.values() if name in {group.name, group.uuid}]
+    if len(found) != 1:
+        raise RequestError(f"Wrong number of elems found with name {name}")
+    return found[0]
+
+
+def _not_connected(group: Group, instance: Instance) -> str:
+    return f"The group {group.name} is not connected to a network required by instance {instance.name}"
+
+
+def _best(groups: Mapping[int, Group], valid: list[tuple[int, Attempt]]) -> tuple[int, Attempt] | None:
+    """Sort by preference, then by metric; the list starts in reverse order, so later groups win ties."""
+    for policy in (AllocPolicy.PREFERRED, AllocPolicy.LAST_RESORT):
+        same = [item for item in reversed(valid) if groups[item[0]].alloc_policy is policy]
+        if same:
+            return _least(same)
+    return None
+
+
+def _least(items: list[tuple[int, Attempt]]) -> tuple[int, Attempt]:
+    solutions = [(item, item[1].solution) for item in items if item[1].solution is not None]
+    if all(solution.lost is None for _, solution in solutions):
+        return sorted_by_score(solutions, lambda pair: pair[1].score)[0][0]
+    return min(solutions, key=lambda pair: (pair[1].lost or (), pair[1].disk_left))[0]

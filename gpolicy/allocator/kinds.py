@@ -1,0 +1,132 @@
+"""The closed lists of names that Ganeti's allocator knows, in the order that the allocator gives them.
+
+The order matters: disk templates are printed, alloc policies are preferred and failure reasons are
+sorted by their place in the list (htools, `DiskTemplate`, `AllocPolicy`, `FailMode`).
+"""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+
+NO_NODE = -1
+"""Index that stands for "no node": the secondary of an instance that has none."""
+
+
+class DiskTemplate(Enum):
+    """How an instance stores its disks."""
+
+    DISKLESS = "diskless"
+    FILE = "file"
+    SHARED_FILE = "sharedfile"
+    PLAIN = "plain"
+    BLOCK = "blockdev"
+    DRBD = "drbd"
+    RBD = "rbd"
+    EXT = "ext"
+    GLUSTER = "gluster"
+
+    @property
+    def local(self) -> bool:
+        """Whether its disks are taken from the node's own storage (`file` counts as foreign)."""
+        return self in _LOCAL
+
+    @property
+    def movable_foreign(self) -> bool:
+        """Whether the N+1 test moves such an instance instead of placing a copy of it."""
+        return self in _MOVABLE_FOREIGN
+
+    @property
+    def externally_mirrored(self) -> bool:
+        """Whether it can fail over to any node of its group (hail's mirror type `external`)."""
+        return self in _EXTERNALLY_MIRRORED
+
+
+_LOCAL = frozenset({DiskTemplate.PLAIN, DiskTemplate.DRBD})
+_MOVABLE_FOREIGN = frozenset(
+    {
+        DiskTemplate.DISKLESS,
+        DiskTemplate.SHARED_FILE,
+        DiskTemplate.RBD,
+        DiskTemplate.EXT,
+        DiskTemplate.GLUSTER,
+    }
+)
+_EXTERNALLY_MIRRORED = _MOVABLE_FOREIGN | {DiskTemplate.BLOCK}
+
+
+class AllocPolicy(Enum):
+    """Whether a group takes new instances; listed from the most to the least welcome."""
+
+    PREFERRED = "preferred"
+    LAST_RESORT = "last_resort"
+    UNALLOCABLE = "unallocable"
+
+    @property
+    def rank(self) -> int:
+        """Place in the order of preference, 0 is best."""
+        return _POLICY_RANK[self]
+
+
+_POLICY_RANK = {policy: rank for rank, policy in enumerate(AllocPolicy)}
+
+
+class InstanceStatus(Enum):
+    """State of an instance as Ganeti words it."""
+
+    STATUS_DOWN = "ADMIN_down"
+    STATUS_OFFLINE = "ADMIN_offline"
+    ERROR_DOWN = "ERROR_down"
+    ERROR_UP = "ERROR_up"
+    NODE_DOWN = "ERROR_nodedown"
+    NODE_OFFLINE = "ERROR_nodeoffline"
+    RUNNING = "running"
+    USER_DOWN = "USER_down"
+    WRONG_NODE = "ERROR_wrongnode"
+
+    @property
+    def running(self) -> bool:
+        """Whether an instance in this state occupies memory on its primary node."""
+        return self in _RUNNING
+
+
+_RUNNING = frozenset(
+    {
+        InstanceStatus.ERROR_UP,
+        InstanceStatus.NODE_DOWN,
+        InstanceStatus.NODE_OFFLINE,
+        InstanceStatus.RUNNING,
+        InstanceStatus.WRONG_NODE,
+    }
+)
+
+
+class FailReason(IntEnum):
+    """Why a placement is not possible; the number is the place in every list of counts."""
+
+    MEM = 0
+    DISK = 1
+    CPU = 2
+    N1 = 3
+    TAGS = 4
+    MIG = 5
+    DISK_COUNT = 6
+    SPINDLES = 7
+    INTERNAL = 8
+
+    @property
+    def title(self) -> str:
+        """Name as htools prints it, for example `FailMem`."""
+        return _REASON_TITLES[self]
+
+
+_REASON_TITLES = (
+    "FailMem",
+    "FailDisk",
+    "FailCPU",
+    "FailN1",
+    "FailTags",
+    "FailMig",
+    "FailDiskCount",
+    "FailSpindles",
+    "FailInternal",
+)

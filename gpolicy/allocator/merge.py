@@ -1,0 +1,300 @@
+"""From a cluster as read to a state that can be calculated with: tags resolved, instances loaded.
+
+This is what htools calls merging and what every backend goes through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.ieee import divide, floor, truncate
+from gpolicy.allocator.kinds import NO_NODE, DiskTemplate
+from gpolicy.allocator.node import NO_LOAD, Node, NodeFacts
+from gpolicy.allocator.node_changes import (
+    add_disk_load,
+    add_load,
+    desired_misses,
+    spindle_use_after,
+    spindles_after_adding,
+    with_counts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpolicy.allocator.model import ClusterData, Group, Instance, NodeData, Policy
+
+EXCLUSION_PREFIX = "htools:iextags:"
+DESIRED_PREFIX = "htools:desiredlocation:"
+LOCATION_PREFIX = "htools:nlocation:"
+MIGRATION_PREFIX = "htools:migration:"
+ALLOW_MIGRATION_PREFIX = "htools:allowmigration:"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster ready to calculate with. Mappings are keyed by index, ascending, and never changed."""
+
+    groups: Mapping[int, Group]
+    nodes: Mapping[int, Node]
+    instances: Mapping[int, Instance]
+    tags: tuple[str, ...]
+    policy: Policy
+    common_suffix: str
+
+
+def merge(data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bool = False) -> Cluster:
+    """Resolve tags and load all instances on their nodes.
+
+    `static_kvm_node_memory` (MiB, 0: off) replaces the reported node memory on KVM clusters.
+    `ignore_load` sets the utilisation of the existing instances to zero (hail's `--ignore-dynu`).
+    """
+    suffix = common_suffix([node.name for node in data.nodes] + [item.name for item in data.instances])
+    static = static_kvm_node_memory if data.hypervisor == "kvm" and static_kvm_node_memory > 0 else None
+    groups = {group.index: group for group in data.groups}
+    locations = {node.index: location_tags(data.tags, node.tags) for node in data.nodes}
+    instances = {}
+    for instance in data.instances:
+        near = locations.get(instance.primary, frozenset()) & locations.get(instance.secondary, frozenset())
+        instances[instance.index] = replace(
+            instance,
+            exclusion_tags=exclusion_tags(data.tags, instance.tags),
+            desired_tags=desired_tags(data.tags, instance.tags),
+            location_score=len(near),
+            load=NO_LOAD if ignore_load else instance.load,
+        )
+    nodes = {}
+    for read in data.nodes:
+        node = read if static is None else replace(read, node_memory=static)
+        facts = _facts(node, groups[node.group].policy, data.tags, locations[node.index], suffix)
+        nodes[node.index] = _empty_node(facts, node)
+    for instance in instances.values():
+        if instance.primary in nodes:
+            _load_primary(nodes[instance.primary], instance)
+        if instance.secondary in nodes:
+            _load_secondary(nodes[instance.secondary], instance)
+    for node_state in nodes.values():
+        _settle(node_state, instances)
+    return Cluster(groups, nodes, instances, data.tags, data.policy, suffix)
+
+
+def tagged_values(cluster_tags: tuple[str, ...], prefix: str) -> list[str]:
+    """Return what follows `prefix` in the cluster tags, empty values dropped."""
+    return [tag[len(prefix) :] for tag in cluster_tags if tag.startswith(prefix) and len(tag) > len(prefix)]
+
+
+def exclusion_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the instance tags that no two primaries of a node may share."""
+    prefixes = tuple(tagged_values(cluster_tags, EXCLUSION_PREFIX))
+    return tuple(tag for tag in tags if tag.startswith(prefixes)) if prefixes else ()
+
+
+def desired_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> frozenset[str]:
+    """Return the instance tags that name a location it wants to be in."""
+    prefixes = tuple(tagged_values(cluster_tags, DESIRED_PREFIX))
+    return frozenset(tag for tag in tags if tag.startswith(prefixes)) if prefixes else frozenset()
+
+
+def location_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> frozenset[str]:
+    """Return the node tags that name a failure domain (design document "location awareness")."""
+    prefixes = tuple(f"{value}:" for value in tagged_values(cluster_tags, LOCATION_PREFIX))
+    return frozenset(tag for tag in tags if tag.startswith(prefixes)) if prefixes else frozenset()
+
+
+def migration_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> frozenset[str]:
+    """Return the node tags that restrict migration."""
+    prefixes = tuple(f"{value}:" for value in tagged_values(cluster_tags, MIGRATION_PREFIX))
+    return frozenset(tag for tag in tags if tag.startswith(prefixes)) if prefixes else frozenset()
+
+
+def receivable_tags(cluster_tags: tuple[str, ...], migration: frozenset[str]) -> frozenset[str]:
+    """Return the migration tags of the nodes that a node with tags `migration` may receive from."""
+    allowed = set(migration)
+    for value in tagged_values(cluster_tags, ALLOW_MIGRATION_PREFIX):
+        parts = value.split("::")
+        if len(parts) == 2 and parts[1] in migration:
+            allowed.add(parts[0])
+    return frozenset(allowed)
+
+
+def common_suffix(names: list[str]) -> str:
+    """Return the longest suffix of all names that begins with a dot, empty if there is none."""
+    if not names:
+        return ""
+    first = names[0]
+    for place, character in enumerate(first):
+        if character == "." and all(name.endswith(first[place:]) for name in names):
+            return first[place:]
+    return ""
+
+
+def with_min_disk(node: Node, ratio: float) -> Node:
+    """Return `node` keeping `ratio` of its disk free."""
+    new = node.copy()
+    low = floor(ratio * node.facts.total_disk)
+    new.facts = replace(node.facts, min_disk_ratio=ratio, low_disk=low)
+    return new
+
+
+def with_vcpu_ratio(node: Node, ratio: float) -> Node:
+    """Return `node` with `ratio` virtual cpus per physical one instead of its policy's."""
+    new = node.copy()
+    new.facts = replace(node.facts, vcpu_ratio=ratio, high_cpus=floor(ratio * node.facts.total_cpus))
+    return new
+
+
+def with_offline(node: Node) -> Node:
+    """Return `node` taken out of use."""
+    new = node.copy()
+    new.facts = replace(node.facts, offline=True)
+    return new
+
+
+def _facts(
+    node: NodeData, policy: Policy, tags: tuple[str, ...], locations: frozenset[str], suffix: str
+) -> NodeFacts:
+    migration = migration_tags(tags, node.tags)
+    return NodeFacts(
+        index=node.index,
+        name=node.name,
+        alias=node.name.removesuffix(suffix) if suffix else node.name,
+        group=node.group,
+        policy=policy,
+        total_memory=node.total_memory,
+        node_memory=node.node_memory,
+        reported_free_memory=node.free_memory,
+        unaccounted_memory=0,
+        total_disk=node.total_disk,
+        total_cpus=node.total_cpus,
+        node_cpus=node.node_cpus,
+        cpu_speed=node.cpu_speed,
+        spindles=node.spindles,
+        exclusive=node.exclusive_storage,
+        offline=node.offline,
+        master=node.master,
+        tags=node.tags,
+        location_tags=locations,
+        migration_tags=migration,
+        receivable_tags=receivable_tags(tags, migration),
+        vcpu_ratio=policy.vcpu_ratio,
+        high_cpus=floor(policy.vcpu_ratio * node.total_cpus),
+        high_spindles=policy.spindle_ratio * node.spindles,
+        min_disk_ratio=0.0,
+        low_disk=0,
+    )
+
+
+def _empty_node(facts: NodeFacts, node: NodeData) -> Node:
+    disk = facts.disk_ratio(node.free_spindles, node.free_disk)
+    cpu = divide(node.node_cpus, node.total_cpus)
+    memory = divide(node.free_memory, node.total_memory)
+    return Node(
+        facts=facts,
+        instance_memory=0,
+        free_disk=node.free_disk,
+        free_spindles=node.free_spindles,
+        used_cpus=node.node_cpus,
+        instance_spindles=0.0,
+        primaries=(),
+        secondaries=(),
+        peers={},
+        reserved_memory=0,
+        fails_n1=False,
+        load=NO_LOAD,
+        exclusion_tags={},
+        location_score=0,
+        location_exclusions={},
+        ratio_memory=memory,
+        ratio_disk=disk,
+        ratio_reserved=0.0,
+        ratio_cpu=cpu,
+        forth_free_memory=node.free_memory,
+        forth_free_disk=node.free_disk,
+        forth_free_spindles=node.free_spindles,
+        forth_used_cpus=node.node_cpus,
+        forth_instance_spindles=0.0,
+        forth_load=NO_LOAD,
+        forth_ratio_memory=memory,
+        forth_ratio_disk=disk,
+        forth_ratio_cpu=cpu,
+    )
+
+
+def _load_primary(node: Node, instance: Instance) -> None:
+    cpus = instance.vcpus if instance.online else 0
+    node.exclusion_tags = with_counts(node.exclusion_tags, instance.exclusion_tags, 1)
+    if not instance.forthcoming:
+        node.primaries = (instance.index, *node.primaries)
+        node.used_cpus += cpus
+        node.ratio_cpu = divide(node.used_cpus, node.facts.total_cpus)
+        node.load = add_load(node.load, instance.load)
+        node.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, 1)
+        node.location_score += instance.location_score + desired_misses(node, instance)
+        keys = tuple(
+            (location, tag) for location in node.facts.location_tags for tag in instance.exclusion_tags
+        )
+        node.location_exclusions = with_counts(node.location_exclusions, keys, 1)
+    node.forth_used_cpus += cpus
+    node.forth_ratio_cpu = divide(node.forth_used_cpus, node.facts.total_cpus)
+    node.forth_load = add_load(node.forth_load, instance.load)
+    node.forth_instance_spindles = spindle_use_after(node, instance, node.forth_instance_spindles, 1)
+    if not instance.uses_memory:
+        node.forth_free_memory -= instance.memory
+    node.forth_ratio_memory = node.memory_ratio(node.forth_free_memory)
+    if instance.forthcoming:
+        _load_forth_disk(node, instance)
+
+
+def _load_secondary(node: Node, instance: Instance) -> None:
+    if not instance.forthcoming:
+        node.secondaries = (instance.index, *node.secondaries)
+        node.load = add_disk_load(node.load, instance.load)
+        node.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, 1)
+    node.forth_load = add_disk_load(node.forth_load, instance.load)
+    node.forth_instance_spindles = spindle_use_after(node, instance, node.forth_instance_spindles, 1)
+    if instance.forthcoming:
+        _load_forth_disk(node, instance)
+
+
+def _load_forth_disk(node: Node, instance: Instance) -> None:
+    if instance.template.local:
+        node.forth_free_disk -= instance.disk
+    node.forth_free_spindles = spindles_after_adding(node, instance, node.forth_free_spindles)
+    node.forth_ratio_disk = node.facts.disk_ratio(node.forth_free_spindles, node.forth_free_disk)
+
+
+def _settle(node: Node, instances: Mapping[int, Instance]) -> None:
+    """Fill in what depends on all of the node's instances: peers, reservation, unaccounted memory."""
+    peers: dict[int, int] = {}
+    for index in node.secondaries:
+        instance = instances[index]
+        memory = instance.memory if instance.needs_secondary_memory else 0
+        peers[instance.primary] = peers.get(instance.primary, 0) + memory
+    node.peers = peers
+    node.reserved_memory = max(peers.values(), default=0)
+    node.ratio_reserved = node.memory_ratio(node.reserved_memory)
+    free = node.facts.reported_free_memory
+    node.fails_n1 = free < node.reserved_memory
+    node.instance_memory = sum(
+        instances[index].memory for index in node.primaries if instances[index].uses_memory
+    )
+    node.facts = replace(node.facts, unaccounted_memory=node.recorded_free_memory - free)
+    node.ratio_memory = node.memory_ratio(node.unallocated_memory)
+
+
+def inconsistent_nodes(cluster: Cluster) -> list[tuple[Node, int, int]]:
+    """Return (node, missing memory MiB, missing disk MiB) of nodes whose books do not add up."""
+    found = []
+    for node in cluster.nodes.values():
+        used = sum(cluster.instances[index].disk for index in (*node.primaries, *node.secondaries))
+        missing_disk = truncate(node.facts.total_disk) - node.free_disk - used
+        missing_memory = node.facts.unaccounted_memory
+        if missing_memory > 512 or missing_disk > 1024:
+            found.append((node, missing_memory, missing_disk))
+    return found
+
+
+def has_secondary(instance: Instance) -> bool:
+    """Whether the instance is mirrored to a second node of ours."""
+    return instance.template is DiskTemplate.DRBD and instance.secondary != NO_NODE

@@ -1,0 +1,181 @@
+"""What the allocator is told: policies, groups, nodes and instances as plain frozen values.
+
+Sizes are MiB as int unless said otherwise. Totals are floats since htools reads them as doubles.
+Elements refer to each other by index; the readers give indices in the order of the input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gpolicy.allocator.kinds import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One instance specification (memory and disk size in MiB)."""
+
+    memory: int
+    cpus: int
+    disk_size: int
+    disk_count: int
+    nic_count: int
+    spindle_use: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpecPair:
+    """One box of allowed instances: bounds are inclusive."""
+
+    min: Spec
+    max: Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """An instance policy with every value filled in."""
+
+    minmax: tuple[SpecPair, ...]
+    std: Spec
+    templates: tuple[DiskTemplate, ...]
+    vcpu_ratio: float
+    spindle_ratio: float
+
+
+DEFAULT_POLICY = Policy(
+    minmax=(SpecPair(min=Spec(128, 1, 1024, 1, 1, 1), max=Spec(32768, 8, 1048576, 16, 8, 12)),),
+    std=Spec(128, 1, 1024, 1, 1, 1),
+    templates=tuple(DiskTemplate),
+    vcpu_ratio=4.0,
+    spindle_ratio=32.0,
+)
+"""Ganeti's built-in policy, used where the input names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A node group. `networks` are the uuids of connected networks."""
+
+    index: int
+    name: str
+    uuid: str
+    alloc_policy: AllocPolicy = AllocPolicy.PREFERRED
+    tags: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    policy: Policy = DEFAULT_POLICY
+
+
+@dataclass(frozen=True, slots=True)
+class NodeData:
+    """A node as a cluster reports it.
+
+    `offline` is true for every node that must not be used, drained ones included. `free_memory` and
+    `free_disk` are the measured values (MiB). `free_spindles` counts only under exclusive storage.
+    """
+
+    index: int
+    name: str
+    group: int
+    total_memory: float
+    node_memory: int
+    free_memory: int
+    total_disk: float
+    free_disk: int
+    total_cpus: float
+    node_cpus: int = 1
+    offline: bool = False
+    master: bool = False
+    spindles: int = 1
+    free_spindles: int = 0
+    exclusive_storage: bool = False
+    tags: tuple[str, ...] = ()
+    cpu_speed: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """One disk; `spindles` is None where it is not known."""
+
+    size: int
+    spindles: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """One network interface: the uuid of its network, None for an unmanaged one."""
+
+    network: str | None = None
+
+
+Load = tuple[float, float, float, float]
+"""Utilisation of cpu, memory, disk and network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance, existing or wished for.
+
+    `disk` is the space charged on each of its nodes. `exclusion_tags`, `desired_tags` and
+    `location_score` are filled in by the merge from cluster tags and node tags.
+    """
+
+    index: int
+    name: str
+    memory: int
+    disk: int
+    disks: tuple[Disk, ...]
+    vcpus: int
+    status: InstanceStatus
+    template: DiskTemplate
+    primary: int = NO_NODE
+    secondary: int = NO_NODE
+    auto_balance: bool = True
+    spindle_use: int = 1
+    tags: tuple[str, ...] = ()
+    forthcoming: bool = False
+    nics: tuple[Nic, ...] = ()
+    load: Load = (1.0, 1.0, 1.0, 1.0)
+    exclusion_tags: tuple[str, ...] = ()
+    desired_tags: frozenset[str] = frozenset()
+    location_score: int = 0
+
+    @property
+    def online(self) -> bool:
+        """Whether Ganeti may start it (anything but `ADMIN_offline`)."""
+        return self.status is not InstanceStatus.STATUS_OFFLINE
+
+    @property
+    def uses_memory(self) -> bool:
+        """Whether it occupies memory on its primary now."""
+        return not self.forthcoming and self.status.running
+
+    @property
+    def needs_secondary_memory(self) -> bool:
+        """Whether its secondary must keep memory free for it."""
+        return self.auto_balance and self.online
+
+    @property
+    def total_spindles(self) -> int | None:
+        """Spindles of all disks, None as soon as one is unknown."""
+        total = 0
+        for disk in self.disks:
+            if disk.spindles is None:
+                return None
+            total += disk.spindles
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterData:
+    """A whole cluster as read, before the merge (`gpolicy.allocator.merge`).
+
+    Nodes, groups and instances are in ascending index order. `hypervisor` is the cluster's default
+    one, None where the source does not say.
+    """
+
+    groups: tuple[Group, ...]
+    nodes: tuple[NodeData, ...]
+    instances: tuple[Instance, ...]
+    tags: tuple[str, ...] = ()
+    policy: Policy = field(default=DEFAULT_POLICY)
+    hypervisor: str | None = None

@@ -1,0 +1,100 @@
+"""Moving an existing instance: fail-over, fail-over to any node, replacement of the secondary.
+
+A move takes the states of the nodes and the instance's record and returns both changed, or the first
+reason against it. All removals are computed before the additions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.kinds import NO_NODE, FailReason
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
+from gpolicy.errors import InputError
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Instance
+
+Nodes = Mapping[int, Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The touched nodes after a move (keyed by index) and the instance's new record."""
+
+    changed: Mapping[int, Node]
+    instance: Instance
+
+
+def node_at(nodes: Nodes, index: int) -> Node:
+    """Return the node `index`, which must be one of those looked at.
+
+    Raises InputError where it is not: a mirrored instance without a secondary, or with a secondary
+    outside of the nodes that the request is restricted to. The original program dies there.
+    """
+    node = nodes.get(index)
+    if node is not None:
+        return node
+    if index == NO_NODE:
+        raise InputError("an instance of type drbd has no secondary node, so it cannot be failed over")
+    raise InputError(
+        f"an instance has its secondary on a node (index {index}) outside of the group that is looked at",
+        hint="leave out the group name, or do without capacity checks (--no-capacity-checks)",
+    )
+
+
+def may_migrate(source: Node, target: Node) -> bool:
+    """Whether migration tags let an instance go from `source` to `target`."""
+    return source.facts.migration_tags <= target.facts.receivable_tags
+
+
+def failover(nodes: Nodes, instance: Instance, *, force: bool) -> Moved | FailReason:
+    """Swap primary and secondary. An offline primary forces the move."""
+    old_primary = node_at(nodes, instance.primary)
+    old_secondary = node_at(nodes, instance.secondary)
+    offline = old_primary.facts.offline
+    without_primary = remove_primary(old_primary, instance)
+    without_secondary = remove_secondary(old_secondary, instance)
+    if not may_migrate(old_primary, old_secondary):
+        return FailReason.MIG
+    new_primary = add_primary(without_secondary, instance, force=force or offline)
+    if isinstance(new_primary, FailReason):
+        return new_primary
+    new_secondary = add_secondary(
+        without_primary, instance, instance.secondary, force=force or offline, ignore_disk=offline
+    )
+    if isinstance(new_secondary, FailReason):
+        return new_secondary
+    swapped = replace(instance, primary=instance.secondary, secondary=instance.primary)
+    return Moved({instance.secondary: new_primary, instance.primary: new_secondary}, swapped)
+
+
+def failover_to(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
+    """Start the instance (on foreign storage) on `target` instead. An offline source forces the move."""
+    source = node_at(nodes, instance.primary)
+    if not may_migrate(source, node_at(nodes, target)):
+        return FailReason.MIG
+    new = add_primary(nodes[target], instance, force=force or source.facts.offline)
+    if isinstance(new, FailReason):
+        return new
+    left = remove_primary(source, instance)
+    return Moved({target: new, instance.primary: left}, replace(instance, primary=target))
+
+
+def replace_secondary(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
+    """Mirror to `target` instead of the old secondary. An offline old secondary forces the move."""
+    primary, old = node_at(nodes, instance.primary), node_at(nodes, instance.secondary)
+    common = primary.facts.location_tags & node_at(nodes, target).facts.location_tags
+    moved = replace(instance, secondary=target, location_score=len(common))
+    new = add_secondary(nodes[target], moved, instance.primary, force=force or old.facts.offline)
+    if isinstance(new, FailReason):
+        return new
+    again = add_primary(remove_primary(primary, instance), moved, force=True)
+    if isinstance(again, FailReason):
+        return again
+    left = remove_secondary(old, instance)
+    # where two of the three are the same node, the later one stands
+    return Moved({instance.secondary: left, target: new, instance.primary: again}, moved)

@@ -1,0 +1,312 @@
+"""Putting an instance on a node and taking it off again: every check, every derived value.
+
+The order of the checks decides which reason is reported, and the order of the operations decides the
+last bit of the ratios. Strict additions honour policy limits and N+1; forced ones only what cannot be
+(no memory, no disk, no spindles left).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from gpolicy.allocator.ieee import divide
+from gpolicy.allocator.kinds import DiskTemplate, FailReason
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Instance, Load
+    from gpolicy.allocator.node import Node
+
+Key = TypeVar("Key")
+
+
+def add_primary(node: Node, instance: Instance, *, force: bool = False) -> Node | FailReason:
+    """Return `node` with `instance` as a new primary, or the first reason against it."""
+    forth = _forth_primary_reason(node, instance) if not force else None
+    if instance.forthcoming:
+        return forth if forth is not None else _with_forth_primary(node.copy(), instance)
+    facts, local = node.facts, instance.template.local
+    memory = node.instance_memory + (instance.memory if instance.uses_memory else 0)
+    unallocated = node.unallocated_memory - (memory - node.instance_memory)
+    disk = node.free_disk - instance.disk if local else node.free_disk
+    spindles = spindles_after_adding(node, instance, node.free_spindles)
+    spindle_use = spindle_use_after(node, instance, node.instance_spindles, 1)
+    cpus = node.used_cpus + (instance.vcpus if instance.online else 0)
+    cpu_ratio = divide(cpus, facts.total_cpus)
+    fails_n1 = unallocated <= node.reserved_memory
+    if unallocated <= 0:
+        return FailReason.MEM
+    if local and disk <= 0:
+        return FailReason.DISK
+    if not force and local and disk < facts.low_disk:
+        return FailReason.DISK
+    if local and facts.exclusive and spindles < 0:
+        return FailReason.SPINDLES
+    if not force:
+        if local and spindle_use > facts.high_spindles:
+            return FailReason.DISK
+        if fails_n1 and not node.fails_n1:
+            return FailReason.MEM
+        if facts.vcpu_ratio >= 0 and facts.vcpu_ratio < cpu_ratio:
+            return FailReason.CPU
+        if any(tag in node.exclusion_tags for tag in instance.exclusion_tags):
+            return FailReason.TAGS
+        if forth is not None:
+            return forth
+    new = node.copy()
+    new.primaries = (instance.index, *node.primaries)
+    new.instance_memory = memory
+    new.free_disk = disk
+    new.fails_n1 = fails_n1
+    new.ratio_memory = node.memory_ratio(unallocated)
+    new.ratio_disk = facts.disk_ratio(spindles, disk)
+    new.used_cpus = cpus
+    new.ratio_cpu = cpu_ratio
+    new.load = add_load(node.load, instance.load)
+    new.instance_spindles = spindle_use
+    new.free_spindles = spindles
+    new.location_score = node.location_score + instance.location_score + desired_misses(node, instance)
+    new.location_exclusions = with_counts(node.location_exclusions, _exclusion_keys(node, instance), 1)
+    return _with_forth_primary(new, instance)
+
+
+def add_secondary(
+    node: Node, instance: Instance, primary: int, *, force: bool = False, ignore_disk: bool = False
+) -> Node | FailReason:
+    """Return `node` with `instance`, whose primary node is `primary`, as a new secondary, or a reason."""
+    forth = _forth_secondary_reason(node, instance) if not force else None
+    if instance.forthcoming:
+        return forth if forth is not None else _with_forth_secondary(node.copy(), instance)
+    facts = node.facts
+    needed = instance.memory if instance.needs_secondary_memory else 0
+    peer_memory = node.peers.get(primary, 0) + needed
+    disk = node.free_disk - instance.disk
+    spindles = spindles_after_adding(node, instance, node.free_spindles)
+    spindle_use = spindle_use_after(node, instance, node.instance_spindles, 1)
+    reserved = max(node.reserved_memory, peer_memory)
+    unallocated = node.unallocated_memory
+    fails_n1 = unallocated <= reserved
+    if instance.template is not DiskTemplate.DRBD:
+        return FailReason.DISK
+    if not ignore_disk and disk <= 0:
+        return FailReason.DISK
+    if not force and disk < facts.low_disk:
+        return FailReason.DISK
+    if facts.exclusive and spindles < 0:
+        return FailReason.SPINDLES
+    if not force:
+        if spindle_use > facts.high_spindles:
+            return FailReason.DISK
+        if needed >= unallocated:
+            return FailReason.MEM
+        if fails_n1 and not node.fails_n1:
+            return FailReason.MEM
+        if forth is not None:
+            return forth
+    new = node.copy()
+    new.secondaries = (instance.index, *node.secondaries)
+    new.free_disk = disk
+    new.peers = {**node.peers, primary: peer_memory}
+    new.fails_n1 = fails_n1
+    new.reserved_memory = reserved
+    new.ratio_reserved = node.memory_ratio(reserved)
+    new.ratio_disk = facts.disk_ratio(spindles, disk)
+    new.load = add_disk_load(node.load, instance.load)
+    new.instance_spindles = spindle_use
+    new.free_spindles = spindles
+    return _with_forth_secondary(new, instance)
+
+
+def remove_primary(node: Node, instance: Instance) -> Node:
+    """Return `node` without its primary `instance`."""
+    facts, local = node.facts, instance.template.local
+    new = node.copy()
+    new.exclusion_tags = with_counts(node.exclusion_tags, instance.exclusion_tags, -1)
+    if not instance.forthcoming:
+        new.primaries = without_first(node.primaries, instance.index)
+        new.instance_memory = node.instance_memory - (instance.memory if instance.uses_memory else 0)
+        new.free_disk = node.free_disk + (instance.disk if local else 0)
+        new.free_spindles = spindles_after_removing(node, instance, node.free_spindles)
+        new.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, -1)
+        new.used_cpus = node.used_cpus - (instance.vcpus if instance.online else 0)
+        new.fails_n1 = new.unallocated_memory <= node.reserved_memory
+        new.ratio_memory = node.memory_ratio(new.unallocated_memory)
+        new.ratio_disk = facts.disk_ratio(new.free_spindles, new.free_disk)
+        new.ratio_cpu = divide(new.used_cpus, facts.total_cpus)
+        new.load = subtract_load(node.load, instance.load)
+        new.location_score = node.location_score - instance.location_score - desired_misses(node, instance)
+        new.location_exclusions = with_counts(node.location_exclusions, _exclusion_keys(node, instance), -1)
+    new.forth_free_memory = node.forth_free_memory + instance.memory
+    new.forth_free_disk = node.forth_free_disk + (instance.disk if local else 0)
+    new.forth_free_spindles = spindles_after_removing(node, instance, node.forth_free_spindles)
+    new.forth_instance_spindles = spindle_use_after(node, instance, node.forth_instance_spindles, -1)
+    new.forth_used_cpus = node.forth_used_cpus - (instance.vcpus if instance.online else 0)
+    new.forth_load = subtract_load(node.forth_load, instance.load)
+    new.forth_ratio_memory = node.memory_ratio(new.forth_free_memory)
+    new.forth_ratio_disk = facts.disk_ratio(new.forth_free_spindles, new.forth_free_disk)
+    new.forth_ratio_cpu = divide(new.forth_used_cpus, facts.total_cpus)
+    return new
+
+
+def remove_secondary(node: Node, instance: Instance) -> Node:
+    """Return `node` without its secondary `instance` (whose primary is `instance.primary`)."""
+    facts, local = node.facts, instance.template.local
+    new = node.copy()
+    if not instance.forthcoming:
+        new.secondaries = without_first(node.secondaries, instance.index)
+        new.free_disk = node.free_disk + (instance.disk if local else 0)
+        new.free_spindles = spindles_after_removing(node, instance, node.free_spindles)
+        new.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, -1)
+        old_peer = node.peers.get(instance.primary, 0)
+        peer = old_peer - (instance.memory if instance.needs_secondary_memory else 0)
+        new.peers = {key: value for key, value in node.peers.items() if key != instance.primary}
+        if peer > 0:
+            new.peers[instance.primary] = peer
+        if old_peer >= node.reserved_memory:
+            new.reserved_memory = max(new.peers.values(), default=0)
+        new.fails_n1 = node.unallocated_memory <= new.reserved_memory
+        new.ratio_reserved = node.memory_ratio(new.reserved_memory)
+        new.ratio_disk = facts.disk_ratio(new.free_spindles, new.free_disk)
+        new.load = subtract_disk_load(node.load, instance.load)
+    new.forth_free_disk = node.forth_free_disk + (instance.disk if local else 0)
+    new.forth_free_spindles = spindles_after_removing(node, instance, node.forth_free_spindles)
+    new.forth_instance_spindles = spindle_use_after(node, instance, node.forth_instance_spindles, -1)
+    new.forth_load = subtract_disk_load(node.forth_load, instance.load)
+    new.forth_ratio_disk = facts.disk_ratio(new.forth_free_spindles, new.forth_free_disk)
+    return new
+
+
+def spindles_after_adding(node: Node, instance: Instance, free: int) -> int:
+    """Free spindles with `instance` added; -1 (which fails) where its own count is not known."""
+    if not node.facts.exclusive:
+        return 0
+    total = instance.total_spindles
+    return -1 if total is None else free - total
+
+
+def spindles_after_removing(node: Node, instance: Instance, free: int) -> int:
+    """Free spindles with `instance` removed."""
+    if not node.facts.exclusive:
+        return 0
+    total = instance.total_spindles
+    return free if total is None else free + total
+
+
+def spindle_use_after(node: Node, instance: Instance, used: float, sign: int) -> float:
+    """Spindle use of the node's instances with `instance` added (sign 1) or removed (sign -1)."""
+    if node.facts.exclusive:
+        return 0.0
+    return used + sign * instance.spindle_use if instance.template.local else used
+
+
+def desired_misses(node: Node, instance: Instance) -> int:
+    """How many of the instance's desired locations the node does not offer."""
+    desired = instance.desired_tags
+    return len(desired) - len(desired & node.facts.location_tags)
+
+
+def with_counts(counts: dict[Key, int], keys: tuple[Key, ...], change: int) -> dict[Key, int]:
+    """Return `counts` with every key's count changed; an entry that falls to 0 or below is dropped."""
+    if not keys:
+        return counts
+    new = dict(counts)
+    for key in keys:
+        value = new.get(key, 0) + change
+        if value > 0:
+            new[key] = value
+        else:
+            new.pop(key, None)
+    return new
+
+
+def without_first(items: tuple[int, ...], item: int) -> tuple[int, ...]:
+    """Return `items` without the first `item`, unchanged where there is none."""
+    if item not in items:
+        return items
+    place = items.index(item)
+    return items[:place] + items[place + 1 :]
+
+
+def add_load(load: Load, more: Load) -> Load:
+    """Component-wise sum."""
+    return (load[0] + more[0], load[1] + more[1], load[2] + more[2], load[3] + more[3])
+
+
+def subtract_load(load: Load, less: Load) -> Load:
+    """Component-wise difference."""
+    return (load[0] - less[0], load[1] - less[1], load[2] - less[2], load[3] - less[3])
+
+
+def add_disk_load(load: Load, more: Load) -> Load:
+    """Sum of the disk component only: what a secondary feels of an instance."""
+    return (load[0], load[1], load[2] + more[2], load[3])
+
+
+def subtract_disk_load(load: Load, less: Load) -> Load:
+    """Difference of the disk component only."""
+    return (load[0], load[1], load[2] - less[2], load[3])
+
+
+def _exclusion_keys(node: Node, instance: Instance) -> tuple[tuple[str, str], ...]:
+    if not instance.exclusion_tags or not node.facts.location_tags:
+        return ()
+    locations = sorted(node.facts.location_tags)
+    return tuple((location, tag) for location in locations for tag in instance.exclusion_tags)
+
+
+def _forth_primary_reason(node: Node, instance: Instance) -> FailReason | None:
+    facts, local = node.facts, instance.template.local
+    disk = node.forth_free_disk - instance.disk if local else node.forth_free_disk
+    cpus = node.forth_used_cpus + (instance.vcpus if instance.online else 0)
+    if node.forth_free_memory - instance.memory <= 0:
+        return FailReason.MEM
+    if local and (disk <= 0 or disk < facts.low_disk):
+        return FailReason.DISK
+    if local and facts.exclusive and spindles_after_adding(node, instance, node.forth_free_spindles) < 0:
+        return FailReason.SPINDLES
+    spindle_use = spindle_use_after(node, instance, node.forth_instance_spindles, 1)
+    if local and spindle_use > facts.high_spindles:
+        return FailReason.DISK
+    if facts.vcpu_ratio >= 0 and facts.vcpu_ratio < divide(cpus, facts.total_cpus):
+        return FailReason.CPU
+    return None
+
+
+def _with_forth_primary(new: Node, instance: Instance) -> Node:
+    facts = new.facts
+    new.exclusion_tags = with_counts(new.exclusion_tags, instance.exclusion_tags, 1)
+    new.forth_free_memory -= instance.memory
+    if instance.template.local:
+        new.forth_free_disk -= instance.disk
+    new.forth_free_spindles = spindles_after_adding(new, instance, new.forth_free_spindles)
+    new.forth_instance_spindles = spindle_use_after(new, instance, new.forth_instance_spindles, 1)
+    new.forth_used_cpus += instance.vcpus if instance.online else 0
+    new.forth_load = add_load(new.forth_load, instance.load)
+    new.forth_ratio_memory = new.memory_ratio(new.forth_free_memory)
+    new.forth_ratio_disk = facts.disk_ratio(new.forth_free_spindles, new.forth_free_disk)
+    new.forth_ratio_cpu = divide(new.forth_used_cpus, facts.total_cpus)
+    return new
+
+
+def _forth_secondary_reason(node: Node, instance: Instance) -> FailReason | None:
+    facts = node.facts
+    needed = instance.memory if instance.needs_secondary_memory else 0
+    disk = node.forth_free_disk - instance.disk
+    if instance.template is not DiskTemplate.DRBD or disk <= 0 or disk < facts.low_disk:
+        return FailReason.DISK
+    if facts.exclusive and spindles_after_adding(node, instance, node.forth_free_spindles) < 0:
+        return FailReason.SPINDLES
+    if spindle_use_after(node, instance, node.forth_instance_spindles, 1) > facts.high_spindles:
+        return FailReason.DISK
+    if needed >= node.forth_free_memory:
+        return FailReason.MEM
+    return None
+
+
+def _with_forth_secondary(new: Node, instance: Instance) -> Node:
+    facts = new.facts
+    new.forth_free_disk -= instance.disk
+    new.forth_free_spindles = spindles_after_adding(new, instance, new.forth_free_spindles)
+    new.forth_instance_spindles = spindle_use_after(new, instance, new.forth_instance_spindles, 1)
+    new.forth_load = add_disk_load(new.forth_load, instance.load)
+    new.forth_ratio_disk = facts.disk_ratio(new.forth_free_spindles, new.forth_free_disk)
+    return new

@@ -1,0 +1,226 @@
+"""Placing one new instance on one node, or on a pair of nodes: trials, scores, choice, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.kinds import AllocPolicy, FailReason
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.node_changes import add_primary, add_secondary
+from gpolicy.allocator.ordering import sorted_by_score
+from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.score import Statistic, cluster_score, node_values, replaced, statistics, total_score
+from gpolicy.errors import InputError
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Group, Instance
+
+Nodes = Mapping[int, Node]
+FailCounts = tuple[int, ...]
+"""How many candidates failed for each reason, in the order of `FailReason`."""
+NO_FAILURES: FailCounts = (0,) * len(FailReason)
+
+
+@dataclass(frozen=True, slots=True)
+class SingleCandidates:
+    """Nodes that may take an instance without a secondary, ascending."""
+
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairCandidates:
+    """Possible primaries (ascending), each with the possible secondaries (ascending, maybe with itself).
+
+    Primaries of one group share one tuple of secondaries.
+    """
+
+    members: tuple[tuple[int, tuple[int, ...]], ...]
+
+    @property
+    def pairs(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """For each primary its secondaries, without itself; primaries without any are left out."""
+        for primary, members in self.members:
+            others = tuple(other for other in members if other != primary)
+            if others:
+                yield primary, others
+
+    @property
+    def primaries(self) -> tuple[int, ...]:
+        """All possible primaries."""
+        return tuple(primary for primary, _ in self.members)
+
+    @property
+    def secondaries(self) -> tuple[int, ...]:
+        """All possible secondaries."""
+        distinct = {id(members): members for _, members in self.members}
+        return tuple(sorted({other for members in distinct.values() for other in members}))
+
+
+Candidates = SingleCandidates | PairCandidates
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A possible placement: the changed nodes, the instance with its nodes, and the score after it.
+
+    On dedicated nodes (`gpolicy.allocator.dedicated`) the score is not used; `lost` says how many slots
+    of each size are lost, `disk_left` (MiB) how much disk is left.
+    """
+
+    changed: tuple[Node, ...]
+    instance: Instance
+    score: float
+    lost: tuple[int, ...] | None = None
+    disk_left: int = 0
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """Indices of primary and, where there is one, secondary."""
+        return tuple(node.index for node in self.changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of trying every candidate: counts of failures and of successes, and the best one."""
+
+    failures: FailCounts
+    successes: int
+    solution: Placement | None
+
+
+Predicate = Callable[[Placement], bool]
+"""Whether the cluster may be left in the state after a placement (the N+1 test)."""
+
+
+class NoCandidatesError(InputError):
+    """There is no node, or no pair of nodes, that could be tried at all, or more than two are asked for."""
+
+
+def candidate_nodes(
+    groups: Mapping[int, Group],
+    nodes: Nodes,
+    count: int,
+    *,
+    drop_unallocable: bool,
+    restriction: frozenset[str] | None = None,
+) -> Candidates:
+    """List the nodes (count 1) or pairs of nodes (count 2) that may be tried.
+
+    `restriction` holds the full names of the only nodes to use. Raises NoCandidatesError if none is
+    left, and for any other count.
+    """
+    usable = [
+        index
+        for index, node in nodes.items()
+        if not node.facts.offline
+        and not (drop_unallocable and groups[node.facts.group].alloc_policy is AllocPolicy.UNALLOCABLE)
+        and (restriction is None or node.facts.name in restriction)
+    ]
+    if count == 1:
+        if not usable:
+            raise NoCandidatesError("No online nodes")
+        return SingleCandidates(tuple(usable))
+    if count != 2:
+        raise NoCandidatesError("Unsupported number of nodes, only one or two  supported")
+    by_group: dict[int, list[int]] = {}
+    for index in usable:
+        by_group.setdefault(nodes[index].facts.group, []).append(index)
+    shared = {group: tuple(members) for group, members in by_group.items() if len(members) > 1}
+    members = tuple(
+        (index, shared[nodes[index].facts.group]) for index in usable if nodes[index].facts.group in shared
+    )
+    if not members:
+        raise NoCandidatesError("Not enough online nodes")
+    return PairCandidates(members)
+
+
+def try_single(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Placement | FailReason:
+    """Try the instance on `target`; the score is computed from scratch over `nodes`."""
+    node = nodes[target]
+    refused = check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive)
+    if refused is not None:
+        return refused
+    new = add_primary(node, instance, force=force)
+    if isinstance(new, FailReason):
+        return new
+    node_values(new)
+    after = (new if index == target else other for index, other in nodes.items())
+    return Placement((new,), replace(instance, primary=target), cluster_score(after))
+
+
+def try_pair(
+    stats: tuple[Statistic, ...], primary: Node, secondary: Node, instance: Instance, *, force: bool
+) -> Placement | FailReason:
+    """Try the instance on a pair; the score is `stats` with both nodes replaced, the primary first."""
+    refused = check_policy(primary.facts.policy, instance, exclusive=primary.facts.exclusive)
+    if refused is not None:
+        return refused
+    common = len(primary.facts.location_tags & secondary.facts.location_tags)
+    wanted = instance if instance.location_score == common else replace(instance, location_score=common)
+    new_primary = add_primary(primary, wanted, force=force)
+    if isinstance(new_primary, FailReason):
+        return new_primary
+    new_secondary = add_secondary(secondary, wanted, primary.index)
+    if isinstance(new_secondary, FailReason):
+        return new_secondary
+    after = replaced(replaced(stats, primary, new_primary), secondary, new_secondary)
+    placed = replace(wanted, primary=primary.index, secondary=secondary.index)
+    return Placement((new_primary, new_secondary), placed, total_score(after))
+
+
+def try_allocate(
+    nodes: Nodes,
+    instance: Instance,
+    candidates: Candidates,
+    *,
+    force: bool = False,
+    predicate: Predicate | None = None,
+) -> Attempt:
+    """Try every candidate and choose the best that satisfies `predicate`.
+
+    `nodes` are those that the score is computed over. Of equal scores the later candidate wins.
+    `force` ignores soft limits on the primary (`--ignore-soft-errors`).
+    """
+    if isinstance(candidates, SingleCandidates):
+        trials = [try_single(nodes, instance, target, force=force) for target in candidates.nodes]
+        return _choose(trials, predicate)
+    stats = statistics(nodes.values())
+    best: Placement | None = None
+    failures, successes = NO_FAILURES, 0
+    for primary, secondaries in candidates.pairs:
+        trials = [
+            try_pair(stats, nodes[primary], nodes[other], instance, force=force) for other in secondaries
+        ]
+        attempt = _choose(trials, predicate)
+        failures = add_counts(failures, attempt.failures)
+        successes += attempt.successes
+        if attempt.solution is not None and not (best is not None and best.score < attempt.solution.score):
+            best = attempt.solution
+    return Attempt(failures, successes, best)
+
+
+def add_counts(left: FailCounts, right: FailCounts) -> FailCounts:
+    """Element-wise sum."""
+    return tuple(a + b for a, b in zip(left, right, strict=True))
+
+
+def count_failures(reasons: Sequence[FailReason]) -> FailCounts:
+    """Count the reasons."""
+    counts = [0] * len(FailReason)
+    for reason in reasons:
+        counts[reason] += 1
+    return tuple(counts)
+
+
+def _choose(trials: Sequence[Placement | FailReason], predicate: Predicate | None) -> Attempt:
+    failures = list(count_failures([trial for trial in trials if isinstance(trial, FailReason)]))
+    possible = [trial for trial in reversed(trials) if isinstance(trial, Placement)]
+    for rejected, placement in enumerate(sorted_by_score(possible, lambda trial: trial.score)):
+        if predicate is None or predicate(placement):
+            failures[FailReason.N1] += rejected
+            return Attempt(tuple(failures), len(possible) - rejected, placement)
+    failures[FailReason.N1] += len(possible)
+    return Attempt(tuple(failures), 0, None)

@@ -1,0 +1,48 @@
+"""Whether an instance is allowed by a policy, and if not, what is named as the reason.
+
+Source: Ganeti design document "allocation efficiency"/"partitioned Ganeti", and htools' behaviour:
+the pairs are tried from the last to the first, and when none accepts, the reason is that of the
+first listed one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.kinds import DiskTemplate, FailReason
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Instance, Policy, Spec, SpecPair
+
+
+def check_policy(policy: Policy, instance: Instance, *, exclusive: bool) -> FailReason | None:
+    """Return why `policy` refuses `instance` on a node (with exclusive storage or not), or None."""
+    verdict: FailReason | None = None
+    for pair in reversed(policy.minmax):
+        verdict = check_pair(pair, instance, exclusive=exclusive)
+        if verdict is None:
+            break
+    if verdict is None and instance.template not in policy.templates:
+        return FailReason.DISK
+    return verdict
+
+
+def check_pair(pair: SpecPair, instance: Instance, *, exclusive: bool) -> FailReason | None:
+    """Return why the instance lies outside of one min/max box: lower bounds are looked at first."""
+    below = _check_bound(pair.min, instance, exclusive=exclusive, sign=-1)
+    return below if below is not None else _check_bound(pair.max, instance, exclusive=exclusive, sign=1)
+
+
+def _check_bound(bound: Spec, instance: Instance, *, exclusive: bool, sign: int) -> FailReason | None:
+    if (instance.memory - bound.memory) * sign > 0:
+        return FailReason.MEM
+    if any((disk.size - bound.disk_size) * sign > 0 for disk in instance.disks):
+        return FailReason.DISK
+    if (instance.vcpus - bound.cpus) * sign > 0:
+        return FailReason.CPU
+    spindles = instance.total_spindles if exclusive else instance.spindle_use
+    if spindles is None or (spindles - bound.spindle_use) * sign > 0:
+        return FailReason.SPINDLES
+    if instance.template is not DiskTemplate.DISKLESS and (len(instance.disks) - bound.disk_count) * sign > 0:
+        return FailReason.DISK_COUNT
+    return None

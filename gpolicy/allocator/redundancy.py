@@ -1,0 +1,122 @@
+"""The global N+1 test ("capacity"): can every node be evacuated, one at a time?
+
+Evacuation here is forced: only what cannot be (no memory, no disk, no spindles) stops it. Mirrored
+instances fail over, instances on foreign storage move, all others need room for a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.kinds import DiskTemplate, FailReason
+from gpolicy.allocator.model import Instance
+from gpolicy.allocator.moves import Nodes, failover, failover_to
+from gpolicy.allocator.placement import (
+    Placement,
+    Predicate,
+    SingleCandidates,
+    try_allocate,
+)
+from gpolicy.allocator.score import cluster_score
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.node import Node
+
+Instances = Mapping[int, Instance]
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityRules:
+    """Which nodes the test leaves out: offline ones, and whole groups."""
+
+    skip_offline: bool = False
+    ignored_groups: frozenset[int] = frozenset()
+
+
+def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bool:
+    """Whether each examined node, alone, can be evacuated."""
+    return all(
+        can_evacuate(nodes, instances, index)
+        for index, node in nodes.items()
+        if not (rules.skip_offline and node.facts.offline) and node.facts.group not in rules.ignored_groups
+    )
+
+
+def can_evacuate(nodes: Nodes, instances: Instances, index: int) -> bool:
+    """Whether all instances of node `index` can be kept running elsewhere in its group."""
+    state = dict(nodes)
+    group = nodes[index].facts.group
+    escape = [other for other, node in nodes.items() if node.facts.group == group and other != index]
+    residents = [instances[number] for number in nodes[index].primaries]
+    for instance in residents:
+        if instance.template is DiskTemplate.DRBD:
+            moved = failover(state, instance, force=True)
+            if isinstance(moved, FailReason):
+                return False
+            state.update(moved.changed)
+    for instance in residents:
+        if instance.template.movable_foreign and not _move_foreign(state, instance, escape, group):
+            return False
+    rest = [
+        instance
+        for instance in residents
+        if instance.template is not DiskTemplate.DRBD and not instance.template.movable_foreign
+    ]
+    for instance in sorted(rest, key=lambda item: -item.memory):
+        if not escape:
+            return False
+        attempt = try_allocate(state, instance, SingleCandidates(tuple(escape)), force=True)
+        if attempt.solution is None:
+            return False
+        (new,) = attempt.solution.changed
+        state[new.index] = new
+    return True
+
+
+def redundancy_predicate(nodes: Nodes, instances: Instances, rules: CapacityRules) -> Predicate:
+    """Return the test of the state after a placement.
+
+    The new instance gets the number after the last of `instances`; node lists that hold a negative
+    number (an instance without an index of its own) refer to it.
+    """
+    number = len(instances)
+
+    def satisfied(placement: Placement) -> bool:
+        state = dict(nodes)
+        for node in placement.changed:
+            state[node.index] = settled(node, number)
+        table = dict(instances)
+        table[number] = placement.instance
+        return is_redundant(state, table, rules)
+
+    return satisfied
+
+
+def settled(node: Node, number: int) -> Node:
+    """Return `node` with every negative entry of its instance lists replaced by `number`."""
+    if all(entry >= 0 for entry in (*node.primaries, *node.secondaries)):
+        return node
+    new = node.copy()
+    new.primaries = tuple(number if entry < 0 else entry for entry in node.primaries)
+    new.secondaries = tuple(number if entry < 0 else entry for entry in node.secondaries)
+    return new
+
+
+def _move_foreign(state: dict[int, Node], instance: Instance, escape: list[int], group: int) -> bool:
+    best = None
+    best_score = 0.0
+    for target in escape:
+        moved = failover_to(state, instance, target, force=True)
+        if isinstance(moved, FailReason):
+            continue
+        score = cluster_score(
+            moved.changed.get(index, node) for index, node in state.items() if node.facts.group == group
+        )
+        if best is None or not best_score < score:
+            best, best_score = moved, score
+    if best is None:
+        return False
+    state.update(best.changed)
+    return True

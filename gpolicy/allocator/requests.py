@@ -1,0 +1,166 @@
+"""Answers to allocation requests: one instance, many instances, a secondary for an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.dedicated import is_dedicated, search_dedicated
+from gpolicy.allocator.engines import find_placement
+from gpolicy.allocator.group_choice import (
+    GroupAnswer,
+    RequestError,
+    Search,
+    choose_group,
+    describe,
+    describe_failures,
+    find_group,
+    one_group,
+    search_ordinary,
+)
+from gpolicy.allocator.kinds import NO_NODE, DiskTemplate
+from gpolicy.allocator.model import Group, Instance
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.node_changes import remove_primary
+from gpolicy.allocator.placement import PairCandidates, Placement
+from gpolicy.allocator.redundancy import settled
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.request_options import RequestOptions
+
+Nodes = Mapping[int, Node]
+Groups = Mapping[int, Group]
+Instances = Mapping[int, Instance]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An instance to place on `count` nodes (1 or 2), in a group of its own choice or in one given."""
+
+    instance: Instance
+    count: int
+    group_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MultiAnswer:
+    """What became of each instance of a multi-allocate request, and the state after it."""
+
+    placed: tuple[tuple[Instance, Placement], ...]
+    failed: tuple[tuple[Instance, str], ...]
+    nodes: Nodes
+    instances: Instances
+
+
+def allocate(
+    groups: Groups, nodes: Nodes, instances: Instances, wanted: Wanted, options: RequestOptions
+) -> GroupAnswer:
+    """Place one instance. An answer without a placement is a failure; raises RequestError as well."""
+    dedicated = is_dedicated(groups, nodes, wanted.group_name)
+    search: Search = search_dedicated if dedicated else search_ordinary
+    if wanted.group_name is not None:
+        group = find_group(groups, wanted.group_name)
+        return one_group(group, nodes, instances, wanted.instance, wanted.count, options, search=search)
+    return choose_group(
+        groups,
+        nodes,
+        instances,
+        wanted.instance,
+        wanted.count,
+        options,
+        search=search,
+        separate_network_messages=not dedicated,
+    )
+
+
+def allocate_many(
+    groups: Groups, nodes: Nodes, instances: Instances, wanted: Sequence[Wanted], options: RequestOptions
+) -> MultiAnswer:
+    """Place instances one after the other. Raises RequestError where the whole request fails."""
+    names = {item.group_name for item in wanted}
+    dedicated = is_dedicated(groups, nodes, next(iter(names)) if len(names) == 1 else None)
+    state, table = nodes, dict(instances)
+    placed = []
+    failed = []
+    for item in wanted:
+        answer = _answer(groups, state, table, item, options, dedicated=dedicated)
+        if answer.placement is None:
+            if item.group_name is None:
+                raise RequestError(", ".join(answer.messages))
+            text = answer.messages[0]
+            failed.append(
+                (item.instance, text.partition("): ")[2] if dedicated else ", ".join(answer.messages))
+            )
+            continue
+        placed.append((item.instance, answer.placement))
+        if dedicated and item.group_name is not None:
+            # the original solves each of these on the state of the beginning
+            continue
+        number = len(table)
+        changed = {node.index: settled(node, number) for node in answer.placement.changed}
+        narrow = dedicated or item.group_name is not None
+        state = {
+            index: changed.get(index, node)
+            for index, node in state.items()
+            if not narrow or node.facts.group == answer.group
+        }
+        table[number] = answer.placement.instance
+    return MultiAnswer(tuple(placed), tuple(failed), state, table)
+
+
+def allocate_secondary(
+    nodes: Nodes, instances: Instances, index: int, options: RequestOptions
+) -> tuple[Placement, str]:
+    """Find a secondary for an instance that is to become a mirrored one; return it and what to say.
+
+    Raises RequestError.
+    """
+    instance = instances[index]
+    if instance.secondary != NO_NODE:
+        raise RequestError("Instance already has a secondary")
+    primary = remove_primary(nodes[instance.primary], instance)
+    state = {**nodes, instance.primary: primary}
+    others = tuple(
+        other
+        for other, node in state.items()
+        if node.facts.group == primary.facts.group and other != instance.primary
+    )
+    trial = replace(instance, template=DiskTemplate.DRBD)
+    attempt = find_placement(
+        state,
+        instances,
+        trial,
+        PairCandidates(((instance.primary, others),)),
+        force=options.ignore_soft_errors,
+        capacity_checks=options.capacity_checks,
+    )
+    if attempt.solution is None:
+        counts = describe_failures(attempt.failures) or "unknown reasons"
+        raise RequestError(f"No valid allocation solutions, failure reasons: {counts}")
+    return attempt.solution, describe(attempt, state)
+
+
+def _answer(
+    groups: Groups,
+    nodes: Nodes,
+    instances: Instances,
+    wanted: Wanted,
+    options: RequestOptions,
+    *,
+    dedicated: bool,
+) -> GroupAnswer:
+    search: Search = search_dedicated if dedicated else search_ordinary
+    if wanted.group_name is None:
+        return choose_group(
+            groups,
+            nodes,
+            instances,
+            wanted.instance,
+            wanted.count,
+            options,
+            search=search,
+            separate_network_messages=not dedicated,
+        )
+    group = find_group(groups, wanted.group_name)
+    return one_group(group, nodes, instances, wanted.instance, wanted.count, options, search=search)

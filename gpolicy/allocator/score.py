@@ -1,0 +1,219 @@
+"""The cluster score: twenty weighted components, the smaller the better.
+
+Every sum runs over the nodes in index order and the total over the components in table order, since
+the score decides ties in its last bit. Two ways lead to a score, and they round differently: the
+full statistics, and the replacement of one node's values in existing statistics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.ieee import divide
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.node import Node
+
+
+class Aggregate(Enum):
+    """How a component's per-node values become one number."""
+
+    DEVIATION = "standard deviation"
+    SUM = "sum"
+    OFFLINE_SUM = "sum over offline nodes"
+    TAG_MAP = "tag map"
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One component of the score."""
+
+    name: str
+    weight: float
+    aggregate: Aggregate
+
+
+COMPONENTS = (
+    Component("free_mem_cv", 0.5, Aggregate.DEVIATION),
+    Component("free_disk_cv", 0.5, Aggregate.DEVIATION),
+    Component("n1_cnt", 1.0, Aggregate.SUM),
+    Component("reserved_mem_cv", 1.0, Aggregate.DEVIATION),
+    Component("offline_all_cnt", 4.0, Aggregate.OFFLINE_SUM),
+    Component("offline_pri_cnt", 16.0, Aggregate.OFFLINE_SUM),
+    Component("vcpu_ratio_cv", 0.5, Aggregate.DEVIATION),
+    Component("cpu_load_cv", 1.0, Aggregate.DEVIATION),
+    Component("mem_load_cv", 1.0, Aggregate.DEVIATION),
+    Component("disk_load_cv", 1.0, Aggregate.DEVIATION),
+    Component("net_load_cv", 1.0, Aggregate.DEVIATION),
+    Component("pri_tags_score", 2.0, Aggregate.SUM),
+    Component("spindles_cv", 0.5, Aggregate.DEVIATION),
+    Component("free_mem_cv_forth", 0.5, Aggregate.DEVIATION),
+    Component("free_disk_cv_forth", 0.5, Aggregate.DEVIATION),
+    Component("vcpu_ratio_cv_forth", 0.5, Aggregate.DEVIATION),
+    Component("spindles_cv_forth", 0.5, Aggregate.DEVIATION),
+    Component("location_score", 1.0, Aggregate.SUM),
+    Component("location_exclusion_score", 1.0, Aggregate.TAG_MAP),
+    Component("reserved_mem_rtotal", 0.25, Aggregate.SUM),
+)
+"""Name, weight and aggregation of every component, in the order of the sum."""
+
+TagMap = Mapping[tuple[str, str], int]
+Deviation = tuple[float, float, float]
+"""Number of values, their sum, their variance."""
+Statistic = float | Deviation | TagMap
+
+
+def node_values(node: Node) -> tuple[float, ...]:
+    """Return what the node contributes to each component (0.0 at the tag map's place)."""
+    if node.score_values is None:
+        facts, load = node.facts, node.load
+        primaries = float(len(node.primaries))
+        instances = float(len(node.primaries) + len(node.secondaries))
+        tags = sum(node.exclusion_tags.values()) - len(node.exclusion_tags)
+        node.score_values = (
+            node.ratio_memory,
+            node.ratio_disk,
+            instances if node.fails_n1 else 0.0,
+            node.ratio_reserved,
+            instances,
+            primaries,
+            divide(node.ratio_cpu, facts.cpu_speed),
+            load[0],
+            load[1],
+            load[2],
+            load[3],
+            float(tags),
+            divide(node.instance_spindles, facts.high_spindles),
+            node.forth_ratio_memory,
+            node.forth_ratio_disk,
+            divide(node.forth_ratio_cpu, facts.cpu_speed),
+            divide(node.forth_instance_spindles, facts.high_spindles),
+            float(node.location_score),
+            0.0,
+            node.ratio_reserved,
+        )
+    return node.score_values
+
+
+def statistics(nodes: Iterable[Node]) -> tuple[Statistic, ...]:
+    """Return the full statistics of `nodes` (ascending index); empty if no node is online."""
+    everything = list(nodes)
+    online = [node_values(node) for node in everything if not node.facts.offline]
+    if not online:
+        return ()
+    offline = [node_values(node) for node in everything if node.facts.offline]
+    result: list[Statistic] = []
+    for place, component in enumerate(COMPONENTS):
+        match component.aggregate:
+            case Aggregate.DEVIATION:
+                result.append(deviation([values[place] for values in online]))
+            case Aggregate.SUM:
+                result.append(ordered_sum(values[place] for values in online))
+            case Aggregate.OFFLINE_SUM:
+                result.append(ordered_sum(values[place] for values in offline))
+            case Aggregate.TAG_MAP:
+                result.append(merged_maps(node for node in everything if not node.facts.offline))
+    return tuple(result)
+
+
+def ordered_sum(values: Iterable[float]) -> float:
+    """Return the sum, strictly from left to right (Python's `sum` compensates from 3.12 on)."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def deviation(values: list[float]) -> Deviation:
+    """Return count, sum and population variance, both sums from left to right."""
+    count = float(len(values))
+    total = 0.0
+    for value in values:
+        total += value
+    mean = total / count
+    squares = 0.0
+    for value in values:
+        difference = value - mean
+        squares += difference * difference
+    return count, total, squares / count
+
+
+def replaced(stats: tuple[Statistic, ...], old: Node, new: Node) -> tuple[Statistic, ...]:
+    """Return `stats` with one node's values `old` replaced by `new`, without a look at the others."""
+    if not stats:
+        return stats
+    before, after, offline = node_values(old), node_values(new), old.facts.offline
+    result: list[Statistic] = []
+    for component, stat, x, y in zip(COMPONENTS, stats, before, after, strict=True):
+        if offline is not (component.aggregate is Aggregate.OFFLINE_SUM):
+            result.append(stat)
+        elif isinstance(stat, tuple):
+            result.append(_replaced_deviation(stat, x, y))
+        elif isinstance(stat, float):
+            result.append(stat + (y - x))
+        else:
+            result.append(replaced_map(stat, old.location_exclusions, new.location_exclusions))
+    return tuple(result)
+
+
+def component_values(stats: tuple[Statistic, ...]) -> tuple[float, ...]:
+    """Return the value of every component, empty if no node is online."""
+    return tuple(_value(stat) for stat in stats)
+
+
+def total_score(stats: tuple[Statistic, ...]) -> float:
+    """Return the weighted sum of all components, left to right; 0 if no node is online."""
+    score = 0.0
+    for component, stat in zip(COMPONENTS, stats, strict=False):
+        score += component.weight * _value(stat)
+    return score
+
+
+def cluster_score(nodes: Iterable[Node]) -> float:
+    """Return the score of `nodes`, fully computed."""
+    return total_score(statistics(nodes))
+
+
+def _value(stat: Statistic) -> float:
+    if isinstance(stat, tuple):
+        return math.sqrt(stat[2])
+    if isinstance(stat, float):
+        return stat
+    return float(sum(stat.values()) - len(stat))
+
+
+def _replaced_deviation(stat: Deviation, x: float, y: float) -> Deviation:
+    count, total, variance = stat
+    change = y - x
+    square_change = y * y - x * x
+    step = (count * square_change - (2.0 * total) * change) - change * change
+    moved = variance + step / (count * count)
+    # htools takes max(0, .), which also turns NaN into 0
+    return count, total + change, moved if moved >= 0.0 else 0.0
+
+
+def replaced_map(stat: TagMap, old: TagMap, new: TagMap) -> TagMap:
+    """Return the counts `stat` with one node's entries `old` replaced by `new`."""
+    if not old and not new:
+        return stat
+    result = dict(stat)
+    for key, count in old.items():
+        if key in result:
+            # an entry that falls to 0 stays, and counts as -1 in the value
+            result[key] -= count
+    for key, count in new.items():
+        result[key] = result.get(key, 0) + count
+    return result
+
+
+def merged_maps(nodes: Iterable[Node]) -> TagMap:
+    """Return the location exclusion entries of all nodes, added up."""
+    merged: dict[tuple[str, str], int] = {}
+    for node in nodes:
+        for key, count in node.location_exclusions.items():
+            merged[key] = merged.get(key, 0) + count
+    return merged

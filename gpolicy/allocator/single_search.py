@@ -1,0 +1,112 @@
+"""Scores of single-node placements: a full recomputation for every candidate, all at once.
+
+Equal nodes do not give equal scores here, since the order of the summation differs. So nothing may be
+put together; instead candidates that are clearly worse are left out by an estimate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpolicy.allocator import array_score as at
+from gpolicy.allocator.array_score import (
+    WEIGHTS,
+    exclusion_values_with_primary,
+    replaced_deviation,
+    values_with_primary,
+)
+from gpolicy.allocator.score import COMPONENTS, Aggregate
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.array_score import ArrayStatistics
+    from gpolicy.allocator.arrays import Floats, Ints, NodeArrays
+    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.outcomes import Demand
+
+_CHANGED = frozenset((*at.PRIMARY_ONLY.tolist(), *at.BOTH.tolist()))
+"""Deviations that a new primary changes."""
+_CELLS = 1 << 18
+"""Nodes times candidates that are computed in one go."""
+MARGIN = 1e-6
+"""The estimate of a score is off by much less than this times its size."""
+
+
+class SingleScores:
+    """Exact scores of placing one instance on each of `rows` in one state."""
+
+    def __init__(
+        self, arrays: NodeArrays, stats: ArrayStatistics, instance: Instance, demand: Demand, rows: Ints
+    ) -> None:
+        self.arrays, self.stats, self.rows = arrays, stats, rows
+        self.new = values_with_primary(arrays, instance, demand)[rows]
+        self.old = arrays.values[rows]
+        self.exclusions = exclusion_values_with_primary(arrays, instance, stats, rows, full=True)
+        self.finite = bool(np.isfinite(self.new).all())
+        self._place = np.cumsum(arrays.online) - 1
+
+    def exact(self, which: Ints) -> Floats:
+        """Return the scores of the candidates at the places `which` of `rows`."""
+        per_turn = max(1, _CELLS // max(1, len(self.arrays.online_rows)))
+        parts = [
+            self._exact(which[start : start + per_turn]) for start in range(0, len(which), per_turn)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def best(self) -> tuple[int, float]:
+        """Return the row of the best candidate (the last one of equals) and its score."""
+        estimate = self.estimate()
+        least = float(estimate.min())
+        near = np.flatnonzero(estimate <= least + MARGIN * (1.0 + abs(least)))
+        scores = self.exact(near)
+        last = np.flatnonzero(scores == scores.min())[-1]
+        return int(self.rows[near[last]]), float(scores[last])
+
+    def estimate(self) -> Floats:
+        """Return approximate scores, from replacing one value in the existing statistics."""
+        stats = self.stats
+        score = np.zeros(len(self.rows))
+        for place, component in enumerate(COMPONENTS):
+            x, y = self.old[:, place], self.new[:, place]
+            if component.aggregate is Aggregate.DEVIATION:
+                _, variance = replaced_deviation(
+                    stats.count, stats.sums[place], stats.variances[place], x, y
+                )
+                score += component.weight * np.sqrt(variance)
+            elif component.aggregate is Aggregate.SUM:
+                score += component.weight * (stats.sums[place] + (y - x))
+            elif component.aggregate is Aggregate.OFFLINE_SUM:
+                score += component.weight * stats.sums[place]
+            else:
+                score += component.weight * self.exclusions
+        return score
+
+    def _exact(self, which: Ints) -> Floats:
+        stats, arrays = self.stats, self.arrays
+        score = np.zeros(len(which))
+        own = self._place[self.rows[which]]
+        columns = np.arange(len(which))
+        for place, component in enumerate(COMPONENTS):
+            weight = WEIGHTS[place]
+            if component.aggregate is Aggregate.DEVIATION:
+                if place in _CHANGED:
+                    base = arrays.values[arrays.online_rows, place]
+                    table = np.repeat(base[:, None], len(which), axis=1)
+                    table[own, columns] = self.new[which, place]
+                    mean = np.add.accumulate(table, axis=0)[-1] / stats.count
+                    table -= mean
+                    table *= table
+                    variance = np.add.accumulate(table, axis=0)[-1] / stats.count
+                    score += weight * np.sqrt(variance)
+                else:
+                    score += weight * np.sqrt(stats.variances[place])
+            elif component.aggregate is Aggregate.SUM:
+                # these are whole numbers, or (the last one) not changed by a primary
+                change = 0.0 if place == at.RESERVED_TOTAL else self.new[which, place] - self.old[which, place]
+                score += weight * (stats.sums[place] + change)
+            elif component.aggregate is Aggregate.OFFLINE_SUM:
+                score += weight * stats.sums[place]
+            else:
+                score += weight * self.exclusions[which]
+        return score

@@ -1,0 +1,23 @@
+"""hspace and hail under htools' own options, inputs and outputs, on top of `gpolicy.allocator`."""
+
+from __future__ import annotations
+
+from gpolicy.errors import UsageError
+
+
+def run(argv: list[str]) -> int:
+    """Run `argv[0]` ("hspace" or "hail") with the other arguments and return the exit code.
+
+    Writes to stdout and stderr. Raises UsageError for another program's name.
+    """
+    if argv and argv[0] == "hspace":
+        from gpolicy.htools import hspace
+
+        return hspace.main(argv[1:])
+    if argv and argv[0] == "hail":
+        from gpolicy.htools import hail
+
+        return hail.main(argv[1:])
+    raise UsageError(
+        f"unknown program '{argv[0]}'" if argv else "no program given", hint="use hspace or hail"
+    )

@@ -1,0 +1,44 @@
+"""Strings and lists as the Haskell original shows them, where that is part of the output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_CONTROL_NAMES = (
+    "NUL SOH STX ETX EOT ENQ ACK a b t n v f r SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
+).split()
+
+
+def shown_string(text: str) -> str:
+    """Return `text` in quotes, escaped as a Haskell string literal."""
+    parts = []
+    after_number = after_so = False
+    for character in text:
+        code = ord(character)
+        escape = None
+        if character in '"\\':
+            escape = f"\\{character}"
+        elif code < 32:
+            escape = f"\\{_CONTROL_NAMES[code]}"
+        elif code == 127:
+            escape = "\\DEL"
+        elif code > 126:
+            escape = f"\\{code}"
+        if escape is None and ((after_number and character.isdigit()) or (after_so and character == "H")):
+            parts.append("\\&")
+        parts.append(escape if escape is not None else character)
+        after_number, after_so = escape is not None and code > 127, code == 14
+    return f'"{"".join(parts)}"'
+
+
+def shown_strings(items: Iterable[str]) -> str:
+    """Return a list of strings as Haskell shows it."""
+    return f"[{','.join(shown_string(item) for item in items)}]"
+
+
+def shown_ints(items: Iterable[int]) -> str:
+    """Return a list of integers as Haskell shows it."""
+    return f"[{','.join(str(item) for item in items)}]"

@@ -1,0 +1,208 @@
+"""hspace: how many instances fit on a cluster (tiered and standard allocation)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.capacity import Allocator, DivisionError, State
+from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
+from gpolicy.allocator.merge import Cluster, with_min_disk, with_offline, with_vcpu_ratio
+from gpolicy.allocator.model import Disk, Instance, Policy, Spec
+from gpolicy.allocator.placement import Candidates, NoCandidatesError, SingleCandidates, candidate_nodes
+from gpolicy.allocator.usable import Usable, usable_groups
+from gpolicy.errors import InputError
+from gpolicy.htools import tables
+from gpolicy.htools.backends import load_cluster, warnings
+from gpolicy.htools.haskell_text import shown_ints
+from gpolicy.htools.hspace_report import HumanReport, MachineReport, Report, Run
+from gpolicy.htools.options import HSPACE_OPTIONS, Options, Stop, WantedSize, read_options
+from gpolicy.htools.text_format import format_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gpolicy.allocator.node import Node
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run hspace with the arguments `argv` (without the program's name) and return its exit code."""
+    read = read_options("hspace", HSPACE_OPTIONS, "", argv)
+    if isinstance(read, Stop):
+        sys.stdout.write(read.stdout)
+        sys.stderr.write(read.stderr)
+        return read.code
+    options, arguments = read
+    try:
+        if arguments:
+            raise InputError("This program doesn't take any arguments.")
+        _run(options)
+    except DivisionError as error:
+        sys.stdout.flush()
+        sys.stderr.write(f"hspace: {error}\n")
+        return 1
+    except InputError as error:
+        sys.stdout.flush()
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+    return 0
+
+
+def _run(options: Options) -> None:
+    cluster = load_cluster(options)
+    if options.verbosity > 0:
+        sys.stderr.write(warnings(cluster))
+    nodes = _apply_node_options(cluster.nodes, options)
+    template = _template(options, cluster.policy)
+    specs = [options.tiered] if options.tiered is not None else _tiered_specs(cluster.policy)
+    standard = options.standard or _size(cluster.policy.std)
+    spindle_use = options.spindle_use if options.spindle_use is not None else cluster.policy.std.spindle_use
+    if options.verbosity > 1 and cluster.common_suffix:
+        sys.stderr.write(f"Note: Stripping common suffix of '{cluster.common_suffix}' from names\n")
+    sys.stderr.write(tables.node_status("Initial cluster", nodes, options.print_nodes))
+    if options.verbosity > 2:
+        sys.stderr.write(f"\n{tables.score_table(nodes)}")
+    usable = usable_groups(
+        cluster.groups,
+        nodes,
+        cluster.instances,
+        accept_existing=options.accept_existing,
+        independent=options.independent_groups,
+    )
+    count = 2 if template is DiskTemplate.DRBD else 1
+    kind = MachineReport if options.machine_readable else HumanReport
+    report: Report = kind(sys.stdout.write, nodes, len(cluster.instances), count, template)
+    report.cluster()
+    try:
+        allocator = _allocator(nodes, cluster.instances, count, usable, options)
+    except NoCandidatesError as error:
+        if options.limit != 0 or options.verbosity > 3:
+            raise InputError(f"failure during allocation: {error}") from None
+        # with a limit of 0 the tiered phase never looks for nodes, so its results are still printed
+        state = State(nodes, cluster.instances)
+        _after(options, cluster, state, "tiered")
+        report.tiered(specs[0], Run(state, state, stopped=False))
+        raise InputError(f"failure during allocation: {error}") from None
+    initial = State(nodes, cluster.instances)
+    final = initial
+    if allocator is not None:
+        for spec in specs:
+            placed = len(final.placed)
+            if options.limit is not None and options.limit <= placed:
+                continue
+            limit = None if options.limit is None else options.limit - placed
+            final = allocator.tiered(final, _instance(spec, template, spindle_use), limit)
+    _after(options, cluster, final, "tiered")
+    report.tiered(specs[0], Run(initial, final, stopped=allocator is None))
+    final = initial
+    if allocator is not None:
+        final = allocator.standard(initial, _instance(standard, template, spindle_use), options.limit)
+    _after(options, cluster, final, "standard")
+    report.standard(standard, Run(initial, final, stopped=allocator is None))
+    report.end()
+
+
+def _apply_node_options(nodes: Mapping[int, Node], options: Options) -> dict[int, Node]:
+    """Take `-O` nodes offline, and set the disk reserve and the cpu ratio."""
+    wrong = []
+    offline = set()
+    for name in options.offline:
+        exact = [index for index, node in nodes.items() if node.facts.name == name]
+        found = exact or [index for index, node in nodes.items() if node.facts.name.startswith(f"{name}.")]
+        if len(found) == 1:
+            offline.add(found[0])
+        else:
+            wrong.append(name)
+    if wrong:
+        raise InputError(f"wrong node name(s) set as offline: {','.join(wrong)}\n")
+    result = {}
+    for index, before in nodes.items():
+        node = with_offline(before) if index in offline else before
+        node = with_min_disk(node, options.min_disk)
+        if options.max_cpu is not None:
+            node = with_vcpu_ratio(node, options.max_cpu)
+        result[index] = node
+    return result
+
+
+def _template(options: Options, policy: Policy) -> DiskTemplate:
+    if options.template is not None:
+        return options.template
+    if not policy.templates:
+        raise InputError("null list of disk templates received from cluster")
+    return policy.templates[0]
+
+
+def _tiered_specs(policy: Policy) -> list[WantedSize]:
+    if not policy.minmax:
+        raise InputError("Empty list of specs received from the cluster")
+    return [_size(pair.max) for pair in policy.minmax]
+
+
+def _size(spec: Spec) -> WantedSize:
+    return WantedSize(spec.disk_size, spec.memory, spec.cpus, spec.spindle_use)
+
+
+def _instance(size: WantedSize, template: DiskTemplate, spindle_use: int) -> Instance:
+    return Instance(
+        index=-1,
+        name="new",
+        memory=size.memory,
+        disk=size.disk,
+        disks=(Disk(size.disk, size.spindles),),
+        vcpus=size.cpus,
+        status=InstanceStatus.RUNNING,
+        template=template,
+        spindle_use=spindle_use,
+    )
+
+
+def _allocator(
+    nodes: Mapping[int, Node],
+    instances: Mapping[int, Instance],
+    count: int,
+    usable: Usable,
+    options: Options,
+) -> Allocator | None:
+    """Return what allocates, or None where the state of the cluster forbids any allocation."""
+    try:
+        candidates = candidate_nodes(usable.groups, nodes, count, drop_unallocable=True)
+    except NoCandidatesError:
+        if usable.stopped:
+            return None
+        raise
+    if options.verbosity > 3:
+        sys.stderr.write(_candidates_text(candidates))
+    if usable.stopped:
+        return None
+    return make_allocator(
+        nodes, instances, candidates, usable.rules, capacity_checks=options.capacity_checks
+    )
+
+
+def _candidates_text(candidates: Candidates) -> str:
+    if isinstance(candidates, SingleCandidates):
+        return f"Allocatable nodes: Left {shown_ints(candidates.nodes)}\n"
+    pairs = ",".join(f"({primary},{shown_ints(others)})" for primary, others in candidates.pairs)
+    return f"Allocatable nodes: Right [{pairs}]\n"
+
+
+def _after(options: Options, cluster: Cluster, state: State, kind: str) -> None:
+    """Say where the instances went and save the cluster, as far as asked for."""
+    title = f"{kind.capitalize()} allocation"
+    if options.verbosity > 1:
+        sys.stderr.write(tables.allocation_map(title, state.placed[::-1], state.nodes))
+    sys.stderr.write(tables.node_status(title, state.nodes, options.print_nodes))
+    if options.save is None:
+        return
+    name = f"{options.save}.{kind}"
+    text = format_cluster(
+        cluster.groups.values(), state.nodes, state.instances.values(), cluster.tags, cluster.policy
+    )
+    try:
+        Path(name).write_text(text, encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise InputError(f"{name}: cannot write: {error.strerror}") from None
+    sys.stderr.write(f"The cluster state after {kind} allocation has been written to file '{name}'\n")

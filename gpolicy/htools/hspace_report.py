@@ -1,0 +1,285 @@
+"""What hspace prints: `HTS_*` keys for programs, or sentences for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from gpolicy.allocator.ieee import divide, truncate
+from gpolicy.allocator.kinds import DiskTemplate, FailReason
+from gpolicy.allocator.numerals import fixed, shown_float
+from gpolicy.allocator.score import cluster_score
+from gpolicy.errors import InputError
+from gpolicy.htools.options import WantedSize
+from gpolicy.htools.totals import Totals, cluster_totals
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.capacity import State
+    from gpolicy.allocator.node import Node
+
+Write = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One phase: where it started and ended; `stopped` where the cluster's state forbade it."""
+
+    initial: State
+    final: State
+    stopped: bool
+
+    @property
+    def failures(self) -> list[tuple[FailReason, int]]:
+        """Reasons with their counts, most frequent first; only FailN1 where stopped."""
+        if self.stopped:
+            return [(FailReason.N1, 1)]
+        counts = self.final.failures
+        return [(reason, counts[reason]) for reason in sorted(FailReason, key=lambda r: -counts[r])]
+
+    @property
+    def spec_counts(self) -> list[tuple[WantedSize, int]]:
+        """Runs of equal sizes in the order of allocation."""
+        runs: list[tuple[WantedSize, int]] = []
+        for instance in reversed(self.final.placed):
+            spindles = instance.disks[0].spindles if len(instance.disks) == 1 else 0
+            size = WantedSize(instance.disk, instance.memory, instance.vcpus, spindles or 0)
+            if runs and runs[-1][0] == size:
+                runs[-1] = (size, runs[-1][1] + 1)
+            else:
+                runs.append((size, 1))
+        return runs
+
+
+class Report(Protocol):
+    """The parts of the output, in their order."""
+
+    def cluster(self) -> None:
+        """Print the cluster's resources."""
+
+    def tiered(self, size: WantedSize, run: Run) -> None:
+        """Print the tiered phase."""
+
+    def standard(self, size: WantedSize, run: Run) -> None:
+        """Print the standard phase."""
+
+    def end(self) -> None:
+        """Print the last line."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineReport:
+    """`HTS_KEY=value` lines, quoted for a shell."""
+
+    write: Write
+    nodes: Mapping[int, Node]
+    instances: int
+    required_nodes: int
+    template: DiskTemplate
+
+    def cluster(self) -> None:
+        """Print totals and the initial state."""
+        totals = cluster_totals(self.nodes)
+        self._key("CLUSTER_MEM", fixed(totals.total_memory, 0))
+        self._key("CLUSTER_DSK", fixed(totals.total_disk, 0))
+        self._key("CLUSTER_CPU", fixed(totals.total_cpus, 0))
+        self._key("CLUSTER_VCPU", str(totals.virtual_cpus))
+        self._key("CLUSTER_SPN", fixed(totals.total_spindles, 0))
+        self._key("CLUSTER_NODES", str(len(self.nodes)))
+        self._block("INI", self.nodes, totals)
+
+    def tiered(self, size: WantedSize, run: Run) -> None:
+        """Print the tiered phase and the resources in three parts: used, allocable, unavailable."""
+        self._size("TSPEC_INI", size)
+        before, after = cluster_totals(self.nodes), cluster_totals(run.final.nodes)
+        self._block("TRL", run.final.nodes, after)
+        counts = (
+            f"{size.memory},{size.disk},{size.cpus},{size.spindles}={count}"
+            for size, count in run.spec_counts
+        )
+        self._key("TSPEC", " ".join(counts))
+        self._resources(
+            "KM_USED",
+            (before.instance_cpus, before.normalised_cpus),
+            (before.instance_memory, before.instance_disk, before.instance_spindles),
+        )
+        self._resources(
+            "KM_POOL",
+            (after.instance_cpus - before.instance_cpus, after.normalised_cpus - before.normalised_cpus),
+            (
+                after.instance_memory - before.instance_memory,
+                after.instance_disk - before.instance_disk,
+                after.instance_spindles - before.instance_spindles,
+            ),
+        )
+        self._resources(
+            "KM_UNAV",
+            (after.virtual_cpus - after.instance_cpus, after.total_cpus - after.normalised_cpus),
+            (
+                truncate(after.total_memory) - after.instance_memory,
+                truncate(after.total_disk) - after.instance_disk,
+                truncate(after.total_spindles) - after.instance_spindles,
+            ),
+        )
+
+    def standard(self, size: WantedSize, run: Run) -> None:
+        """Print the standard phase. Raises InputError where the books do not add up."""
+        self._size("SPEC", size)
+        placed = len(run.final.placed)
+        totals = cluster_totals(run.final.nodes)
+        if self.instances + placed != totals.instances:
+            raise InputError(
+                f"internal inconsistency, allocated ({self.instances + placed}) != counted ({totals.instances})"
+            )
+        self._block("FIN", run.final.nodes, totals)
+        usage = divide(float(self.instances), float(self.instances + placed))
+        self._key("ALLOC_USAGE", fixed(usage, 8))
+        self._key("ALLOC_INSTANCES", str(placed))
+        self._key("ALLOC_FAIL_REASON", run.failures[0][0].title.upper())
+        for reason, count in run.failures:
+            self._key(f"ALLOC_{reason.title.upper()}_CNT", str(count))
+
+    def end(self) -> None:
+        """Print the marker of success."""
+        self._key("OK", "1")
+
+    def _key(self, key: str, value: str) -> None:
+        plain = all(character.isalnum() or character == "." for character in value)
+        self.write(f"HTS_{key}={value}\n" if plain else f"HTS_{key}='{value}'\n")
+
+    def _size(self, prefix: str, size: WantedSize) -> None:
+        self._key(f"{prefix}_MEM", str(size.memory))
+        self._key(f"{prefix}_DSK", str(size.disk))
+        self._key(f"{prefix}_CPU", str(size.cpus))
+        self._key(f"{prefix}_SPN", str(size.spindles))
+        self._key(f"{prefix}_RQN", str(self.required_nodes))
+        self._key(f"{prefix}_DISK_TEMPLATE", self.template.value)
+
+    def _resources(self, prefix: str, cpus: tuple[int, float], rest: tuple[int, int, int]) -> None:
+        self._key(f"{prefix}_CPU", str(cpus[0]))
+        self._key(f"{prefix}_NPU", shown_float(cpus[1]))
+        for name, value in zip(("MEM", "DSK", "SPN"), rest, strict=True):
+            self._key(f"{prefix}_{name}", str(value))
+
+    def _block(self, prefix: str, nodes: Mapping[int, Node], totals: Totals) -> None:
+        values = {
+            "SCORE": fixed(cluster_score(nodes.values()), 8),
+            "INST_CNT": totals.instances,
+            "MEM_FREE": totals.free_memory,
+            "MEM_AVAIL": totals.available_memory,
+            "MEM_RESVD": totals.free_memory - totals.available_memory,
+            "MEM_INST": totals.instance_memory,
+            "MEM_OVERHEAD": totals.overhead_memory,
+            "MEM_EFF": fixed(memory_efficiency(totals), 8),
+            "DSK_FREE": totals.free_disk,
+            "DSK_AVAIL": totals.available_disk,
+            "DSK_RESVD": totals.free_disk - totals.available_disk,
+            "DSK_INST": totals.instance_disk,
+            "DSK_EFF": fixed(disk_efficiency(totals), 8),
+            "SPN_FREE": totals.free_spindles,
+            "SPN_INST": totals.instance_spindles,
+            "SPN_EFF": fixed(spindle_efficiency(totals), 8),
+            "CPU_INST": totals.instance_cpus,
+            "CPU_EFF": fixed(cpu_efficiency(totals), 8),
+            "MNODE_MEM_AVAIL": totals.largest_memory,
+            "MNODE_DSK_AVAIL": totals.largest_disk,
+        }
+        for name, value in values.items():
+            self._key(f"{prefix}_{name}", str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class HumanReport:
+    """Sentences. Spindles are mentioned where any node has exclusive storage."""
+
+    write: Write
+    nodes: Mapping[int, Node]
+    instances: int
+    required_nodes: int
+    template: DiskTemplate
+
+    def cluster(self) -> None:
+        """Print the cluster's resources and how many instances it has."""
+        totals = cluster_totals(self.nodes)
+        spindles = f", SPN {fixed(totals.total_spindles, 0)}" if self._exclusive else ""
+        self.write(
+            f"The cluster has {len(self.nodes)} nodes and the following resources:\n"
+            f"  MEM {fixed(totals.total_memory, 0)}, DSK {fixed(totals.total_disk, 0)},"
+            f" CPU {fixed(totals.total_cpus, 0)}, VCPU {totals.virtual_cpus}{spindles}.\n"
+            f"There are {totals.instances or 'no'} initial instances on the cluster.\n"
+        )
+
+    def tiered(self, size: WantedSize, run: Run) -> None:
+        """Print the tiered phase."""
+        self._head("Tiered (initial size)", size)
+        self.write("Tiered allocation results:\n")
+        counts = run.spec_counts
+        for spec, count in counts:
+            self.write(f"  - {count:3d} instances of spec {self._spec(spec)}\n")
+        if not counts:
+            self.write("  - no instances allocated\n")
+        if not run.stopped and not run.final.attempted:
+            # the original dies here as well: there is no last attempt whose failures could be named
+            raise InputError("no allocation was attempted, so there is no failure reason to report")
+        self._tail(run)
+
+    def standard(self, size: WantedSize, run: Run) -> None:
+        """Print the standard phase."""
+        self._head("Standard (fixed-size)", size)
+        self.write("Normal (fixed-size) allocation results:\n")
+        self.write(f"  - {len(run.final.placed):3d} instances allocated\n")
+        self._tail(run)
+
+    def end(self) -> None:
+        """Nothing more to say."""
+
+    @property
+    def _exclusive(self) -> bool:
+        return any(node.facts.exclusive for node in self.nodes.values())
+
+    def _spec(self, size: WantedSize) -> str:
+        spindles = f", SPN {size.spindles}" if self._exclusive else ""
+        return f"MEM {size.memory}, DSK {size.disk}, CPU {size.cpus}{spindles}"
+
+    def _head(self, kind: str, size: WantedSize) -> None:
+        self.write(
+            f"{kind} instance spec is:\n  {self._spec(size)}, using disk template '{self.template.value}'.\n"
+        )
+
+    def _tail(self, run: Run) -> None:
+        totals = cluster_totals(run.final.nodes)
+        efficiencies = [
+            ("memory", memory_efficiency(totals)),
+            ("disk", disk_efficiency(totals)),
+            ("vcpu", cpu_efficiency(totals)),
+        ]
+        if self._exclusive:
+            efficiencies.append(("spindles", spindle_efficiency(totals)))
+        width = max(len(name) for name, _ in efficiencies)
+        self.write(
+            f"  - most likely failure reason: {run.failures[0][0].title}\n"
+            f"  - initial cluster score: {fixed(cluster_score(run.initial.nodes.values()), 8)}\n"
+            f"  -   final cluster score: {fixed(cluster_score(run.final.nodes.values()), 8)}\n"
+        )
+        for name, value in efficiencies:
+            self.write(f"  - {name:>{width}} usage efficiency: {fixed(value * 100, 2):>5}%\n")
+
+
+def memory_efficiency(totals: Totals) -> float:
+    """Share of the memory that instances use."""
+    return divide(float(totals.instance_memory), totals.total_memory)
+
+
+def disk_efficiency(totals: Totals) -> float:
+    """Share of the disk space that is used."""
+    return divide(float(totals.instance_disk), totals.total_disk)
+
+
+def cpu_efficiency(totals: Totals) -> float:
+    """Share of the virtual cpus that is used."""
+    return divide(float(totals.instance_cpus), float(totals.virtual_cpus))
+
+
+def spindle_efficiency(totals: Totals) -> float:
+    """Share of the spindles that is used."""
+    return divide(float(totals.instance_spindles), totals.total_spindles)

@@ -1,0 +1,238 @@
+"""The iallocator protocol's JSON document: the cluster part and the instance entries."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.kinds import NO_NODE, InstanceStatus
+from gpolicy.allocator.model import ClusterData, Disk, Group, Instance, Nic, NodeData
+from gpolicy.errors import InputError
+from gpolicy.htools.json_fields import (
+    Fields,
+    Json,
+    as_alloc_policy,
+    as_bool,
+    as_disk_template,
+    as_int,
+    as_list,
+    as_policy,
+    as_text,
+    as_texts,
+    parse_json,
+    plain_object,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HYPERVISORS = frozenset({"kvm", "xen-pvm", "xen-hvm", "chroot", "lxc", "fake"})
+NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
+_STATES = {
+    "up": InstanceStatus.RUNNING,
+    "down": InstanceStatus.STATUS_DOWN,
+    "offline": InstanceStatus.STATUS_OFFLINE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A parsed document: the request's object, and the cluster."""
+
+    request: dict[str, Json]
+    cluster: ClusterData
+
+
+def parse_document(text: str) -> Document:
+    """Read an iallocator document. Raises InputError with htools' own text."""
+    value = parse_json("input IAllocator message", text)
+    if not isinstance(value, dict):
+        raise InputError("Parsing input IAllocator message: Unable to read JSObject")
+    fields = Fields(value, "invalid iallocator message: ")
+    request = fields.object("request")
+    groups = tuple(
+        _group(index, uuid, entry) for index, (uuid, entry) in enumerate(fields.object("nodegroups").items())
+    )
+    by_uuid = {group.uuid: group.index for group in groups}
+    nodes = tuple(
+        _node(index, name, entry, by_uuid)
+        for index, (name, entry) in enumerate(fields.object("nodes").items())
+    )
+    by_name = {node.name: node.index for node in nodes}
+    instances = tuple(
+        _placed_instance(index, name, entry, by_name)
+        for index, (name, entry) in enumerate(fields.object("instances").items())
+    )
+    tags = fields.texts("cluster_tags")
+    hypervisors: tuple[str, ...] = fields.get("enabled_hypervisors", _hypervisors)
+    return Document(
+        request,
+        ClusterData(groups, nodes, instances, tags=tags, hypervisor=hypervisors[0] if hypervisors else None),
+    )
+
+
+def parse_cluster_only(text: str) -> ClusterData:
+    """Read the cluster part of an iallocator document (`-I`)."""
+    return parse_document(text).cluster
+
+
+def parse_instance(index: int, name: str, values: dict[str, Json]) -> Instance:
+    """Read what an instance entry and an allocation request have in common; it has no nodes yet."""
+    fields = Fields(values, f"invalid data for instance '{name}': ")
+    disk = fields.integer("disk_space_total")
+    disk_fields = [
+        Fields(plain_object(entry), fields.prefix) for entry in _array(fields.get("disks", _unchanged))
+    ]
+    sizes = [entry.integer("size") for entry in disk_fields]
+    spindles = [_optional_spindles(entry) for entry in disk_fields]
+    memory, vcpus = fields.integer("memory"), fields.integer("vcpus")
+    tags = fields.texts("tags")
+    template = fields.get("disk_template", as_disk_template)
+    spindle_use = fields.integer("spindle_use")
+    nics = tuple(_nic(name, plain_object(entry)) for entry in _array(fields.get("nics", _unchanged)))
+    state = values.get("admin_state")
+    return Instance(
+        index=index,
+        name=name,
+        memory=memory,
+        disk=disk,
+        disks=tuple(Disk(size, count) for size, count in zip(sizes, spindles, strict=True)),
+        vcpus=vcpus,
+        status=_STATES.get(state, InstanceStatus.RUNNING)
+        if isinstance(state, str)
+        else InstanceStatus.RUNNING,
+        template=template,
+        spindle_use=spindle_use,
+        tags=tags,
+        forthcoming=values.get("forthcoming") is True,
+        nics=nics,
+    )
+
+
+def _optional_spindles(fields: Fields) -> int | None:
+    try:
+        spindles: int | None = fields.optional("spindles", as_int, None)
+    except InputError as error:
+        raise InputError(f"{fields.prefix}{error}") from None
+    return spindles
+
+
+def _group(index: int, uuid: str, entry: Json) -> Group:
+    fields = Fields(plain_object(entry), f"invalid data for group '{uuid}': ")
+    name = fields.text("name")
+    policy = fields.get("alloc_policy", as_alloc_policy)
+    networks = fields.texts("networks")
+    ipolicy = fields.get("ipolicy", as_policy)
+    return Group(index, name, uuid, policy, fields.texts("tags"), networks, ipolicy)
+
+
+def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> NodeData:
+    fields = Fields(plain_object(entry), f"invalid data for node '{name}': ")
+    tags = fields.optional("tags", as_texts, ())
+    offline, drained = fields.boolean("offline"), fields.boolean("drained")
+    try:
+        vm_capable = fields.optional("vm_capable", as_bool, True)
+    except InputError as error:
+        raise InputError(f"{fields.prefix}{error}") from None
+    uuid = fields.text("group")
+    if uuid not in groups:
+        raise InputError(f"Unknown group '{uuid}' for node {name}")
+    parameters = Fields(plain_object(fields.get("ndparams", _unchanged)), fields.prefix)
+    exclusive = parameters.boolean("exclusive_storage")
+    live = vm_capable and not offline
+    spindles = (fields.integer("total_spindles") if live else 0) if exclusive else 0
+    free_spindles = fields.integer("free_spindles") if live else 0
+    if not exclusive:
+        spindles = parameters.integer("spindle_count")
+    if not live:
+        return NodeData(
+            index,
+            name,
+            groups[uuid],
+            0.0,
+            0,
+            0,
+            0.0,
+            0,
+            0.0,
+            0,
+            offline=True,
+            spindles=spindles,
+            free_spindles=free_spindles,
+            exclusive_storage=exclusive,
+            tags=tags,
+        )
+    return NodeData(
+        index=index,
+        name=name,
+        group=groups[uuid],
+        total_memory=fields.number("total_memory"),
+        node_memory=fields.integer("reserved_memory"),
+        free_memory=fields.integer("free_memory"),
+        total_disk=fields.number("total_disk"),
+        free_disk=fields.integer("free_disk"),
+        total_cpus=fields.number("total_cpus"),
+        node_cpus=fields.integer("reserved_cpus"),
+        offline=drained,
+        spindles=spindles,
+        free_spindles=free_spindles,
+        exclusive_storage=exclusive,
+        tags=tags,
+    )
+
+
+def _placed_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int]) -> Instance:
+    values = plain_object(entry)
+    instance = parse_instance(index, name, values)
+    names = Fields(values).get("nodes", as_list)
+    if not names:
+        raise InputError(f"empty node list for instance {name}")
+    indices = []
+    for node in names[:2]:
+        if not isinstance(node, str):
+            raise InputError("Wrong JSON type")
+        if node not in nodes:
+            raise InputError(f"Unknown node '{node}' for instance {name}")
+        indices.append(nodes[node])
+    return _with_nodes(instance, indices[0], indices[1] if len(indices) > 1 else NO_NODE)
+
+
+def _with_nodes(instance: Instance, primary: int, secondary: int) -> Instance:
+    from dataclasses import replace
+
+    return replace(instance, primary=primary, secondary=secondary)
+
+
+def _nic(instance: str, values: dict[str, Json]) -> Nic:
+    fields = Fields(values)
+    fields.optional("mac", as_text, None)
+    fields.optional("ip", as_text, None)
+    mode = fields.optional("mode", as_text, None)
+    fields.optional("link", as_text, None)
+    fields.optional("bridge", as_text, None)
+    network = fields.optional("network", as_text, None)
+    if mode is not None and mode not in NIC_MODES:
+        raise InputError(f"invalid NIC mode in instance {instance}")
+    return Nic(network)
+
+
+def _hypervisors(value: Json) -> tuple[str, ...]:
+    names = []
+    for item in as_list(value):
+        if not isinstance(item, str):
+            raise InputError("Can't parse value for 'Hypervisor': Unable to read String")
+        if item not in HYPERVISORS:
+            raise InputError(f'Invalid string value for type Hypervisor: "{item}"')
+        names.append(item)
+    return tuple(names)
+
+
+def _array(value: Json) -> list[Json]:
+    if not isinstance(value, list):
+        raise InputError(f"Invalid input, expected array but got {json.dumps(value, separators=(',', ':'))}")
+    return value
+
+
+def _unchanged(value: Json) -> Json:
+    return value

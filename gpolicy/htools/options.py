@@ -1,0 +1,317 @@
+"""The options of hspace and hail under htools' own names, and their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import gpolicy
+from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.errors import InputError
+from gpolicy.htools.enumerations import disk_template
+from gpolicy.htools.getopt import Option, Takes, parse, usage
+from gpolicy.htools.scalars import parse_float, parse_int, parse_size, split
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+COMPATIBLE_VERSION = "3.0.2"
+"""The htools version whose answers are reproduced."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSize:
+    """An instance size given on the command line (MiB)."""
+
+    disk: int
+    memory: int
+    cpus: int
+    spindles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Everything a command line may set; the defaults are htools'."""
+
+    print_nodes: tuple[str, ...] | None = None
+    text_file: str | None = None
+    template: DiskTemplate | None = None
+    spindle_use: int | None = None
+    simulate: tuple[str, ...] = ()
+    rapi: str | None = None
+    luxi: str | None = None
+    iallocator_file: str | None = None
+    verbosity: int = 1
+    independent_groups: bool = False
+    accept_existing: bool = False
+    offline: tuple[str, ...] = ()
+    capacity_checks: bool = True
+    machine_readable: bool = False
+    max_cpu: float | None = None
+    max_length: int = -1
+    min_disk: float = 0.0
+    standard: WantedSize | None = None
+    tiered: WantedSize | None = None
+    save: str | None = None
+    static_kvm_node_memory: int = 4096
+    ignore_load: bool = False
+    ignore_soft_errors: bool = False
+    restriction: tuple[str, ...] | None = None
+
+    @property
+    def limit(self) -> int | None:
+        """How many instances to place at most, None for as many as fit."""
+        return None if self.max_length < 0 else self.max_length
+
+
+class ValueErrorOfOption(InputError):
+    """The value of an option makes no sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The command line asks for nothing but a text, or is wrong: print and leave with the code."""
+
+    code: int
+    stdout: str = ""
+    stderr: str = ""
+
+
+_PRINT = Option("print-nodes", "print the final node list", "p", Takes.OPTIONAL, "FIELDS")
+_TEXT = Option("text-data", "the cluster data FILE", "t", Takes.REQUIRED, "FILE", "file")
+_SIMULATE = Option(
+    "simulate",
+    "simulate an empty cluster, given as 'alloc_policy,num_nodes,disk,ram,cpu'",
+    takes=Takes.REQUIRED,
+    argument="SPEC",
+    completion="string",
+)
+_VERBOSE = Option("verbose", "increase the verbosity level", "v")
+_NO_CAPACITY = Option("no-capacity-checks", "disable capacity checks (like global N+1 redundancy)")
+_SAVE = Option("save", "Save cluster state at the end of the processing to FILE", "S", Takes.REQUIRED, "FILE")
+_STATIC_KVM = Option(
+    "static-kvm-node-memory",
+    "use static node memory [in MB] on KVM instead of value reported by hypervisor. Use 0 to take value"
+    " reported from hypervisor.",
+    takes=Takes.REQUIRED,
+    argument="N",
+    completion="integer",
+)
+_COMMON = (
+    Option("version", "show the version of the program", "V"),
+    Option("help", "show help", "h"),
+    Option("help-completion", "show completion info"),
+)
+
+HSPACE_OPTIONS = (
+    _PRINT,
+    _TEXT,
+    Option(
+        "disk-template",
+        "select the desired disk template",
+        takes=Takes.REQUIRED,
+        argument="TEMPLATE",
+        completion="choices=" + ",".join(template.value for template in DiskTemplate),
+    ),
+    Option(
+        "spindle-use",
+        "select how many virtual spindle instances use [default read from cluster]",
+        takes=Takes.REQUIRED,
+        argument="SPINDLES",
+        completion="float",
+    ),
+    _SIMULATE,
+    Option("master", "collect data via RAPI at the given ADDRESS", "m", Takes.REQUIRED, "ADDRESS", "host"),
+    Option(
+        "luxi",
+        "collect data via Luxi, optionally using the given SOCKET path [/var/run/ganeti/socket/ganeti-query]",
+        "L",
+        Takes.OPTIONAL,
+        "SOCKET",
+        "file",
+    ),
+    Option(
+        "ialloc-src",
+        "Specify an iallocator spec as the cluster data source",
+        "I",
+        Takes.REQUIRED,
+        "FILE",
+        "file",
+    ),
+    _VERBOSE,
+    Option("quiet", "decrease the verbosity level", "q"),
+    Option("independent-groups", "Consider groups independently"),
+    Option("accept-existing-errors", "Accept existing N+1 violations; just don't add new ones"),
+    Option("offline", "set node as offline", "O", Takes.REQUIRED, "NODE", "onenode"),
+    _NO_CAPACITY,
+    Option(
+        "machine-readable",
+        "enable machine readable output (pass either 'yes' or 'no' to explicitly control the flag, or without"
+        " an argument defaults to yes)",
+        takes=Takes.OPTIONAL,
+        argument="CHOICE",
+        completion="choices=yes,no",
+    ),
+    Option(
+        "max-cpu",
+        "maximum virtual-to-physical cpu ratio for nodes (from 0 upwards) [default read from cluster]",
+        takes=Takes.REQUIRED,
+        argument="RATIO",
+        completion="float",
+    ),
+    Option(
+        "max-length",
+        "cap the solution at this many balancing or allocation rounds (useful for very unbalanced clusters or"
+        " empty clusters)",
+        "l",
+        Takes.REQUIRED,
+        "N",
+        "integer",
+    ),
+    Option(
+        "min-disk",
+        "minimum free disk space for nodes (between 0 and 1) [0]",
+        takes=Takes.REQUIRED,
+        argument="RATIO",
+        completion="float",
+    ),
+    Option(
+        "standard-alloc",
+        "enable standard specs allocation, given as 'disk,ram,cpu'",
+        takes=Takes.REQUIRED,
+        argument="STDSPEC",
+        completion="string",
+    ),
+    Option(
+        "tiered-alloc",
+        "enable tiered specs allocation, given as 'disk,ram,cpu'",
+        takes=Takes.REQUIRED,
+        argument="TSPEC",
+        completion="string",
+    ),
+    _SAVE,
+    _STATIC_KVM,
+    *_COMMON,
+)
+
+HAIL_OPTIONS = (
+    _PRINT,
+    _SAVE,
+    _TEXT,
+    _SIMULATE,
+    _VERBOSE,
+    Option("ignore-dynu", "Ignore any dynamic utilisation information"),
+    Option("ignore-soft-errors", "Ignore any soft restrictions in balancing"),
+    _NO_CAPACITY,
+    Option(
+        "restrict-allocation-to",
+        "Restrict allocations to the given set of nodes",
+        takes=Takes.REQUIRED,
+        argument="NODE,...",
+        completion="manynodes",
+    ),
+    _STATIC_KVM,
+    *_COMMON,
+)
+
+
+def read_options(
+    program: str, options: Sequence[Option], completion_tail: str, argv: Sequence[str]
+) -> tuple[Options, tuple[str, ...]] | Stop:
+    """Return the values and the positional arguments, or what to print instead of running.
+
+    `completion_tail` is the last line of `--help-completion`: which arguments the program takes.
+    """
+    parsed = parse(options, argv)
+    header = f"{program} (gpolicy) version {gpolicy.__version__}"
+    text = f"{header}\nUsage: {program} [OPTION...]\n{usage(options)}"
+    if parsed.errors:
+        return Stop(2, stderr=f"Command line error: {''.join(parsed.errors)}\n{text}")
+    values = Options()
+    for name, value in parsed.options:
+        try:
+            values = _SETTERS[name](values, value) if name in _SETTERS else values
+        except InputError as error:
+            return Stop(1, stderr=f"Error while parsing command line arguments:\n{error}\n")
+    names = [name for name, _ in parsed.options]
+    if "help" in names:
+        return Stop(0, stdout=text)
+    if "version" in names:
+        return Stop(0, stdout=f"{header}\nanswers as htools {COMPATIBLE_VERSION}\n")
+    if "help-completion" in names:
+        lines = [
+            f"{','.join(([f'-{option.short}'] if option.short else []) + [f'--{option.long}'])}"
+            f" {option.completion}\n"
+            for option in options
+        ]
+        return Stop(0, stdout="".join(lines) + completion_tail)
+    return values, parsed.arguments
+
+
+def _choice(value: str | None) -> bool:
+    if value is None or value == "yes":
+        return True
+    if value == "no":
+        return False
+    raise InputError(f"Invalid choice '{value}', pass one of 'yes' or 'no'")
+
+
+def _size(kind: str, value: str) -> WantedSize:
+    parts = split(",", value)
+    if not 3 <= len(parts) <= 4:
+        raise InputError(f"Invalid {kind} specification: '{value}', expected disk,ram,cpu")
+    return WantedSize(
+        disk=parse_size(f"{kind} specs disk", parts[0]),
+        memory=parse_size(f"{kind} specs memory", parts[1]),
+        cpus=parse_int(f"{kind} specs cpus", parts[2]),
+        spindles=parse_int(f"{kind} specs spindles", parts[3]) if len(parts) > 3 else 1,
+    )
+
+
+def _max_cpu(options: Options, value: str | None) -> Options:
+    ratio = parse_float("parsing max-cpu", value or "")
+    if ratio <= 0:
+        raise InputError("Invalid value of the max-cpu ratio, expected >0")
+    return replace(options, max_cpu=ratio)
+
+
+def _spindle_use(options: Options, value: str | None) -> Options:
+    use = parse_int("parsing spindle-use", value or "")
+    if use < 0:
+        raise InputError("Invalid value of the spindle-use (expected >= 0)")
+    return replace(options, spindle_use=use)
+
+
+def _print_nodes(options: Options, value: str | None) -> Options:
+    return replace(options, print_nodes=tuple(split(",", value or "")))
+
+
+_SETTERS: Mapping[str, Callable[[Options, str | None], Options]] = {
+    "print-nodes": _print_nodes,
+    "text-data": lambda o, v: replace(o, text_file=v),
+    "disk-template": lambda o, v: replace(o, template=disk_template(v or "")),
+    "spindle-use": _spindle_use,
+    "simulate": lambda o, v: replace(o, simulate=(*o.simulate, v or "")),
+    "master": lambda o, v: replace(o, rapi=v),
+    "luxi": lambda o, v: replace(o, luxi=v or "/var/run/ganeti/socket/ganeti-query"),
+    "ialloc-src": lambda o, v: replace(o, iallocator_file=v),
+    "verbose": lambda o, _: replace(o, verbosity=o.verbosity + 1),
+    "quiet": lambda o, _: replace(o, verbosity=o.verbosity - 1),
+    "independent-groups": lambda o, _: replace(o, independent_groups=True),
+    "accept-existing-errors": lambda o, _: replace(o, accept_existing=True),
+    "offline": lambda o, v: replace(o, offline=(v or "", *o.offline)),
+    "no-capacity-checks": lambda o, _: replace(o, capacity_checks=False),
+    "machine-readable": lambda o, v: replace(o, machine_readable=_choice(v)),
+    "max-cpu": _max_cpu,
+    "max-length": lambda o, v: replace(o, max_length=parse_int("max solution length", v or "")),
+    "min-disk": lambda o, v: replace(o, min_disk=parse_float("min free disk space", v or "")),
+    "standard-alloc": lambda o, v: replace(o, standard=_size("standard", v or "")),
+    "tiered-alloc": lambda o, v: replace(o, tiered=_size("tiered", v or "")),
+    "save": lambda o, v: replace(o, save=v),
+    "static-kvm-node-memory": lambda o, v: replace(
+        o, static_kvm_node_memory=parse_int("static node memory", v or "")
+    ),
+    "ignore-dynu": lambda o, _: replace(o, ignore_load=True),
+    "ignore-soft-errors": lambda o, _: replace(o, ignore_soft_errors=True),
+    "restrict-allocation-to": lambda o, v: replace(o, restriction=tuple(split(",", v or ""))),
+}

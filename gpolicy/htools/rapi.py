@@ -1,0 +1,223 @@
+"""A cluster as Ganeti's remote API describes it (`-m`).
+
+`file://DIR` reads `groups.json`, `nodes.json`, `instances.json` and `info.json` from a directory; any
+other address is asked over HTTPS (port 5080 unless the address says otherwise), read-only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.kinds import NO_NODE
+from gpolicy.allocator.model import ClusterData, Disk, Group, Instance, NodeData
+from gpolicy.errors import InputError
+from gpolicy.htools.backends import read_file
+from gpolicy.htools.enumerations import instance_status
+from gpolicy.htools.json_fields import (
+    Fields,
+    Json,
+    as_alloc_policy,
+    as_bool,
+    as_disk_template,
+    as_float,
+    as_int,
+    as_list,
+    as_object,
+    as_policy,
+    as_text,
+    as_texts,
+    parse_json,
+    plain_object,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_GROUP = "00000000-0000-0000-0000-000000000000"
+DEFAULT_PORT = 5080
+TIMEOUT = 60
+"""Seconds to wait for an answer."""
+
+
+def read_rapi(address: str) -> ClusterData:
+    """Read the cluster from `address`. Raises InputError."""
+    if address.startswith("file://"):
+        folder = address.removeprefix("file://").rstrip("/")
+        texts = [read_file(f"{folder}/{name}.json") for name in ("groups", "nodes", "instances", "info")]
+    else:
+        base = _base_url(address)
+        paths = ("/2/groups?bulk=1", "/2/nodes?bulk=1", "/2/instances?bulk=1", "/2/info")
+        texts = [_fetch(base + path) for path in paths]
+    return parse_rapi(*texts)
+
+
+def parse_rapi(groups: str, nodes: str, instances: str, info: str) -> ClusterData:
+    """Read a cluster from the four documents. Raises InputError."""
+    group_list = [
+        _group(index, entry) for index, entry in enumerate(_entries("group data", groups))
+    ]
+    by_uuid = {group.uuid: group.index for group in group_list}
+    node_list = [
+        _node(index, entry, by_uuid) for index, entry in enumerate(_entries("node data", nodes))
+    ]
+    by_name = {node.name: node.index for node in node_list}
+    instance_list = [
+        _instance(index, entry, by_name)
+        for index, entry in enumerate(_entries("instance data", instances))
+    ]
+    cluster = Fields(plain_object(parse_json("cluster info", info)), "Parsing cluster info: ")
+    master = cluster.text("master")
+    tags = cluster.texts("tags")
+    policy = cluster.get("ipolicy", as_policy)
+    hypervisor = cluster.optional("default_hypervisor", as_text, None)
+    return ClusterData(
+        groups=tuple(group_list),
+        nodes=tuple(replace(node, master=node.name == master) for node in node_list),
+        instances=tuple(instance_list),
+        tags=tags,
+        policy=policy,
+        hypervisor=hypervisor,
+    )
+
+
+def _entries(what: str, text: str) -> list[dict[str, Json]]:
+    value = parse_json(what, text)
+    try:
+        return [as_object(entry) for entry in as_list(value)]
+    except InputError as error:
+        raise InputError(f"Parsing {what}: {error}") from None
+
+
+def _named(entry: dict[str, Json], kind: str) -> tuple[str, Fields]:
+    name: str = Fields(entry, f"Parsing {kind}: ").text("name")
+    return name, Fields(entry, f"{kind.capitalize()} '{name}', error while parsing data: ")
+
+
+def _group(index: int, entry: dict[str, Json]) -> Group:
+    name, fields = _named(entry, "group")
+    return Group(
+        index=index,
+        name=name,
+        uuid=fields.text("uuid"),
+        alloc_policy=fields.get("alloc_policy", as_alloc_policy),
+        policy=fields.get("ipolicy", as_policy),
+        tags=fields.texts("tags"),
+    )
+
+
+def _node(index: int, entry: dict[str, Json], groups: Mapping[str, int]) -> NodeData:
+    name, fields = _named(entry, "node")
+    offline, drained = fields.boolean("offline"), fields.boolean("drained")
+    vm_capable = fields.optional("vm_capable", as_bool, True)  # noqa: FBT003
+    uuid = fields.optional("group.uuid", as_text, DEFAULT_GROUP)
+    if uuid not in groups:
+        raise InputError(f"Unknown group '{uuid}' for node {name}")
+    parameters = Fields(fields.object("ndparams"), fields.prefix)
+    exclusive = parameters.boolean("exclusive_storage")
+    tags = fields.texts("tags")
+    if offline or not vm_capable:
+        return NodeData(
+            index=index,
+            name=name,
+            group=groups[uuid],
+            total_memory=0.0,
+            node_memory=0,
+            free_memory=0,
+            total_disk=0.0,
+            free_disk=0,
+            total_cpus=0.0,
+            node_cpus=0,
+            offline=True,
+            spindles=0 if exclusive else parameters.integer("spindle_count"),
+            exclusive_storage=exclusive,
+            tags=tags,
+        )
+    return NodeData(
+        index=index,
+        name=name,
+        group=groups[uuid],
+        total_memory=fields.number("mtotal"),
+        node_memory=fields.integer("mnode"),
+        free_memory=fields.integer("mfree"),
+        total_disk=fields.optional("dtotal", as_float, 0.0),
+        free_disk=fields.optional("dfree", as_int, 0),
+        total_cpus=fields.number("ctotal"),
+        node_cpus=fields.optional("cnos", as_int, 0),
+        offline=drained,
+        spindles=fields.integer("sptotal") if exclusive else parameters.integer("spindle_count"),
+        free_spindles=fields.optional("spfree", as_int, 0),
+        exclusive_storage=exclusive,
+        tags=tags,
+    )
+
+
+def _instance(index: int, entry: dict[str, Json], nodes: Mapping[str, int]) -> Instance:
+    name, fields = _named(entry, "instance")
+    disk = fields.integer("disk_usage")
+    sizes = [as_int(size) for size in fields.get("disk.sizes", as_list)]
+    spindles = fields.optional("disk.spindles", as_list, [None] * len(sizes))
+    parameters = Fields(fields.object("beparams"), fields.prefix)
+    memory = _memory(fields, parameters)
+    vcpus = parameters.integer("vcpus")
+    primary = _node_index(fields.text("pnode"), name, nodes)
+    secondaries = fields.texts("snodes")
+    status = fields.get("status", lambda value: instance_status(as_text(value)))
+    return Instance(
+        index=index,
+        name=name,
+        memory=memory,
+        disk=disk,
+        disks=tuple(
+            Disk(size, None if count is None else as_int(count))
+            for size, count in zip(sizes, spindles, strict=False)
+        ),
+        vcpus=vcpus,
+        status=status,
+        template=fields.get("disk_template", as_disk_template),
+        primary=primary,
+        secondary=_node_index(secondaries[0], name, nodes) if secondaries else NO_NODE,
+        auto_balance=parameters.boolean("auto_balance"),
+        spindle_use=parameters.integer("spindle_use"),
+        tags=fields.texts("tags"),
+        forthcoming=fields.optional("forthcoming", as_bool, False),  # noqa: FBT003
+    )
+
+
+def _memory(fields: Fields, parameters: Fields) -> int:
+    measured = fields.values.get("oper_ram")
+    if isinstance(measured, int | float) and not isinstance(measured, bool):
+        return as_int(measured)
+    key = "memory" if parameters.values.get("memory") is not None else "maxmem"
+    return parameters.integer(key)
+
+
+def _node_index(node: str, instance: str, nodes: Mapping[str, int]) -> int:
+    if node not in nodes:
+        raise InputError(f"Unknown node '{node}' for instance {instance}")
+    return nodes[node]
+
+
+def _base_url(address: str) -> str:
+    scheme, found, rest = address.partition("://")
+    if not found:
+        scheme, rest = "https", address
+    host = rest.rstrip("/")
+    if ":" not in host.rpartition("]")[2]:
+        host = f"{host}:{DEFAULT_PORT}"
+    if scheme not in {"http", "https"}:
+        raise InputError(f"{address}: cannot read from '{scheme}', use https://, http:// or file://")
+    return f"{scheme}://{host}"
+
+
+def _fetch(url: str) -> str:
+    from urllib.error import URLError  # noqa: PLC0415 - only needed for a cluster over the network
+    from urllib.request import urlopen  # noqa: PLC0415
+
+    try:
+        with urlopen(url, timeout=TIMEOUT) as answer:  # noqa: S310 - the scheme is checked above
+            text: str = answer.read().decode("utf-8")
+    except (URLError, OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "reason", error)
+        raise InputError(f"{url}: {reason}") from None
+    return text

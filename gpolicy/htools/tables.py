@@ -1,0 +1,151 @@
+"""Tables of nodes, score components and placements on stderr (`-p`, `-v`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.ieee import truncate
+from gpolicy.allocator.kinds import NO_NODE
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.numerals import fixed
+from gpolicy.allocator.score import COMPONENTS, component_values, statistics, total_score
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Instance
+
+DEFAULT_FIELDS = (
+    "status name tmem nmem imem xmem fmem umem rmem tdsk fdsk pcpu vcpu pcnt scnt pfmem pfdsk rcpu"
+    " cload mload dload nload"
+).split()
+
+Field = tuple[str, bool, Callable[[Node], str]]
+"""Heading, whether it is a number (aligned right), and the text for a node."""
+
+
+def _status(node: Node) -> str:
+    if node.facts.offline:
+        return "-"
+    return "*" if node.fails_n1 else " "
+
+
+def _gigabytes(value: float) -> str:
+    return str(truncate(value) // 1024)
+
+
+def _peers(node: Node) -> str:
+    return f"[{','.join(f'({peer},{memory})' for peer, memory in sorted(node.peers.items()))}]"
+
+
+def _tags(node: Node) -> str:
+    return ",".join(f"{tag}={count}" for tag, count in sorted(node.exclusion_tags.items()))
+
+
+FIELDS: Mapping[str, Field] = {
+    "idx": ("Index", True, lambda node: str(node.index)),
+    "name": ("Name", False, lambda node: node.facts.alias),
+    "fqdn": ("Name", False, lambda node: node.facts.name),
+    "status": ("F", False, _status),
+    "tmem": ("t_mem", True, lambda node: fixed(node.facts.total_memory, 0)),
+    "nmem": ("n_mem", True, lambda node: str(node.facts.node_memory)),
+    "xmem": ("x_mem", True, lambda node: str(node.facts.unaccounted_memory)),
+    "fmem": ("f_mem", True, lambda node: str(node.facts.reported_free_memory)),
+    "umem": ("u_mem", True, lambda node: str(node.unallocated_memory)),
+    "imem": ("i_mem", True, lambda node: str(node.instance_memory)),
+    "rmem": ("r_mem", True, lambda node: str(node.reserved_memory)),
+    "amem": ("a_mem", True, lambda node: str(node.unallocated_memory - node.reserved_memory)),
+    "tdsk": ("t_dsk", True, lambda node: _gigabytes(node.facts.total_disk)),
+    "fdsk": ("f_dsk", True, lambda node: str(node.free_disk // 1024)),
+    "tcpu": ("pcpu", True, lambda node: fixed(node.facts.total_cpus, 0)),
+    "pcpu": ("pcpu", True, lambda node: fixed(node.facts.total_cpus, 0)),
+    "ucpu": ("vcpu", True, lambda node: str(node.used_cpus)),
+    "vcpu": ("vcpu", True, lambda node: str(node.used_cpus)),
+    "pcnt": ("pcnt", True, lambda node: str(len(node.primaries))),
+    "scnt": ("scnt", True, lambda node: str(len(node.secondaries))),
+    "plist": ("primaries", True, lambda node: f"[{','.join(map(str, node.primaries))}]"),
+    "slist": ("secondaries", True, lambda node: f"[{','.join(map(str, node.secondaries))}]"),
+    "pfmem": ("p_fmem", True, lambda node: fixed(node.ratio_memory, 4)),
+    "pfdsk": ("p_fdsk", True, lambda node: fixed(node.ratio_disk, 4)),
+    "rcpu": ("r_cpu", True, lambda node: fixed(node.ratio_cpu, 2)),
+    "cload": ("lCpu", True, lambda node: fixed(node.load[0], 3)),
+    "mload": ("lMem", True, lambda node: fixed(node.load[1], 3)),
+    "dload": ("lDsk", True, lambda node: fixed(node.load[2], 3)),
+    "nload": ("lNet", True, lambda node: fixed(node.load[3], 3)),
+    "ptags": ("PrimaryTags", False, _tags),
+    "peermap": ("PeerMap", False, _peers),
+    "spindle_count": ("NodeSpindles", True, lambda node: str(node.facts.spindles)),
+    "hi_spindles": ("MaxSpindles", True, lambda node: fixed(node.facts.high_spindles, 3)),
+    "inst_spindles": ("InstSpindles", True, lambda node: fixed(node.instance_spindles, 3)),
+}
+"""The columns of the node table under their names in `-p`."""
+
+_UNKNOWN: Field = ("<unknown field>", False, lambda _node: "<unknown field>")
+
+
+def aligned(rows: Iterable[Sequence[str]], numeric: Sequence[bool]) -> list[str]:
+    """Return lines of columns, padded, joined by a blank."""
+    table = list(rows)
+    widths = [max((len(row[place]) for row in table), default=0) for place in range(len(numeric))]
+    return [
+        " ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        )
+        for row in table
+    ]
+
+
+def node_table(nodes: Mapping[int, Node], fields: Sequence[str]) -> str:
+    """Return the table of nodes; `fields` empty: the default columns, with a leading `+`: more of them."""
+    names = list(fields)
+    if not names:
+        names = DEFAULT_FIELDS
+    elif names[0].startswith("+"):
+        names = [*DEFAULT_FIELDS, names[0][1:], *names[1:]]
+    columns = [FIELDS.get(name, _UNKNOWN) for name in names]
+    rows = [[heading for heading, _, _ in columns]]
+    rows += [[text(node) for _, _, text in columns] for node in nodes.values()]
+    return "".join(f" {line}\n" for line in aligned(rows, [right for _, right, _ in columns]))
+
+
+def node_status(what: str, nodes: Mapping[int, Node], fields: Sequence[str] | None) -> str:
+    """Return the node table under its headline; nothing if it was not asked for."""
+    return "" if fields is None else f"\n{what} status:\n{node_table(nodes, fields)}"
+
+
+def score_table(nodes: Mapping[int, Node]) -> str:
+    """Return the score and its components."""
+    stats = statistics(nodes.values())
+    rows = [["Field", "Value", "Weight"]]
+    rows += [
+        [component.name, fixed(value, 8), f"x{fixed(component.weight, 2)}"]
+        for component, value in zip(COMPONENTS, component_values(stats), strict=False)
+    ]
+    lines = aligned(rows, [False, True, True])
+    head = f"Initial coefficients: overall {fixed(total_score(stats), 8)}\n"
+    return head + "".join(f"   {line}\n" for line in lines)
+
+
+def allocation_map(what: str, placed: Sequence[Instance], nodes: Mapping[int, Node]) -> str:
+    """Return where each placed instance (oldest first) went."""
+    rows = [
+        [
+            instance.name,
+            nodes[instance.primary].facts.name,
+            nodes[instance.secondary].facts.name if instance.secondary != NO_NODE else "",
+            str(instance.memory),
+            str(instance.disk),
+            str(instance.vcpus),
+            _spindles(instance, nodes),
+        ]
+        for instance in placed
+    ]
+    numeric = [False, False, False, True, True, True, True]
+    return f"{what} map\n" + "".join(f" {line}\n" for line in aligned(rows, numeric))
+
+
+def _spindles(instance: Instance, nodes: Mapping[int, Node]) -> str:
+    if not any(node.facts.exclusive for node in nodes.values()):
+        return ""
+    total = instance.total_spindles
+    return "" if total is None else str(total)
