@@ -219,6 +219,18 @@ def explain(
     return checking.explain(rule)
 
 
+@app.command(
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
+    add_help_option=False,
+    options_metavar="hspace|hail",
+)
+def htools(context: typer.Context) -> int:
+    """Run the allocator under htools' own option names, inputs and outputs: `gpolicy htools hspace --help`."""
+    from gpolicy.htools import run  # noqa: PLC0415
+
+    return run(context.args)
+
+
 def _options(credentials: Path | None, authority: Path | None, *, insecure: bool) -> SourceOptions:
     from gpolicy.cluster.sources import SourceOptions  # noqa: PLC0415
 
