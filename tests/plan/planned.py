@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import replace
+from datetime import date
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
 
@@ -18,6 +19,7 @@ from gpolicy.plan.planning import Plan, make_plan
 from gpolicy.plan.steps import Step
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
+from gpolicy.rules.checking import check_policy
 
 CLUSTERS = FilePath(__file__).parent.parent / "data" / "clusters"
 HEAD = "gpolicy: v1\nkind: Cluster\nname: cluster.example.org\n"
@@ -50,11 +52,12 @@ def cluster(
 ) -> ClusterState:
     """Return a state: own values of the cluster over Ganeti's defaults, of groups, and the nodes' groups."""
     values = base_cluster(list(enabled)) | (own or {})
+    preferred: Values = {("alloc_policy",): "preferred"}
     made = {
         name: Group(
             name=name,
-            own={("alloc_policy",): "preferred"} | value,
-            effective=fill({("alloc_policy",): "preferred"} | value, values, Level.GROUP),
+            own=preferred | value,
+            effective=fill(preferred | value, values, Level.GROUP),
             identity=Identity(serial_no=3),
         )
         for name, value in (groups if groups is not None else {"default": {}}).items()
@@ -69,6 +72,16 @@ def cluster(
         instances={instance.name: instance for instance in instances},
         unreadable=unreadable,
     )
+
+
+def complaints(*documents: str) -> list[str]:
+    """Return what loading and checking a policy calls an error: codes and messages."""
+    texts = [f"gpolicy: v1\nkind: {document}" for document in documents]
+    with TemporaryDirectory() as directory:
+        file = FilePath(directory, "policy.yaml")
+        file.write_text("\n---\n".join(texts), encoding="utf-8")
+        found = check_policy(load_policy(file), today=date(2026, 1, 1))
+    return [f"{finding.severity} {finding.name}: {finding.message}" for finding in found]
 
 
 def with_node(state: ClusterState, name: str, own: Values, tags: frozenset[str] = frozenset()) -> ClusterState:
