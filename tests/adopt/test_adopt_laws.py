@@ -91,15 +91,7 @@ def test_the_plan_of_an_adopted_policy_is_empty(state: ClusterState) -> None:
     check_law(state)
 
 
-@pytest.fixture(scope="module")
-def at_length(pytestconfig: pytest.Config) -> None:
-    """Leave the large size of the law to those who ask for it: `pytest -m full`."""
-    if "full" not in pytestconfig.getoption("markexpr"):
-        pytest.skip("takes minutes: pytest -m full")
-
-
 @pytest.mark.full
-@pytest.mark.usefixtures("at_length")
 @settings(max_examples=5000, deadline=None, suppress_health_check=_QUIET)
 @given(cluster_states())
 def test_the_plan_of_an_adopted_policy_is_empty_at_length(state: ClusterState) -> None:
