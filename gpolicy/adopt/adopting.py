@@ -7,35 +7,33 @@ a comment, and listed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from gpolicy.adopt.documents import (
+from gpolicy.adopt.file_names import file_names
+from gpolicy.adopt.node_sets import node_set_documents
+from gpolicy.adopt.soundness import Place, unsound_places
+from gpolicy.adopt.tag_rules import TAG, RuleTags, rule_tags
+from gpolicy.cluster.state import ClusterState, Group
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameters import DEFAULT_VERSION, VERSIONS, default_in, parameter_at, position, release_key
+from gpolicy.plan.diff import TOOL_TAGS
+from gpolicy.plan.planning import release_key_or_none
+from gpolicy.policy.schema_kinds import TAG_FAMILIES
+from gpolicy.writing.documents import (
+    SCHEMA_FILE,
     compared_with,
     file_text,
     head,
     left_out_lines,
     modelines,
+    schema_text,
     sections,
 )
-from gpolicy.adopt.file_names import file_names
-from gpolicy.adopt.node_sets import node_set_documents
-from gpolicy.adopt.soundness import Place, unsound_places
-from gpolicy.adopt.tag_rules import TAG, RuleTags, rule_tags
-from gpolicy.adopt.written import LeftOut, Writer, name_complaint
-from gpolicy.adopt.yaml_text import Node, comment_lines, entry, listed
-from gpolicy.cluster.state import ClusterState, Group
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.ganeti.parameters import DEFAULT_VERSION, VERSIONS, parameter_at, position, release_key
-from gpolicy.plan.diff import TOOL_TAGS
-from gpolicy.plan.planning import release_key_or_none
-from gpolicy.policy.schema_kinds import TAG_FAMILIES, schemas
-
-SCHEMA_FILE: Final = ".gpolicy/policy.json"
-"""Where the policy keeps the schema for editors, from its own directory. Hidden: it is no part of the policy."""
+from gpolicy.writing.written import LeftOut, Writer, name_complaint
+from gpolicy.writing.yaml_text import Node, comment_lines, entry, listed
 
 _MOST_ROUNDS: Final = 20  # each leaves out what the last made wrong: std after minmax, one parameter after another
 _DEFAULTS_UNMANAGED: Final = frozenset({"hvparams", "enabled_data_collectors", "data_collector_interval"}) | {
@@ -74,11 +72,6 @@ def _lowest(unsound: dict[Place, str]) -> dict[Place, str]:
 
 
 @cache
-def schema_text() -> str:
-    """Return the schema that editors hold a policy's files against."""
-    return json.dumps(schemas()["policy.json"], indent=1) + "\n"
-
-
 def ganeti_version(software_version: str | None) -> str | None:
     """Return the newest known release that is not newer than the cluster's; None if there is none or it is unknown."""
     release = release_key_or_none(software_version) if software_version else None
@@ -91,7 +84,8 @@ class _Adoption:
         self.state = state
         self.excluded = excluded
         self.version = ganeti_version(state.software_version)
-        self.writer = Writer(self.version or DEFAULT_VERSION)
+        self.release = self.version or DEFAULT_VERSION
+        self.writer = Writer(self.release)
         self.files: dict[str, str] = {}
         self.left_out: list[LeftOut] = []
 
@@ -113,7 +107,7 @@ class _Adoption:
         if reason:
             self.left_out.append(LeftOut("cluster", "name", reason))
             name = "unnamed"
-        worth_writing, at_default = _without_defaults(self.state.cluster.own)
+        worth_writing, at_default = _without_defaults(self.state.cluster.own, self.release)
         values = self._write(worth_writing, Level.CLUSTER, "cluster")
         lines = [
             *modelines(SCHEMA_FILE),
@@ -129,7 +123,7 @@ class _Adoption:
             lines += entry("ganeti_version", self.version)
         else:
             lines += [f'# ganeti_version: "{DEFAULT_VERSION}"  # the source does not say which release it is']
-        lines += sections(values, compared_with(None, "Ganeti's default"), titles=True)
+        lines += sections(values, compared_with(None, "Ganeti's default", version=self.release), titles=True)
         if at_default:
             lines += ["", *comment_lines(f"At Ganeti's defaults, and not managed: {listed(at_default)}.")]
         if tags:
@@ -280,7 +274,7 @@ class _Adoption:
         return file_text(lines)
 
 
-def _without_defaults(own: Values) -> tuple[Values, list[str]]:
+def _without_defaults(own: Values, version: str) -> tuple[Values, list[str]]:
     """Return the cluster's values worth writing, and the names of families and parts where the rest is default.
 
     The parameters of disk templates that are not enabled, the long lists of hypervisors and data collectors, figures
@@ -292,7 +286,7 @@ def _without_defaults(own: Values) -> tuple[Values, list[str]]:
     templates = enabled if isinstance(enabled, list) else []
     for path, value in own.items():
         rarely_set = path[0] in _DEFAULTS_UNMANAGED or (path[0] == "diskparams" and path[1] not in templates)
-        if rarely_set and _is_default(path, value):
+        if rarely_set and _is_default(path, value, version):
             dropped.append(path)
         else:
             kept[path] = value
@@ -305,6 +299,6 @@ def _part(path: Path) -> str:
     return ".".join(path[:2]) if path[0] in ("diskparams", "hvparams") else path[0]
 
 
-def _is_default(path: Path, value: Value) -> bool:
+def _is_default(path: Path, value: Value, version: str) -> bool:
     parameter = parameter_at(path)
-    return parameter is not None and parameter.default is not None and parameter.default == value
+    return parameter is not None and parameter.default is not None and default_in(parameter, version) == value

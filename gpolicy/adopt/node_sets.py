@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from gpolicy.adopt.documents import head, sections
-from gpolicy.adopt.yaml_text import Node, comment_lines, entry
 from gpolicy.ganeti.parameter import Path
+from gpolicy.writing.documents import head, sections
+from gpolicy.writing.yaml_text import Node, comment_lines, entry
 
 _LONGEST_NAME = 60
 _MOST_TAGS_IN_NAME = 3

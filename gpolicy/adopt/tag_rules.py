@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpolicy.adopt.yaml_text import Node
 from gpolicy.policy.schema_kinds import TAG_FAMILIES
+from gpolicy.writing.yaml_text import Node
 
 TAG: Final = re.compile(r"[A-Za-z0-9_.+*/:@-]{1,128}", re.ASCII)
 """The tags that Ganeti's RAPI, htools and so gpolicy can handle."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def init(directory: Path, name: str) -> int:
     """Write the starter policy."""
-    from gpolicy.adopt.writing import write_files  # noqa: PLC0415
     from gpolicy.starter.files import starter_files  # noqa: PLC0415
+    from gpolicy.writing.files import write_files  # noqa: PLC0415
 
     written = write_files(starter_files(name), directory)
     for path in written:
@@ -31,7 +31,7 @@ def init(directory: Path, name: str) -> int:
 def adopt(src: str, output: Path, options: SourceOptions) -> int:
     """Write the policy of a cluster; say on standard error what it could not hold."""
     from gpolicy.adopt.adopting import adopt as make  # noqa: PLC0415
-    from gpolicy.adopt.writing import write_files  # noqa: PLC0415
+    from gpolicy.writing.files import write_files  # noqa: PLC0415
 
     adopted = make(read(src, options))
     for path in write_files(adopted.files, output):

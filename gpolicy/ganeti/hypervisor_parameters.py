@@ -142,5 +142,19 @@ HYPERVISOR_PARAMETERS: Final[dict[str, dict[str, tuple[str, bool | int | str]]]]
     },
 }
 
+ADDED_IN: Final[dict[str, str]] = {
+    "disk_discard": "2.16",
+    "kvm_pci_reservations": "2.16",
+    "scsi_controller_type": "2.16",
+    "use_guest_agent": "2.16",
+}
+"""Parameters that an earlier release does not know yet."""
+
 REMOVED_IN: Final[dict[str, str]] = {"xen_cmd": "3.1"}
 """Parameters that a later release no longer knows."""
+
+NEW_DEFAULTS: Final[dict[tuple[str, str], tuple[str, bool | str]]] = {
+    ("kvm", "disk_discard"): ("3.1", "ignore"),
+    ("kvm", "vhost_net"): ("3.1", True),
+}
+"""Defaults that a release changed: the first release that has the new one, and what it is."""

@@ -62,6 +62,7 @@ class Parameter:
     the cluster is made). `option` is the command-line option of `gnt-cluster modify` for a parameter that has
     one of its own; families (ipolicy, ndparams, …) share theirs. `opcode` is the field of the cluster-modify
     opcode, where it is not the stored name. `since`/`until`: first release that has it, first that has not.
+    `new_default`: the release that changed the default, and what to.
     """
 
     path: Path
@@ -77,6 +78,7 @@ class Parameter:
     minimum: int | None = None
     since: str = ""
     until: str = ""
+    new_default: tuple[str, Value] | None = None
     can_be_empty: bool = True
 
     @property

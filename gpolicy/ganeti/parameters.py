@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from gpolicy.ganeti.parameter import Level, Parameter, Path
+from gpolicy.ganeti.parameter import Level, Parameter, Path, Value
 from gpolicy.ganeti.tables import cluster, disks, instance_policy, nodes
 
 VERSIONS: Final = ("2.15", "2.16", "3.0", "3.1")
@@ -67,6 +67,13 @@ def known_in(parameter: Parameter, version: str) -> bool:
         (parameter.since and release < release_key(parameter.since))
         or (parameter.until and release >= release_key(parameter.until))
     )
+
+
+def default_in(parameter: Parameter, version: str) -> Value:
+    """Return Ganeti's built-in default of the parameter in the release `version`; None where there is none."""
+    if parameter.new_default is not None and release_key(version) >= release_key(parameter.new_default[0]):
+        return parameter.new_default[1]
+    return parameter.default
 
 
 def release_key(version: str) -> tuple[int, ...]:

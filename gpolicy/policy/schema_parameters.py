@@ -37,7 +37,10 @@ def _describe(parameter: Parameter) -> str:
     if parameter.unit:
         parts.append(f"Unit: {parameter.unit}.")
     if parameter.default not in (None, "") and parameter.type is not Type.MINMAX:
-        parts.append(f"Ganeti's default: {_words(parameter.default)}.")
+        since = (
+            f" ({_words(parameter.new_default[1])} from {parameter.new_default[0]})" if parameter.new_default else ""
+        )
+        parts.append(f"Ganeti's default: {_words(parameter.default)}{since}.")
     parts.append(f"A change takes effect {parameter.takes_effect}.")
     return " ".join(parts)
 

@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from gpolicy.adopt.written import written_value
-from gpolicy.adopt.yaml_text import Node, flow, scalar
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.report.findings_text import printable
 from gpolicy.show.view import EffectiveObject, EffectivePolicy, EffectiveValue, Origin, State
+from gpolicy.writing.written import written_value
+from gpolicy.writing.yaml_text import Node, flow, scalar
 
 FORMAT_VERSION: Final = "1.0"
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.adopt.adopting import SCHEMA_FILE, schema_text
-from gpolicy.adopt.documents import modelines
-from gpolicy.adopt.written import name_complaint
-from gpolicy.adopt.yaml_text import scalar
 from gpolicy.errors import UsageError
+from gpolicy.writing.documents import SCHEMA_FILE, modelines, schema_text
+from gpolicy.writing.written import name_complaint
+from gpolicy.writing.yaml_text import scalar
 
 _CLUSTER: Final = """\
 # What the cluster itself should be. `gpolicy check` finds mistakes, `gpolicy plan --state …` shows what would change.

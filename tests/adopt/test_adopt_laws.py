@@ -12,19 +12,19 @@ from cluster_states import cluster_states, texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpolicy.adopt import Adopted, adopt
-from gpolicy.adopt.adopting import SCHEMA_FILE
-from gpolicy.adopt.yaml_text import Node, comment_lines, entry
+from gpolicy.adopt.adopting import Adopted, adopt, ganeti_version
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameter import Path as ValuePath
-from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, parameter_at
 from gpolicy.plan.planning import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Leaves, Policy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.rules.checking import check_policy
+from gpolicy.writing.documents import SCHEMA_FILE
+from gpolicy.writing.yaml_text import Node, comment_lines, entry
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 
@@ -57,11 +57,12 @@ def errors(findings: list[Finding]) -> list[Finding]:
 def check_nothing_lost(state: ClusterState, policy: Policy, adopted: Adopted) -> None:
     """All that the cluster has is declared, listed as left out, or one of Ganeti's own defaults."""
     missing = {(item.object, item.what) for item in adopted.left_out}
+    version = ganeti_version(state.software_version) or DEFAULT_VERSION
 
     def values(label: str, level: Level, own: Mapping[ValuePath, Value], leaves: Leaves) -> None:
         for path, value in own.items():
             parameter = parameter_at(path)
-            at_default = level is Level.CLUSTER and parameter is not None and parameter.default == value
+            at_default = level is Level.CLUSTER and parameter is not None and default_in(parameter, version) == value
             if state.readable(level, path) and path not in leaves and not at_default:
                 assert {(label, ""), (label, ".".join(path))} & missing, (label, path, value)
 

@@ -8,13 +8,14 @@ from typing import cast
 
 import pytest
 
-from gpolicy.adopt import adopt, write_adopted
+from gpolicy.adopt.adopting import adopt
 from gpolicy.cluster.rapi import Client, read_rapi
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.planning import make_plan
 from gpolicy.policy.loading import load_policy
+from gpolicy.writing.files import write_files
 
 CLUSTERS = Path(__file__).resolve().parents[1] / "data" / "clusters"
 
@@ -44,7 +45,7 @@ def recorded(cluster: str) -> ClusterState:
 def test_the_plan_is_empty_by_both_sources(cluster: str, tmp_path: Path) -> None:
     state = recorded(cluster)
     adopted = adopt(state)
-    write_adopted(adopted, tmp_path / "policy")
+    write_files(adopted.files, tmp_path / "policy")
     policy = load_policy(tmp_path / "policy")
     assert policy.findings == ()
     for seen in (state, read_state(f"config:{CLUSTERS / cluster / 'config.data'}")):

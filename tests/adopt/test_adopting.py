@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.adopt import Adopted, adopt, write_adopted
+from gpolicy.adopt.adopting import Adopted, adopt
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
 from gpolicy.ganeti.parameter import Level, Value, Values
@@ -17,6 +17,7 @@ from gpolicy.plan.planning import Plan, make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.rules.checking import check_policy
+from gpolicy.writing.files import write_files
 
 CLUSTERS = Path(__file__).resolve().parents[1] / "data" / "clusters"
 SOURCES = [
@@ -28,7 +29,7 @@ MINMAX: ValuePath = ("ipolicy", "minmax")
 
 
 def load(adopted: Adopted, directory: Path) -> Policy:
-    write_adopted(adopted, directory)
+    write_files(adopted.files, directory)
     return load_policy(directory)
 
 

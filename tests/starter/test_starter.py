@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.adopt.writing import write_files
 from gpolicy.errors import UsageError
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.checking import check_policy
 from gpolicy.starter.files import starter_files
+from gpolicy.writing.files import write_files
 
 TODAY = date(2026, 1, 1)
 

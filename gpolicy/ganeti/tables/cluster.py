@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpolicy.ganeti.hypervisor_parameters import HYPERVISOR_PARAMETERS, REMOVED_IN
+from gpolicy.ganeti.hypervisor_parameters import ADDED_IN, HYPERVISOR_PARAMETERS, NEW_DEFAULTS, REMOVED_IN
 from gpolicy.ganeti.parameter import CLUSTER, Parameter, TakesEffect, Type, Value
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, DISK_TEMPLATES, HYPERVISORS
 
@@ -258,7 +258,9 @@ def hvparams() -> list[Parameter]:
             default=default,
             levels=CLUSTER,
             takes_effect=TakesEffect.INSTANCE_START,
+            since=ADDED_IN.get(name, ""),
             until=REMOVED_IN.get(name, ""),
+            new_default=NEW_DEFAULTS.get((hypervisor, name)),
             description=f"Hypervisor parameter {name} of {hypervisor}: default of instances that do not set it.",
         )
         for hypervisor, parameters in HYPERVISOR_PARAMETERS.items()

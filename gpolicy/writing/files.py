@@ -8,13 +8,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpolicy.adopt.adopting import Adopted
 from gpolicy.errors import GpolicyError, UsageError
-
-
-def write_adopted(adopted: Adopted, directory: Path) -> list[Path]:
-    """Write the policy to `directory` and return the files. See `write_files`."""
-    return write_files(adopted.files, directory)
 
 
 def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:

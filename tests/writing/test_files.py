@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.adopt import writing
-from gpolicy.adopt.writing import write_files
 from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.writing import files as writing
+from gpolicy.writing.files import write_files
 
 FILES = {"cluster.yaml": "a: 1\n", "groups/default.yaml": "b: ü\n", ".gpolicy/policy.json": "{}\n"}
 

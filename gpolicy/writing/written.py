@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpolicy.adopt.yaml_text import Node, Scalar, entry, nested
 from gpolicy.ganeti.expressible import InexpressibleError, checked
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at, position
@@ -20,6 +19,7 @@ from gpolicy.policy.model import Declared
 from gpolicy.policy.schema_parameters import RATE_UNIT
 from gpolicy.policy.validation import validate
 from gpolicy.policy.yaml_reader import read_yaml
+from gpolicy.writing.yaml_text import Node, Scalar, entry, nested
 
 KINDS: Final = {Level.CLUSTER: "Cluster", Level.GROUP: "NodeGroup", Level.NODE: "NodeSet"}
 _LONGEST_SHOWN: Final = 80

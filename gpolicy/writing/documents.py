@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from gpolicy.adopt.written import LeftOut, written_value
-from gpolicy.adopt.yaml_text import Node, comment_lines, entry, flow_fits, nested, scalar
 from gpolicy.ganeti.parameter import Path, Value, Values
-from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, parameter_at
 from gpolicy.ganeti.values import FAMILIES, canonical
+from gpolicy.policy.schema_kinds import schemas
+from gpolicy.writing.written import LeftOut, written_value
+from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow_fits, nested, scalar
 
 Comment = Callable[[Path, Node], str]
 """Says what stands behind a value; empty for nothing."""
+
+SCHEMA_FILE: Final = ".gpolicy/policy.json"
+"""Where the policy keeps the schema for editors, from its own directory. Hidden: it is no part of the policy."""
 
 _SECTIONS: Final = (
     (("enabled_disk_templates", "enabled_hypervisors"), "The first of each list is the default of new instances."),
@@ -99,8 +104,8 @@ def _flow(node: Node) -> str:
     return "{" + ", ".join(f"{key}: {scalar(value, flow=True)}" for key, value in node.items()) + "}"  # type: ignore[arg-type]
 
 
-def compared_with(reference: Values | None, name: str, same: str = "") -> Comment:
-    """Return a comment that names the value of `reference` where it differs; None: the built-in defaults.
+def compared_with(reference: Values | None, name: str, same: str = "", *, version: str = DEFAULT_VERSION) -> Comment:
+    """Return a comment that names the value of `reference` where it differs; None: the defaults of `version`.
 
     `same` is said of a value that does not differ.
     """
@@ -109,7 +114,7 @@ def compared_with(reference: Values | None, name: str, same: str = "") -> Commen
         parameter = parameter_at(path)
         other: Value = None
         if parameter is not None:
-            other = parameter.default if reference is None else reference.get(path)
+            other = default_in(parameter, version) if reference is None else reference.get(path)
         if parameter is None or other is None:
             return ""
         written = written_value(parameter, canonical(path, other))
@@ -119,6 +124,11 @@ def compared_with(reference: Values | None, name: str, same: str = "") -> Commen
         return f"{name}: {shown}" if len(shown) <= _LONGEST_ASIDE and not isinstance(written, list | dict) else ""
 
     return comment
+
+
+def schema_text() -> str:
+    """Return the schema that editors hold a policy's files against."""
+    return json.dumps(schemas()["policy.json"], indent=1) + "\n"
 
 
 def left_out_lines(left_out: Iterable[LeftOut], *, with_object: bool = False) -> list[str]:

@@ -1,0 +1,1 @@
+"""Policies as YAML text, and files written so that nothing is left half."""
