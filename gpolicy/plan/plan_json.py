@@ -149,7 +149,7 @@ def _plan_file(written: Record) -> PlanFile:
     if version.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
         raise InputError(f"{written.where}: its format is {version[:20]!r}, this gpolicy reads {FORMAT_VERSION}")
     for key in ("steps", "guards"):
-        if key not in written.fields:
+        if not isinstance(written.fields.get(key), list):
             written.refuse(key, "a list")
     guards = [Record.of(guard, f"{written.where}: guards") for guard in written.items("guards")]
     findings = [Record.of(finding, f"{written.where}: findings") for finding in written.items("findings")]
@@ -168,7 +168,7 @@ def _plan_file(written: Record) -> PlanFile:
 def _planned(step: Record) -> PlannedStep:
     inverse = step.record("inverse")
     commands = [inverse, *(Record.of(command, f"{step.where}: inverse") for command in inverse.items("more"))]
-    undo = [command for command in commands if command.fields.get("argv") or command.fields.get("rapi")]
+    undo = [command for command in commands if (command.fields.get("argv"), command.fields.get("rapi")) != (None, None)]
     return PlannedStep(
         id=_text(step, "id"),
         wave=step.whole("wave"),
