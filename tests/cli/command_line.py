@@ -1,0 +1,39 @@
+"""The real command line, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+CONFIG = ROOT / "tests" / "data" / "clusters" / "full" / "config.data"
+STATE = f"config:{CONFIG}"
+GOOD = "gpolicy: v1\nkind: Cluster\nname: cluster\nganeti_version: '3.0'\n"
+
+
+def gpolicy(
+    *arguments: str | Path, env: dict[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run gpolicy and return what it did; no run may show a traceback."""
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": "/nonexistent", **(env or {})}
+    done = subprocess.run(
+        [sys.executable, "-m", "gpolicy", *map(str, arguments)],
+        env=environment,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+        check=False,
+        timeout=60,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def policy(directory: Path, text: str = "", name: str = "policy.yaml") -> Path:
+    file = directory / name
+    file.write_text(GOOD + text, encoding="utf-8")
+    return file

@@ -1,0 +1,296 @@
+"""The shell script of a plan, run by real shells with programs that write down what they are called with."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpolicy.errors import GpolicyError, InputError
+from gpolicy.exit_codes import ExitCode
+from gpolicy.plan.plan_json import PlanFile, PlannedStep, read_plan
+from gpolicy.render.script import UnsafePlanError, render_script
+
+SHELLS = [shell for shell in ("sh", "dash", "bash", "busybox") if shutil.which(shell)]
+HOSTILE = [
+    "a b",
+    "o'neil",
+    '"',
+    "$(touch pwned)",
+    "`touch pwned`",
+    "-x",
+    "--",
+    "*",
+    "\\",
+    "a\nb",
+    "",
+    "#",
+    ";",
+    "ü",
+    "%s",
+]
+STUB = """#!/bin/sh
+if [ "$1" = info ]; then echo "Cluster name: ${CLUSTER}"; exit 0; fi
+{ printf '%s\\0' "${0##*/}" "$@"; printf '\\n\\0'; } >> "$LOG"
+cat > /dev/null
+[ "$2" != "$FAILS" ] || exit 7
+"""
+
+
+def plan(*argvs: tuple[str, ...], **more: Any) -> PlanFile:
+    steps = tuple(
+        PlannedStep(
+            id=str(number),
+            wave=4,
+            title=f"do {' '.join(argv)}",
+            argv=argv,
+            undo=((argv[0], "modify", "undo", argv[-1]),),
+            not_restored=(),
+        )
+        for number, argv in enumerate(argvs, start=1)
+    )
+    values: dict[str, Any] = {"cluster": "c'1", "policy_digest": "p", "state_digest": "s", "failed_guards": ()}
+    return PlanFile(**{**values, "steps": steps, **more})
+
+
+def commands(log: Path) -> list[list[str]]:
+    if not log.exists():
+        return []
+    calls = log.read_bytes().decode().split("\n\0")[:-1]
+    return [call.split("\0")[:-1] for call in calls]
+
+
+def run(
+    tmp_path: Path, script: str, *arguments: str, shell: str = "sh", cluster: str = "c'1", fails: str = "none"
+) -> tuple[subprocess.CompletedProcess[str], list[list[str]]]:
+    programs = tmp_path / "bin"
+    programs.mkdir(exist_ok=True)
+    for name in ("gnt-cluster", "gnt-group", "gnt-node"):
+        (programs / name).write_text(STUB)
+        (programs / name).chmod(0o755)
+    file = tmp_path / "script.sh"
+    file.write_text(script, encoding="utf-8")
+    log = tmp_path / "log"
+    log.unlink(missing_ok=True)
+    environment = {"PATH": f"{programs}:{os.environ['PATH']}", "LOG": str(log), "CLUSTER": cluster, "FAILS": fails}
+    call = [shell, *(["sh"] if shell == "busybox" else []), str(file), *arguments]
+    done = subprocess.run(call, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=20)
+    return done, commands(log)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_hostile_names_arrive_unchanged(tmp_path: Path, shell: str) -> None:
+    argvs = [("gnt-group", "modify", f"--x={word}", word) for word in HOSTILE]
+    done, called = run(tmp_path, render_script(plan(*argvs)), shell=shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert called == [list(argv) for argv in argvs]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "log", "script.sh"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_is_sound_shell(tmp_path: Path, shell: str) -> None:
+    file = tmp_path / "script.sh"
+    for script in (render_script(plan()), render_script(plan(*(("gnt-node", "modify", word) for word in HOSTILE)))):
+        file.write_text(script, encoding="utf-8")
+        call = [shell, *(["sh"] if shell == "busybox" else []), "-n", str(file)]
+        done = subprocess.run(call, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_it_stops_at_the_first_failure_with_its_exit_code(tmp_path: Path) -> None:
+    script = render_script(plan(("gnt-node", "modify", "a"), ("gnt-node", "modify", "b"), ("gnt-node", "modify", "c")))
+    done, called = run(tmp_path, script, fails="b")
+    assert done.returncode == 7
+    assert [call[-1] for call in called] == ["a", "b"]
+    assert "step 2 failed (exit code 7)" in done.stderr
+
+
+@pytest.mark.parametrize("cluster", ["other", "", "c'1 "])
+def test_it_refuses_another_cluster(tmp_path: Path, cluster: str) -> None:
+    done, called = run(tmp_path, render_script(plan(("gnt-node", "modify", "a"))), cluster=cluster)
+    assert (done.returncode, called) == (1, [])
+    assert "nothing was done" in done.stderr
+
+
+def test_without_ganeti_nothing_is_done(tmp_path: Path) -> None:
+    file = tmp_path / "script.sh"
+    file.write_text(render_script(plan(("gnt-node", "modify", "a"))))
+    shell = shutil.which("sh")
+    assert shell is not None
+    environment = {"PATH": _without_ganeti(tmp_path)}
+    done = subprocess.run([shell, str(file)], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 1
+    assert "here is no cluster: nothing was done" in done.stderr
+
+
+def _without_ganeti(tmp_path: Path) -> str:
+    programs = tmp_path / "only"
+    programs.mkdir()
+    sed = shutil.which("sed")
+    assert sed is not None
+    (programs / "sed").symlink_to(sed)
+    return str(programs)
+
+
+def test_a_dry_run_runs_nothing(tmp_path: Path) -> None:
+    script = render_script(plan(("gnt-node", "modify", "a b")))
+    done, called = run(tmp_path, script, "-n", cluster="other")
+    assert (done.returncode, called) == (0, [])
+    assert "a b" in done.stdout
+    done, called = run(tmp_path, script, "--force")
+    assert (done.returncode, called) == (2, [])
+
+
+def test_a_rollback_undoes_the_last_step_first_and_says_what_it_cannot(tmp_path: Path) -> None:
+    made = plan(("gnt-node", "modify", "a"), ("gnt-node", "modify", "b"))
+    lost = PlannedStep(id="3", wave=4, title="x\nreboot", argv=made.steps[0].argv, undo=(), not_restored=("y\nreboot",))
+    script = render_script(plan(steps=(*made.steps, lost)), rollback=True)
+    done, called = run(tmp_path, script)
+    assert done.returncode == 0
+    assert called == [["gnt-node", "modify", "undo", "b"], ["gnt-node", "modify", "undo", "a"]]
+    assert "# NOT RESTORED: x?reboot: y?reboot\n" in script
+
+
+def test_nothing_to_do_is_said(tmp_path: Path) -> None:
+    done, called = run(tmp_path, render_script(plan()))
+    assert (done.returncode, called, done.stdout) == (0, [], "nothing to do\n")
+
+
+def test_an_unsafe_plan_is_refused_but_can_be_undone() -> None:
+    unsafe = plan(("gnt-node", "modify", "a"), failed_guards=("disks-stay: why",))
+    with pytest.raises(UnsafePlanError, match="disks-stay") as raised:
+        render_script(unsafe)
+    assert raised.value.exit_code is ExitCode.FINDINGS
+    assert "undo" in render_script(unsafe, rollback=True)
+
+
+def test_a_step_without_a_command_is_refused() -> None:
+    step = PlannedStep(id="1", wave=3, title="interval", argv=None, undo=(), not_restored=())
+    with pytest.raises(GpolicyError, match="RAPI only"):
+        render_script(plan(steps=(step,)))
+
+
+def test_titles_cannot_move_the_cursor(tmp_path: Path) -> None:
+    step = PlannedStep(id="1", wave=3, title="\x1b[2Jx", argv=("gnt-node", "modify", "a"), undo=(), not_restored=())
+    done, _ = run(tmp_path, render_script(plan(steps=(step,))))
+    assert "\x1b" not in done.stdout
+
+
+# --- plan files -------------------------------------------------------------------------------------------------------
+
+STEP: dict[str, Any] = {
+    "id": "1",
+    "wave": 3,
+    "title": "t",
+    "argv": ["gnt-cluster", "modify", "--x=1"],
+    "rapi": None,
+    "inverse": {"argv": None, "rapi": None, "more": [], "not_restored": []},
+}
+FILE: dict[str, Any] = {
+    "format_version": "1.0",
+    "cluster": "c",
+    "policy_digest": "p",
+    "state_digest": "s",
+    "steps": [STEP],
+    "guards": [{"name": "g", "ok": True, "message": "m"}],
+}
+
+
+def written(tmp_path: Path, content: dict[str, Any] | bytes) -> Path:
+    file = tmp_path / "plan.json"
+    file.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return file
+
+
+def test_a_plan_file_is_read(tmp_path: Path) -> None:
+    read = read_plan(written(tmp_path, FILE))
+    assert read.steps[0].argv == ("gnt-cluster", "modify", "--x=1")
+    assert read.failed_guards == ()
+    failing = {**FILE, "guards": [{"name": "g", "ok": False, "message": "m"}]}
+    assert read_plan(written(tmp_path, failing)).failed_guards == ("g: m",)
+    finding = {**FILE, "findings": [{"severity": "error", "message": "no such node"}]}
+    assert read_plan(written(tmp_path, finding)).failed_guards == ("no such node",)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["rm", "-rf", "/"],
+        ["gnt-cluster", "destroy", "--yes-do-it"],
+        ["gnt-cluster", "command", "reboot"],
+        ["gnt-node", "remove", "n"],
+        ["gnt-instance", "remove", "i"],
+        ["gnt-group", "assign-nodes", "g"],
+        ["gnt-group", "assign-nodes", "--", "g"],
+        ["/tmp/gnt-cluster", "modify"],
+        ["gnt-cluster", "modify", "\0"],
+        ["gnt-cluster", "modify", 1],
+        ["gnt-cluster"],
+        [],
+        "gnt-cluster modify",
+        {"gnt-cluster": "modify"},
+        1,
+    ],
+)
+@pytest.mark.parametrize("place", ["step", "inverse", "more"])
+def test_a_plan_file_runs_nothing_but_commands_of_plans(tmp_path: Path, argv: Any, place: str) -> None:
+    if place == "step":
+        step = {**STEP, "argv": argv}
+    elif place == "inverse":
+        step = {**STEP, "inverse": {**STEP["inverse"], "argv": argv, "rapi": {}}}
+    else:
+        step = {**STEP, "inverse": {**STEP["inverse"], "more": [{"argv": argv, "rapi": {}}]}}
+    with pytest.raises(InputError) as raised:
+        read_plan(written(tmp_path, {**FILE, "steps": [step]}))
+    assert "\n" not in raised.value.message
+    assert raised.value.exit_code is ExitCode.COULD_NOT_RUN
+
+
+@pytest.mark.parametrize("key", sorted(FILE))
+@pytest.mark.parametrize("value", [None, 1, ["x"], {"x": 1}, [[]], True, "absent"])
+def test_a_plan_file_with_a_wrong_type_is_refused(tmp_path: Path, key: str, value: Any) -> None:
+    content = {name: item for name, item in FILE.items() if name != key}
+    if value != "absent":
+        content[key] = value
+    with pytest.raises(InputError):
+        read_plan(written(tmp_path, content))
+
+
+@pytest.mark.parametrize("key", sorted(STEP.keys() - {"rapi"}))  # which a script has no use for
+def test_a_step_with_a_wrong_type_is_refused(tmp_path: Path, key: str) -> None:
+    value = 1.5
+    with pytest.raises(InputError):
+        read_plan(written(tmp_path, {**FILE, "steps": [{**STEP, key: value}]}))
+
+
+@pytest.mark.parametrize("ok", ["false", "true", 0, 1, None])
+def test_the_verdict_of_a_guard_is_true_or_false(tmp_path: Path, ok: Any) -> None:
+    with pytest.raises(InputError):
+        read_plan(written(tmp_path, {**FILE, "guards": [{"name": "g", "ok": ok, "message": "m"}]}))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x7fELF\x00\x01",
+        json.dumps(FILE).encode()[:-20],
+        b"[]",
+        b"[" * 200_000,
+        b'{"a":' * 200_000,
+        b"1" * 100_000,
+        b'{"format_version": NaN}',
+        json.dumps({**FILE, "format_version": "2.0"}).encode(),
+        json.dumps({**FILE, "format_version": "x" * 1_000_000}).encode(),
+    ],
+)
+def test_what_is_no_plan_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InputError) as raised:
+        read_plan(written(tmp_path, content))
+    assert len(raised.value.message) < 500
+    assert "\n" not in raised.value.message
