@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> int:
     """Run the command line; return the exit code."""
-    if sys.argv[1:] in (["--version"], ["-V"]) and sys.stdout is not None:
-        from gpolicy import __version__  # noqa: PLC0415
-
-        try:
-            sys.stdout.write(f"gpolicy {__version__}\n")
-            sys.stdout.flush()
-        except OSError as error:
-            sys.stderr.write(f"gpolicy: the output: {error.strerror}\n")
-            sys.stdout = None  # type: ignore[assignment] (so that leaving does not write again)
-            return 3
-        return 0
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        return _version()
     from gpolicy.cli.running import run  # noqa: PLC0415
 
     return run(sys.argv[1:])
+
+
+def _version() -> int:
+    from gpolicy import __version__  # noqa: PLC0415
+
+    try:
+        print(f"gpolicy {__version__}", flush=True)  # noqa: T201 (which does nothing when the output is closed)
+    except OSError as error:
+        sys.stderr.write(f"gpolicy: the output: {error.strerror}\n")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # leaving would write again
+        return 3
+    return 0
 
 
 if __name__ == "__main__":
