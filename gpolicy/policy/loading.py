@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
@@ -115,13 +116,16 @@ class _Loader:
     def _inside(self, path: Path) -> Path | None:
         """Return `path` if it is a file below the boundary: a policy must not be able to read any file there is."""
         resolved = path.resolve()
-        return resolved if resolved.is_file() and resolved.is_relative_to(self._boundary) else None
+        if not resolved.is_file() or not resolved.is_relative_to(self._boundary):
+            return None
+        return Path(os.path.normpath(path))  # as it is named: findings are shown by this name
 
     def _base_objects(self, path: Path) -> list[Declared]:
-        if path not in self._bases:
-            loaded = [item for item in self._objects if Path(item.document.file).resolve() == path]
-            self._bases[path] = loaded or self._load_base(path)
-        return self._bases[path]
+        resolved = path.resolve()
+        if resolved not in self._bases:
+            loaded = [item for item in self._objects if Path(item.document.file).resolve() == resolved]
+            self._bases[resolved] = loaded or self._load_base(path)
+        return self._bases[resolved]
 
     def _load_base(self, path: Path) -> list[Declared]:
         files = read_files([path])

@@ -7,6 +7,7 @@ from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.rules.context import Context, number
 from gpolicy.rules.parameters import CLUSTER
 from gpolicy.rules.rule import Hit, Rule
@@ -78,7 +79,7 @@ class ResyncParameterIgnored(Rule):
         summary="A resync parameter that the chosen controller does not read.",
         rationale="With dynamic-resync DRBD uses the c-* parameters, without it only resync-rate.",
         source=_SOURCE,
-        bad=_drbd("dynamic-resync: false, c-max-rate: 60M"),
+        bad=_drbd("dynamic-resync: false, c-max-rate: 90M"),
         good=_drbd("dynamic-resync: false, resync-rate: 60M"),
     )
     _DYNAMIC: Final = ("c-plan-ahead", "c-fill-target", "c-delay-target", "c-min-rate", "c-max-rate")
@@ -90,7 +91,9 @@ class ResyncParameterIgnored(Rule):
                 continue
             for name in ("resync-rate",) if dynamic.value is True else self._DYNAMIC:
                 leaf = context.own(declared, _path(name))
-                if leaf is not None:
+                parameter = parameter_at(_path(name))
+                is_default = leaf is not None and parameter is not None and leaf.value == parameter.default
+                if leaf is not None and not is_default:  # a default that is written out says nothing new
                     related = (Related(dynamic.span, "dynamic-resync is here"),)
                     message = f"{name} is not used: dynamic-resync is {str(dynamic.value).lower()}"
                     yield self.hit(declared, message, leaf.span, related=related)

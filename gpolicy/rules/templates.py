@@ -7,6 +7,7 @@ from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import INHERIT
 from gpolicy.rules.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, Known, name_of, texts
 from gpolicy.rules.parameters import CLUSTER
@@ -242,11 +243,18 @@ class StaleGroupTemplates(Rule):
             managed = self._declares(context, name) or (name in renamed and self._declares(context, renamed[name].name))
             if managed or not isinstance(observed, list):
                 continue
-            stale = sorted(str(template) for template in observed if template not in texts(enabled))
+            gone = {text for text in self._enabled_now(context) if text not in texts(enabled)}
+            stale = sorted(str(template) for template in observed if template in gone)
             if stale:
                 message = f"group {name} on the cluster still allows {', '.join(stale)}, which is to be disabled"
                 hint = f"declare ipolicy.disk-templates of group {name}, or `inherit` there"
                 yield self.hit(cluster, message, enabled.span, hint=hint)
+
+    @staticmethod
+    def _enabled_now(context: Context) -> list[str]:
+        """Return what is enabled on the cluster: only what this policy disables is its fault."""
+        enabled = context.state.cluster.own.get(ENABLED_TEMPLATES) if context.state else None
+        return [str(template) for template in enabled] if isinstance(enabled, list) else list(TEMPLATE_NAMES)
 
     @staticmethod
     def _declares(context: Context, name: str) -> bool:
