@@ -124,12 +124,13 @@ class ModelCluster:
         enabled, policy = set(own["enabled_disk_templates"]), own["ipolicy"]
         if not enabled or set(policy["disk-templates"]) - enabled:
             raise RefusedError("allowed by the ipolicy, but not enabled on the cluster")
+        disabled = set(self.own["enabled_disk_templates"]) - enabled
         if not any(_inside(policy["std"], pair) for pair in policy["minmax"]):
             raise RefusedError("Invalid std specifications")
         for item in self.state.instances.values():
             used = {disk.template for disk in item.disks} or {"diskless"}
             used |= {"plain"} if "drbd" in used else set()
-            if used - enabled:
+            if used & disabled:
                 raise RefusedError(f"Cannot disable disk template, {item.name} uses it")
         if enabled & _LVM and not own["volume_group_name"]:
             raise RefusedError("no volume group although LVM templates are enabled")
