@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from gpolicy.cluster.json_input import Record
-from gpolicy.cluster.state import ClusterState, Group, Identity
+from gpolicy.cluster.state import ClusterState, Group, Identity, Instance, Node
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
@@ -18,6 +19,15 @@ class _Named(Protocol):
 
 
 _T = TypeVar("_T", bound=_Named)
+
+
+_Listed = TypeVar("_Listed", Group, Node, Instance)
+
+
+def numbered(objects: Iterable[_Listed]) -> Iterator[_Listed]:
+    """Give the objects with their position, for a source that lists them in an order that means something."""
+    for position, item in enumerate(objects):
+        yield replace(item, position=position)
 
 
 def by_name(objects: Iterable[_T], where: str) -> dict[str, _T]:

@@ -160,6 +160,7 @@ def _instance(
         hypervisor=record.text_or_none("hypervisor"),
         tags=record.tags(),
         identity=identity(record),
+        forthcoming=record.flag("forthcoming", default=False),
     )
 
 

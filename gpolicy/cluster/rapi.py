@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from gpolicy.cluster import https, unreadable
-from gpolicy.cluster.assembly import by_name, check_references, filled_group, identity
+from gpolicy.cluster.assembly import by_name, check_references, filled_group, identity, numbered
 from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.credentials import PASSWORD_VARIABLE, USER_VARIABLE, Credentials
 from gpolicy.cluster.json_input import Record, kind_of, parse_json
@@ -224,9 +224,9 @@ def _assemble(parts: _Parts, source: str) -> ClusterState:
         name=info.name("name"),
         software_version=info.text_or_none("software_version"),
         cluster=ClusterObject(own=own, tags=info.tags(), identity=identity(info)),
-        groups=by_name(groups, f"{source}: /2/groups"),
-        nodes=by_name(nodes, f"{source}: /2/nodes"),
-        instances=by_name((_instance(record) for record in placed), f"{source}: /2/instances"),
+        groups=by_name(numbered(groups), f"{source}: /2/groups"),
+        nodes=by_name(numbered(nodes), f"{source}: /2/nodes"),
+        instances=by_name(numbered(_instance(record) for record in placed), f"{source}: /2/instances"),
         unreadable=(*unreadable.RAPI, *missing, *(() if node_own is not None else (unreadable.NODE_OWN,))),
         notes=(*(() if node_own is not None else (NO_NODE_OWN,)), *forthcoming_note(len(records) - len(placed))),
     )
@@ -346,4 +346,6 @@ def _instance(record: Record) -> Instance:
         hypervisor=record.text_or_none("hypervisor"),
         tags=record.tags(),
         identity=identity(record),
+        oper_ram=record.whole_or_none("oper_ram"),
+        forthcoming=record.flag("forthcoming", default=False),
     )

@@ -34,7 +34,7 @@ from gpolicy.ganeti.parameters import position
 from gpolicy.ganeti.values import fill, unflatten
 
 KIND = "gpolicy-snapshot"
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 DIGEST_PREFIX = "sha256:"
 
 
@@ -97,7 +97,7 @@ def parse_snapshot(data: bytes, where: str) -> ClusterState:
 def state_digest(state: ClusterState, *, besides: Iterable[Unreadable] = ()) -> str:
     """Return "sha256:…" over what a plan depends on: own values, tags, membership, instances.
 
-    Serial numbers, times, what nodes measure, run-time states and the source itself do not count, so that two reads
+    Serial numbers, times, what nodes measure, run-time states, order and the source itself do not count, so two reads
     of an unchanged cluster agree. Values that the source cannot show do not count either; with those of another
     source in `besides`, the states that both give for one cluster have the same digest.
     """
@@ -125,9 +125,15 @@ def state_digest(state: ClusterState, *, besides: Iterable[Unreadable] = ()) -> 
     return DIGEST_PREFIX + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
+_NOT_IN_DIGEST = (
+    *("identity", "status", "running", "hypervisor"),
+    *("position", "oper_ram", "forthcoming", "summed_disk"),  # unknown to format 1.0: its digests must still match
+)
+
+
 def _for_digest(instance: Instance) -> Value:
     content = _instance(instance)
-    for key in ("identity", "status", "running", "hypervisor"):
+    for key in _NOT_IN_DIGEST:
         del content[key]
     return content
 
@@ -146,7 +152,8 @@ def _texts(texts: Iterable[str]) -> list[Value]:
 
 def _group(group: Group, cluster: Values) -> dict[str, Value]:
     follows = group.effective == fill(group.own, cluster, Level.GROUP)
-    return {**_object(group), **({} if follows else {"effective": _tree(group.effective)})}
+    effective = {} if follows else {"effective": _tree(group.effective)}
+    return {**_object(group), **effective, "networks": list(group.networks), "position": group.position}
 
 
 def _node(node: Node) -> dict[str, Value]:
@@ -160,6 +167,7 @@ def _node(node: Node) -> dict[str, Value]:
         "master_capable": node.master_capable,
         "vm_capable": node.vm_capable,
         "resources": asdict(node.resources),
+        "position": node.position,
     }
 
 
@@ -187,7 +195,15 @@ def _read_group(name: str, record: Record, cluster: Values) -> Group:
         effective = own_values(record.record("effective").fields, record.where)
     else:
         effective = fill(own, cluster, Level.GROUP)
-    return Group(name=name, own=own, effective=effective, tags=record.tags(), identity=_read_identity(record))
+    return Group(
+        name=name,
+        own=own,
+        effective=effective,
+        tags=record.tags(),
+        identity=_read_identity(record),
+        networks=tuple(record.texts("networks")),
+        position=record.whole_or_none("position"),
+    )
 
 
 def _read_node(name: str, record: Record) -> Node:
@@ -205,10 +221,12 @@ def _read_node(name: str, record: Record) -> Node:
         master_capable=record.flag_or_none("master_capable"),
         vm_capable=record.flag("vm_capable"),
         resources=Resources(**{key: measured.whole_or_none(key) for key in Resources.__slots__}),
+        position=record.whole_or_none("position"),
     )
 
 
 def _read_instance(name: str, record: Record) -> Instance:
+    summed = record.fields.get("summed_disk")
     return Instance(
         name=name,
         primary_node=record.text("primary_node"),
@@ -228,6 +246,10 @@ def _read_instance(name: str, record: Record) -> Instance:
         hypervisor=record.text_or_none("hypervisor"),
         tags=record.tags(),
         identity=_read_identity(record),
+        oper_ram=record.whole_or_none("oper_ram"),
+        forthcoming=record.flag("forthcoming", default=False),
+        summed_disk=None if summed is None else _read_disk(summed, record.where),
+        position=record.whole_or_none("position"),
     )
 
 

@@ -2,6 +2,9 @@
 
 Own values are what is set on the object itself; a group's or node's effective values follow from
 `gpolicy.ganeti.values.fill`. What a source cannot show is listed in `unreadable`, never guessed.
+
+`position` is the place, from 0, at which the source lists the object, None where its order means nothing. Ganeti's
+allocator decides between equal candidates by it.
 """
 
 from __future__ import annotations
@@ -36,13 +39,18 @@ class ClusterObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A node group. `effective` is filled from the cluster, or as the source shows it where own is unreadable."""
+    """A node group. `effective` is filled from the cluster, or as the source shows it where own is unreadable.
+
+    `networks` are UUIDs of connected networks, as far as the source names them (text files only, so far).
+    """
 
     name: str
     own: Values
     effective: Values
     tags: frozenset[str] = frozenset()
     identity: Identity = Identity()
+    networks: tuple[str, ...] = ()
+    position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +84,7 @@ class Node:
     master_capable: bool | None = None
     vm_capable: bool = True
     resources: Resources = Resources()
+    position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +101,10 @@ class Instance:
     """An instance with its filled backend parameters.
 
     `disk_template` is the template of all its disks, `diskless` without any, `mixed` when they differ.
-    `running` is None where the source does not know the run-time state.
+    `running` is None where the source does not know the run-time state. `oper_ram` (MiB) is the memory that it has
+    now, None where it does not run or the source does not say; it differs from `maxmem` where memory was ballooned.
+    `forthcoming` is one that is only planned. `summed_disk` is given by a source that shows one disk for all: as
+    htools counts it, the metadata of DRBD included.
     """
 
     name: str
@@ -113,6 +125,10 @@ class Instance:
     hypervisor: str | None = None
     tags: frozenset[str] = frozenset()
     identity: Identity = Identity()
+    oper_ram: int | None = None
+    forthcoming: bool = False
+    summed_disk: Disk | None = None
+    position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

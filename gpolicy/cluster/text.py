@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from gpolicy.cluster import unreadable
-from gpolicy.cluster.assembly import by_name, check_references
+from gpolicy.cluster.assembly import by_name, check_references, numbered
 from gpolicy.cluster.json_input import decode_text, read_bytes
 from gpolicy.cluster.own_values import own_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Identity, Instance, Node, Resources
@@ -99,9 +99,9 @@ def parse_text(text: str, *, where: str, source: str, name: str) -> ClusterState
         name=name,
         software_version=None,
         cluster=ClusterObject(own=cluster, tags=frozenset(line.columns[0] for line in tag_lines)),
-        groups=by_name((_group(line, policies) for line in groups_lines), f"{where}: groups"),
-        nodes=by_name((_node(line, uuids) for line in node_lines), f"{where}: nodes"),
-        instances=by_name((_instance(line) for line in instance_lines), f"{where}: instances"),
+        groups=by_name(numbered(_group(line, policies) for line in groups_lines), f"{where}: groups"),
+        nodes=by_name(numbered(_node(line, uuids) for line in node_lines), f"{where}: nodes"),
+        instances=by_name(numbered(_instance(line) for line in instance_lines), f"{where}: instances"),
         unreadable=unreadable.text(cluster_policy=bool(cluster)),
         notes=_NOTES,
     )
@@ -142,6 +142,7 @@ def _group(line: _Line, policies: dict[str, Values]) -> Group:
         effective={**own, **policies.get(name, _BUILT_IN)},
         tags=line.tags(4),
         identity=Identity(uuid=line.text(2) or None),
+        networks=tuple(line.text(5).split(",")) if line.text(5) else (),
     )
 
 
@@ -187,13 +188,13 @@ def _resources(line: _Line, *, exclusive: bool) -> Resources:
 def _instance(line: _Line) -> Instance:
     _check_columns(line, 10, 13)
     status, template, memory = line.text(5), line.text(9), line.whole(2)
+    forthcoming = len(line.columns) >= 13 and line.choice(13, _YES_NO)
     if status not in _STATES:
         raise InputError(f"{line.where}: no such instance status: {status!r}")
     if template not in DISK_TEMPLATES:
         raise InputError(f"{line.where}: no such disk template: {template!r}")
-    size = line.whole(3)
-    if template == "drbd":
-        size = max(size - _DRBD_METADATA, 0)
+    summed = line.whole(3)
+    size = max(summed - _DRBD_METADATA, 0) if template == "drbd" else summed
     if line.text(7) == line.text(8):
         raise InputError(f"{line.where}: has the same primary and secondary node: {line.text(7)!r}")
     spindles = None if line.text(12) in ("", "-") else line.whole(12)
@@ -213,6 +214,8 @@ def _instance(line: _Line) -> Instance:
         status=status,
         running=running,
         tags=line.tags(10),
+        forthcoming=forthcoming,
+        summed_disk=Disk(size=summed, template=template, spindles=spindles),
     )
 
 

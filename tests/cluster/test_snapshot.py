@@ -265,3 +265,30 @@ class TestDigest:
         blind = replace(state, unreadable=unreadable.RAPI)
         assert state_digest(blind) != state_digest(state)
         assert state_digest(blind) == state_digest(state, besides=unreadable.RAPI)
+
+
+def test_what_the_allocator_needs_survives_and_does_not_count_in_the_digest() -> None:
+    state = text.read_text_file(recorded.path("full", "htools.data"))
+    again = parse_snapshot(dump_snapshot(state), "x")
+    for kind in ("groups", "nodes", "instances"):
+        before, after = getattr(state, kind), getattr(again, kind)
+        assert {name: item.position for name, item in after.items()} == {
+            name: item.position for name, item in before.items()
+        }
+    assert again.instances == state.instances
+    assert again.instances["inst2"].summed_disk == Disk(size=25856, template="drbd", spindles=None)
+    bare = {
+        name: replace(item, oper_ram=None, forthcoming=True, summed_disk=None, position=None)
+        for name, item in state.instances.items()
+    }
+    assert state_digest(replace(state, instances=bare)) == state_digest(state)
+
+
+def test_a_snapshot_of_format_1_0_is_still_read() -> None:
+    document = json.loads(dump_snapshot(recorded.from_config("full")))
+    document["format_version"] = "1.0"
+    for kind in ("groups", "nodes", "instances"):
+        for item in document[kind].values():
+            for key in ("position", "networks", "oper_ram", "forthcoming", "summed_disk"):
+                item.pop(key, None)
+    assert parse_snapshot(json.dumps(document).encode(), "x") == recorded.from_config("full")
