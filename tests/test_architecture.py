@@ -20,7 +20,8 @@ MAY_IMPORT = {
     "adopt": {"ganeti", "policy", "cluster", "rules", "plan", "writing"},
     "starter": {"writing"},
     "show": {"ganeti", "policy", "writing", "report"},
-    "report": {"ganeti", "plan"},
+    "impact": {"ganeti", "cluster", "allocator", "policy", "plan"},
+    "report": {"ganeti", "plan", "impact"},
     "allocator": set[str](),
     "htools": {"allocator", "cluster", "ganeti"},
 }

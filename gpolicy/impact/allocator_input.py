@@ -1,0 +1,252 @@
+"""From the observed cluster to what the allocator is told: the one conversion.
+
+It is how htools itself loads the cluster (`hspace -L`, `-m`, `-t`), whichever source the state was read from. Two
+things differ from its remote API backend, on purpose: `cpu_speed` is taken from the node parameters (htools reads it
+on the master and from text, not over RAPI), and a node without numbers stops the conversion where htools would count
+zero disk. Tags are sorted: no decision depends on their order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeVar
+
+from gpolicy.allocator.kinds import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.model import (
+    DEFAULT_POLICY,
+    ClusterData,
+    Disk,
+    Group,
+    Instance,
+    NodeData,
+    Policy,
+    Spec,
+    SpecPair,
+)
+from gpolicy.cluster import state as observed
+from gpolicy.errors import GpolicyError
+from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+
+DRBD_METADATA: Final = 128
+"""MiB that each DRBD disk takes beside its size (Ganeti's `DRBD_META_SIZE`)."""
+
+_MOST_NAMES = 5
+_WAY_OUT = "read it where it runs: local:, ssh://, rapi://, or from a snapshot or hscan text made there"
+_GROUP_DIGITS = re.compile(r"(\d+)")
+_Listed = TypeVar("_Listed", observed.Group, observed.Node, observed.Instance)
+
+
+def cluster_data(state: observed.ClusterState) -> ClusterData:
+    """Return `state` as the allocator's input, indices in the order in which Ganeti lists the objects.
+
+    Raise GpolicyError when the state lacks what the allocator has to know (what nodes measured, whether instances
+    run), naming where, or holds what htools cannot count (an instance whose disks are of several templates).
+    """
+    groups, nodes, instances = _in_order(state.groups), _in_order(state.nodes), _in_order(state.instances)
+    _refuse_gaps(state, nodes, instances)
+    group_index = {group.name: index for index, group in enumerate(groups)}
+    node_index = {node.name: index for index, node in enumerate(nodes)}
+    hypervisors = state.cluster.own.get(("enabled_hypervisors",))
+    return ClusterData(
+        groups=tuple(_group(index, group) for index, group in enumerate(groups)),
+        nodes=tuple(_node(index, node, group_index, state) for index, node in enumerate(nodes)),
+        instances=tuple(_instance(index, instance, node_index) for index, instance in enumerate(instances)),
+        tags=tuple(sorted(state.cluster.tags)),
+        policy=policy_of(state.cluster.own, "cluster"),
+        hypervisor=str(hypervisors[0]) if isinstance(hypervisors, list) and hypervisors else None,
+    )
+
+
+def policy_of(values: Values, where: str) -> Policy:
+    """Return the instance policy among effective `values`; where none stands at all, Ganeti's built-in one.
+
+    Raise GpolicyError, which begins with `where`, when a part of it is missing.
+    """
+    if not any(path[0] == "ipolicy" for path in values):
+        return DEFAULT_POLICY
+    pairs = values.get(("ipolicy", "minmax"))
+    templates = values.get(("ipolicy", "disk-templates"))
+    std = {path[2]: value for path, value in values.items() if path[:2] == ("ipolicy", "std") and len(path) == 3}
+    if not isinstance(pairs, list) or not isinstance(templates, list):
+        raise GpolicyError(f"{where}: its instance policy has no minmax or no disk-templates")
+    return Policy(
+        minmax=tuple(_pair(pair, where) for pair in pairs),
+        std=_spec(std, where),
+        templates=tuple(_template(str(name), where) for name in templates),
+        vcpu_ratio=_ratio(values, "vcpu-ratio", where),
+        spindle_ratio=_ratio(values, "spindle-ratio", where),
+    )
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Return what to sort names by as Ganeti lists them: node2 before node10."""
+    parts = _GROUP_DIGITS.split(name)
+    return [(0, int(part), "") if place % 2 else (1, 0, part) for place, part in enumerate(parts)]
+
+
+def _in_order(objects: Mapping[str, _Listed]) -> list[_Listed]:
+    listed = list(objects.values())
+    if all(item.position is not None for item in listed):
+        return sorted(listed, key=lambda item: item.position or 0)
+    return sorted(listed, key=lambda item: natural_key(item.name))
+
+
+def _refuse_gaps(
+    state: observed.ClusterState, nodes: Iterable[observed.Node], instances: Iterable[observed.Instance]
+) -> None:
+    gaps: dict[tuple[str, ...], list[str]] = {}
+    for node in nodes:
+        missing = _missing(node, state)
+        if missing:
+            gaps.setdefault(missing, []).append(node.name)
+    if gaps:
+        texts = [f"{', '.join(missing)} of {_names(names)}" for missing, names in gaps.items()]
+        raise GpolicyError(f"{state.source}: not known: {'; '.join(texts)}", hint=_WAY_OUT)
+    silent = [instance.name for instance in instances if instance.status is None]
+    if silent:
+        raise GpolicyError(f"{state.source}: not known: the status of instances {_names(silent)}", hint=_WAY_OUT)
+
+
+def _missing(node: observed.Node, state: observed.ClusterState) -> tuple[str, ...]:
+    """Return what must be known of a node and is not, in words. A node that is offline need not answer."""
+    if node.offline or not node.vm_capable:
+        return ()
+    measured = node.resources
+    found = []
+    if None in (measured.memory_total, measured.memory_node, measured.memory_free):
+        found.append("memory")
+    if None in (measured.disk_total, measured.disk_free) and _uses_own_disk(node, state):
+        found.append("disk")
+    if measured.cpu_total is None:
+        found.append("CPUs")
+    if _exclusive(state.effective_of_node(node)) and measured.spindles_total is None:
+        found.append("spindles")
+    return tuple(found)
+
+
+def _uses_own_disk(node: observed.Node, state: observed.ClusterState) -> bool:
+    """Return whether instances may have disks in the node's volume group; without one Ganeti measures no disk."""
+    enabled = state.cluster.own.get(("enabled_disk_templates",))
+    allowed = state.groups[node.group].effective.get(("ipolicy", "disk-templates"))
+    local = {"plain", "drbd"}
+    return all(not isinstance(names, list) or local & {str(name) for name in names} for names in (enabled, allowed))
+
+
+def _names(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _group(index: int, group: observed.Group) -> Group:
+    policy = group.effective.get(("alloc_policy",), AllocPolicy.PREFERRED.value)
+    return Group(
+        index=index,
+        name=group.name,
+        uuid=group.identity.uuid or group.name,
+        alloc_policy=AllocPolicy(policy),
+        tags=tuple(sorted(group.tags)),
+        networks=group.networks,
+        policy=policy_of(group.effective, f"group {group.name}"),
+    )
+
+
+def _node(index: int, node: observed.Node, groups: Mapping[str, int], state: observed.ClusterState) -> NodeData:
+    measured, values = node.resources, state.effective_of_node(node)
+    silent = measured.memory_total is None  # then it is offline or holds no instances: all zero, as in htools
+    exclusive = _exclusive(values)
+    count = values.get(("ndparams", "spindle_count"))
+    total = measured.spindles_total if exclusive else count if isinstance(count, int) else 1
+    speed = values.get(("ndparams", "cpu_speed"))
+    return NodeData(
+        index=index,
+        name=node.name,
+        group=groups[node.group],
+        total_memory=float(measured.memory_total or 0),
+        node_memory=measured.memory_node or 0,
+        free_memory=measured.memory_free or 0,
+        total_disk=float(measured.disk_total or 0),
+        free_disk=measured.disk_free or 0,
+        total_cpus=float(measured.cpu_total or 0),
+        node_cpus=0 if silent else measured.cpu_node or 0,
+        offline=node.offline or node.drained or not node.vm_capable,
+        master=node.master and not silent,
+        spindles=total or 0,
+        free_spindles=(measured.spindles_free or 0) if exclusive else 0,
+        exclusive_storage=exclusive,
+        tags=tuple(sorted(node.tags)),
+        cpu_speed=float(speed) if isinstance(speed, int | float) else 1.0,
+    )
+
+
+def _exclusive(values: Values) -> bool:
+    return values.get(("ndparams", "exclusive_storage")) is True
+
+
+def _instance(index: int, instance: observed.Instance, nodes: Mapping[str, int]) -> Instance:
+    where = f"instance {instance.name}"
+    template = _template(instance.disk_template, where)
+    try:
+        status = InstanceStatus(instance.status)
+    except ValueError:
+        raise GpolicyError(f"{where}: no such status: {instance.status!r}") from None
+    disk, disks = _disks(instance, template)
+    return Instance(
+        index=index,
+        name=instance.name,
+        memory=instance.maxmem if instance.oper_ram is None else instance.oper_ram,
+        disk=disk,
+        disks=disks,
+        vcpus=instance.vcpus,
+        status=status,
+        template=template,
+        primary=nodes[instance.primary_node],
+        secondary=nodes[instance.secondary_nodes[0]] if instance.secondary_nodes else NO_NODE,
+        auto_balance=instance.auto_balance,
+        spindle_use=instance.spindle_use,
+        tags=tuple(sorted(instance.tags)),
+        forthcoming=instance.forthcoming,
+    )
+
+
+def _disks(instance: observed.Instance, template: DiskTemplate) -> tuple[int, tuple[Disk, ...]]:
+    """Return the space that it takes on each of its nodes (Ganeti's `disk_usage`), and its disks."""
+    if instance.summed_disk is not None:
+        summed = instance.summed_disk
+        return summed.size, (Disk(summed.size, summed.spindles),)
+    disks = tuple(Disk(disk.size, disk.spindles) for disk in instance.disks)
+    if template in (DiskTemplate.DISKLESS, DiskTemplate.BLOCK):
+        return 0, disks
+    extra = DRBD_METADATA if template is DiskTemplate.DRBD else 0
+    return sum(disk.size + extra for disk in disks), disks
+
+
+def _template(name: str, where: str) -> DiskTemplate:
+    try:
+        return DiskTemplate(name)
+    except ValueError:
+        what = "disks of several templates cannot be counted" if name == "mixed" else f"no such disk template: {name!r}"
+        raise GpolicyError(f"{where}: {what}") from None
+
+
+def _pair(pair: Value, where: str) -> SpecPair:
+    if not isinstance(pair, dict):
+        raise GpolicyError(f"{where}: minmax should hold pairs of min and max")
+    return SpecPair(_spec(pair.get("min"), where), _spec(pair.get("max"), where))
+
+
+def _spec(spec: Value, where: str) -> Spec:
+    numbers = [spec.get(name) for name in SPEC_PARAMETERS] if isinstance(spec, dict) else [None]
+    whole = [number for number in numbers if isinstance(number, int)]
+    if len(whole) != len(SPEC_PARAMETERS):
+        raise GpolicyError(f"{where}: a spec of its instance policy lacks one of {', '.join(SPEC_PARAMETERS)}")
+    memory, cpus, disk_size, disk_count, nic_count, spindle_use = whole
+    return Spec(memory, cpus, disk_size, disk_count, nic_count, spindle_use)
+
+
+def _ratio(values: Values, name: str, where: str) -> float:
+    value = values.get(("ipolicy", name))
+    if not isinstance(value, int | float):
+        raise GpolicyError(f"{where}: its instance policy has no {name}")
+    return float(value)
