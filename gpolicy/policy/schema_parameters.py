@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameters_of
+from gpolicy.ganeti.values import INHERITED_FAMILIES
 
 Schema = dict[str, Any]
 
@@ -27,7 +28,8 @@ def _leaf(parameter: Parameter, level: Level) -> Schema:
     schema = _plain_leaf(parameter)
     if level is not Level.CLUSTER and parameter.family != "alloc_policy":
         text = "the group's or cluster's" if level is Level.NODE else "the cluster's"
-        inherit = {"const": INHERIT, "description": f"Remove the own value, follow {text}."}
+        follow = f", follow {text}" if parameter.family in INHERITED_FAMILIES else ""
+        inherit = {"const": INHERIT, "description": f"Remove the own value{follow}."}
         schema = {"anyOf": [*schema.get("anyOf", [schema]), inherit]}
     return {**schema, "description": _describe(parameter)}
 
