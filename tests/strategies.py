@@ -200,8 +200,8 @@ def _instances(draw: st.DrawFn, enabled: list[str], nodes: dict[str, Node]) -> d
         node = nodes[draw(st.sampled_from(sorted(nodes)))]
         template = draw(st.sampled_from(enabled))
         others = [other.name for other in nodes.values() if other.group == node.group and other is not node]
-        if template == "drbd" and not others:
-            continue
+        if template == "drbd" and not (others and "plain" in enabled):
+            continue  # the volumes below DRBD disks are plain ones
         found[f"inst{number}"] = instance(
             f"inst{number}", node.name, template, (draw(st.sampled_from(others)),) if template == "drbd" else ()
         )
