@@ -166,6 +166,8 @@ class Builder:
 
     def _word(self, parameter: Parameter, written: str, path: Path) -> None:
         self._text(written, path)
+        if parameter.family == "hvparams" and written == "default":
+            return  # a value of its own there, of kvm's disk_cache for one
         if written in ("inherit", "default") and parameter.type is Type.STRING:
             message = f"{parameter.name} cannot be the word {written!r}: Ganeti would store or reset by it"
             hint = "at the cluster, write the value; a group or a node can `inherit`"
