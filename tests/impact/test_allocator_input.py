@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import gzip
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from hspace_cases import DATA, FULL, from_text, recorded_cases
 
 from gpolicy.allocator.kinds import DiskTemplate
 from gpolicy.allocator.model import ClusterData, Policy
@@ -14,27 +13,18 @@ from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.rapi import Client, read_rapi
 from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
 from gpolicy.cluster.state import ClusterState, Resources
-from gpolicy.cluster.text import parse_text
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.htools.rapi import parse_rapi
 from gpolicy.htools.text_format import parse_cluster
 from gpolicy.impact.allocator_input import cluster_data, natural_key
 
-DATA = Path(__file__).parent.parent / "data"
 CLUSTERS = DATA / "clusters"
 
 
-def from_text(text: str) -> ClusterState:
-    return parse_text(text, where="x", source="text:x", name="x")
-
-
 def recorded_texts() -> list[tuple[str, str]]:
-    found = [("full", (CLUSTERS / "full" / "htools.data").read_text())]
-    for file in ("hspace-hail-score.jsonl.gz", "evacuation.jsonl.gz"):
-        with gzip.open(DATA / "allocator" / file, "rt", encoding="utf-8") as lines:
-            found += [(str(case["seed"]), case["data"]) for case in map(json.loads, lines)]
-    return found
+    files = ("hspace-hail-score.jsonl.gz", "evacuation.jsonl.gz")
+    return [("full", FULL), *((str(case["seed"]), case["data"]) for file in files for case in recorded_cases(file))]
 
 
 class RecordedClient(Client):
@@ -96,7 +86,7 @@ def test_the_remote_api_is_loaded_as_htools_loads_it_but_for_the_cpu_speed(clust
 
 
 def test_one_cluster_is_the_same_from_the_remote_api_as_from_text() -> None:
-    text = cluster_data(from_text((CLUSTERS / "full" / "htools.data").read_text()))
+    text = cluster_data(from_text(FULL))
     rapi = cluster_data(from_rapi("full"))
     assert rapi.groups == text.groups
     assert [replace(node, master=False) for node in rapi.nodes] == [replace(node, master=False) for node in text.nodes]
