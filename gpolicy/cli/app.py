@@ -190,6 +190,40 @@ def render(
 
 
 @app.command()
+def capacity(
+    state: State,
+    group: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--group", "-g", metavar="NAME", help="Count this group only."),
+    ] = None,
+    template: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--template",
+            "-t",
+            metavar="TEMPLATE",
+            help="Disk template of the instances; default: each group's first enabled one that it allows.",
+        ),
+    ] = None,
+    form: Format = "text",
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    score: Annotated[bool, typer.Option("--score", help="Show the cluster score and its components.")] = False,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Count how many more instances fit, by group and spec, and say what keeps out the next one.
+
+    Each group is counted alone; the last rows are what hspace says of the whole cluster.
+    """
+    from gpolicy.cli import capacity as counting  # noqa: PLC0415
+
+    options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
+    request = counting.Request(state=state, options=options, group=group, template=template, score=score, form=form)
+    return counting.capacity(request)
+
+
+@app.command()
 def schema(
     kind: Annotated[
         Optional[str],  # noqa: UP045

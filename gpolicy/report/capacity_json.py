@@ -1,0 +1,102 @@
+"""Capacity as JSON: the format that `gpolicy capacity --format json` promises (`schemas/output/capacity.json`)."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Final
+
+from gpolicy.impact.binding import Binding
+from gpolicy.impact.capacity import CapacityReport, GroupCapacity, Score, Size, SpecCapacity, spec_values
+
+FORMAT_VERSION: Final = "1.0"
+
+
+def capacity_data(report: CapacityReport) -> dict[str, Any]:
+    """Return the report as JSON's own types. Sizes are MiB; a number that is not finite is null."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "cluster_name": report.cluster_name,
+        "source": report.source,
+        "groups": [{"group": item.group, **_capacity(item)} for item in report.groups],
+        "cluster": None if report.cluster is None else _capacity(report.cluster),
+        "notes": list(report.notes),
+    }
+
+
+def capacity_json(report: CapacityReport) -> str:
+    """Return the report as JSON text: ASCII only, so that it is safe to print anywhere."""
+    return json.dumps(capacity_data(report), indent=2, allow_nan=False) + "\n"
+
+
+def _capacity(item: GroupCapacity) -> dict[str, Any]:
+    return {
+        "template": item.template.value if item.template else None,
+        "nodes": item.nodes,
+        "instances": item.instances,
+        "specs": [_spec(spec) for spec in item.specs],
+        "tiered": {"fits": _total(item.tiered), "sizes": _sizes(item.tiered), **_binding(item.tiered_binding)},
+        "standard": {
+            "spec": spec_values(item.standard.spec),
+            "fits": item.standard.fits,
+            **_binding(item.standard.binding),
+        },
+        **_score(item.score),
+    }
+
+
+def _spec(spec: SpecCapacity) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "min": spec_values(spec.pair.min),
+        "max": spec_values(spec.pair.max),
+        "spindle_use": spec.spindle_use,
+        "fits": spec.fits,
+        **_binding(spec.binding),
+        "tiered": {"fits": _total(spec.tiered), "sizes": _sizes(spec.tiered)},
+    }
+
+
+def _binding(binding: Binding) -> dict[str, Any]:
+    return {
+        "binding": binding.cause.key,
+        "explanation": binding.cause.sentence,
+        "reason": binding.reason,
+        "failures": dict(binding.failures),
+    }
+
+
+def _sizes(sizes: tuple[Size, ...]) -> list[dict[str, int]]:
+    return [
+        {
+            "memory-size": size.memory,
+            "cpu-count": size.cpus,
+            "disk-size": size.disk,
+            "spindles": size.spindles,
+            "count": size.count,
+        }
+        for size in sizes
+    ]
+
+
+def _total(sizes: tuple[Size, ...]) -> int:
+    return sum(size.count for size in sizes)
+
+
+def _score(score: Score) -> dict[str, Any]:
+    return {
+        "score": _finite(score.total),
+        "components": [
+            {
+                "name": component.name,
+                "value": _finite(component.value),
+                "weight": component.weight,
+                "product": _finite(component.product),
+            }
+            for component in score.components
+        ],
+    }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None

@@ -1,0 +1,110 @@
+"""Capacity for a terminal: one table first, then what its words mean, then the score if it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpolicy.ganeti.units import format_size
+from gpolicy.impact.binding import Binding
+from gpolicy.impact.capacity import CapacityReport, GroupCapacity, Size, spec_values
+from gpolicy.report.findings_text import printable
+
+_BOLD: Final = "\x1b[1m"
+_DIM: Final = "\x1b[2m"
+_RESET: Final = "\x1b[0m"
+_HEADINGS: Final = ("group", "template", "spec", "instance", "fits", "bound by", "htools")
+_RIGHT: Final = frozenset({"fits", "value", "weight", "product"})
+_MOST_SIZES: Final = 6
+
+
+def capacity_text(report: CapacityReport, *, score: bool = False, colour: bool = False) -> str:
+    """Return the report as text; `score` adds the components of each score."""
+    return "\n".join(line.rstrip() for line in _Writer(colour=colour).lines(report, score=score)) + "\n"
+
+
+class _Writer:
+    def __init__(self, *, colour: bool) -> None:
+        self.colour = colour
+
+    def lines(self, report: CapacityReport, *, score: bool) -> Iterator[str]:
+        items = [*report.groups, *([report.cluster] if report.cluster else [])]
+        yield self.paint(_BOLD, f"What fits on cluster {printable(report.cluster_name)} beside what runs there")
+        yield ""
+        yield from self.table(_HEADINGS, [row for item in items for row in _rows(item)])
+        yield ""
+        for item in items:
+            if item.tiered:
+                yield f"tiered on {_name(item)}: {_sizes(item.tiered)}"
+        yield from self.legend(items)
+        for note in report.notes:
+            yield self.paint(_DIM, f"note: {printable(note)}")
+        if score:
+            for item in items:
+                yield from self.score(item)
+
+    def legend(self, items: Sequence[GroupCapacity]) -> Iterator[str]:
+        causes = dict.fromkeys(binding.cause for item in items for binding in _bindings(item))
+        for cause in causes:
+            yield self.paint(_DIM, f"{cause.key}: {cause.sentence}")
+
+    def score(self, item: GroupCapacity) -> Iterator[str]:
+        yield ""
+        yield self.paint(_BOLD, f"Score of {_name(item)}: {item.score.shown} (smaller is better balanced)")
+        if not item.score.components:
+            yield "no node is online"
+            return
+        rows = [(component.name, *component.shown) for component in item.score.components]
+        yield from self.table(("component", "value", "weight", "product"), rows)
+
+    def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+        widths = [max(len(row[place]) for row in (headings, *rows)) for place in range(len(headings))]
+        for number, row in enumerate((headings, *rows)):
+            cells = [
+                cell.rjust(width) if heading in _RIGHT else cell.ljust(width)
+                for cell, width, heading in zip(row, widths, headings, strict=True)
+            ]
+            line = "  ".join(cells).rstrip()
+            yield line if number else self.paint(_BOLD, line)
+
+    def paint(self, paint: str, text: str) -> str:
+        return f"{paint}{text}{_RESET}" if self.colour else text
+
+
+def _rows(item: GroupCapacity) -> Iterator[tuple[str, ...]]:
+    name = "(cluster)" if item.group is None else printable(item.group)
+    template = item.template.value if item.template else "-"
+    rows = [(f"pair {spec.name}", _size(spec_values(spec.pair.max)), spec.fits, spec.binding) for spec in item.specs]
+    total = sum(size.count for size in item.tiered)
+    rows.append(("tiered", "pairs in turn, shrunk to fit", total, item.tiered_binding))
+    standard = item.standard
+    rows.append(("standard", _size(spec_values(standard.spec)), standard.fits, standard.binding))
+    for number, (spec, size, fits, binding) in enumerate(rows):
+        first = (name, template) if number == 0 else ("", "")
+        yield (*first, spec, size, str(fits), binding.cause.key, binding.reason or "-")
+
+
+def _bindings(item: GroupCapacity) -> list[Binding]:
+    return [*(spec.binding for spec in item.specs), item.tiered_binding, item.standard.binding]
+
+
+def _name(item: GroupCapacity) -> str:
+    return "the whole cluster" if item.group is None else f"group {printable(item.group)}"
+
+
+def _size(spec: dict[str, int]) -> str:
+    return _words(spec["memory-size"], spec["cpu-count"], spec["disk-size"])
+
+
+def _words(memory: int, cpus: int, disk: int) -> str:
+    return f"{_mib(memory)} memory, {cpus} CPU{'s' if cpus != 1 else ''}, {_mib(disk)} disk"
+
+
+def _mib(size: int) -> str:
+    text = format_size(size)
+    return f"{text}M" if text.isdigit() else text
+
+
+def _sizes(sizes: tuple[Size, ...]) -> str:
+    shown = [f"{size.count} x {_words(size.memory, size.cpus, size.disk)}" for size in sizes[:_MOST_SIZES]]
+    return "; ".join(shown) + (f"; and {len(sizes) - _MOST_SIZES} more sizes" if len(sizes) > _MOST_SIZES else "")

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import ROOT, STATE, gpolicy
+
+TEXT = f"text:{ROOT / 'tests' / 'data' / 'clusters' / 'full' / 'htools.data'}"
+
+
+def test_a_table_and_an_exit_code() -> None:
+    done = gpolicy("capacity", "--state", TEXT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ipolicy.spindle-ratio" in done.stdout
+
+
+def test_json_with_one_group_and_a_template() -> None:
+    done = gpolicy("capacity", "--state", TEXT, "--group", "gold", "--template", "plain", "--format", "json")
+    assert done.returncode == 0
+    data = json.loads(done.stdout)
+    assert [(group["group"], group["template"]) for group in data["groups"]] == [("gold", "plain")]
+    assert [spec["name"] for spec in data["groups"][0]["specs"]] == ["1", "2"]
+
+
+def test_the_score_is_shown_when_asked_for() -> None:
+    done = gpolicy("capacity", "--state", TEXT, "--score", "--group", "default")
+    assert "Score of group default: 2.32281467" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--state", STATE], "not known: memory, disk, CPUs of node1"),
+        (["--state", TEXT, "--group", "silver"], "there is no group 'silver'"),
+        (["--state", TEXT, "--template", "tape"], "there is no disk template 'tape'"),
+        (["--state", TEXT, "--format", "xml"], "unknown format 'xml'"),
+        (["--state", "text:/nonexistent"], "no such file"),
+        ([], "--state"),
+    ],
+)
+def test_what_cannot_be_counted_is_one_line_and_exit_code_3(arguments: list[str], message: str) -> None:
+    done = gpolicy("capacity", *arguments)
+    assert done.returncode == 3
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_template_that_is_not_enabled_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    assert gpolicy("snapshot", "--state", STATE, "-o", file).returncode == 0
+    document = json.loads(file.read_text())
+    document["cluster"]["own"]["enabled_disk_templates"] = ["plain"]
+    file.write_text(json.dumps(document))
+    done = gpolicy("capacity", "--state", f"snapshot:{file}", "--template", "rbd")
+    assert done.returncode == 3
+    assert "disk template rbd is not enabled" in done.stderr

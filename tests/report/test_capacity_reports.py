@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+
+from gpolicy.cluster.text import parse_text, read_text_file
+from gpolicy.impact.binding import Cause
+from gpolicy.impact.capacity import CapacityReport, Score, ScoreComponent, capacity
+from gpolicy.report.capacity_json import capacity_data, capacity_json
+from gpolicy.report.capacity_text import capacity_text
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "schemas/output/capacity.json").read_text(encoding="utf-8"))
+VALIDATOR = Draft7Validator(SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def report() -> CapacityReport:
+    return capacity(read_text_file(ROOT / "tests/data/clusters/full/htools.data"))
+
+
+def test_the_schema_is_a_schema_and_knows_every_cause() -> None:
+    Draft7Validator.check_schema(SCHEMA)
+    known = SCHEMA["definitions"]["binding"]["properties"]["binding"]["enum"]
+    assert sorted(known) == sorted(cause.key for cause in Cause)
+
+
+def test_the_contract(report: CapacityReport) -> None:
+    data: dict[str, Any] = json.loads(capacity_json(report))
+    assert list(VALIDATOR.iter_errors(data)) == []
+    assert data["format_version"] == "1.0"
+    group = data["groups"][0]
+    assert (group["group"], group["template"]) == ("default", "drbd")
+    assert set(group["specs"][0]) >= {"name", "min", "max", "fits", "binding"}
+    assert group["specs"][0]["max"]["memory-size"] == 32768
+    assert (group["standard"]["fits"], group["standard"]["binding"]) == (47, "ipolicy.spindle-ratio")
+    assert group["standard"]["reason"] == "FailDisk"
+    assert math.isclose(group["score"], 2.32281467, abs_tol=1e-8)
+    assert len(group["components"]) == 20
+    assert data["cluster"]["nodes"] == 5
+
+
+def test_one_group_has_no_cluster_beside_it(report: CapacityReport) -> None:
+    data = capacity_data(replace(report, cluster=None))
+    assert list(VALIDATOR.iter_errors(data)) == []
+    assert data["cluster"] is None
+
+
+def test_what_is_no_number_is_null(report: CapacityReport) -> None:
+    score = Score(math.nan, (ScoreComponent("spindles_cv", math.inf, 0.5),))
+    odd = replace(report, groups=(replace(report.groups[0], score=score),), cluster=None)
+    data = json.loads(capacity_json(odd))
+    assert list(VALIDATOR.iter_errors(data)) == []
+    assert data["groups"][0]["score"] is None
+    assert "NaN" in capacity_text(odd, score=True)
+
+
+def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityReport) -> None:
+    text = capacity_text(report)
+    lines = text.splitlines()
+    assert lines[2].split() == ["group", "template", "spec", "instance", "fits", "bound", "by", "htools"]
+    assert lines[3].split()[:4] == ["default", "drbd", "pair", "1"]
+    standard = next(line for line in lines if "standard" in line)
+    assert standard.split() == [
+        "standard",
+        "128M",
+        "memory,",
+        "1",
+        "CPU,",
+        "1G",
+        "disk",
+        "47",
+        "ipolicy.spindle-ratio",
+        "FailDisk",
+    ]
+    assert "ipolicy.spindle-ratio: spindles in use for each spindle of a node" in lines
+    assert "free_mem_cv" not in text
+    scored = capacity_text(report, score=True)
+    assert scored.startswith(text.rstrip("\n"))
+    assert "Score of group default: 2.32281467" in scored
+    assert scored.count("reserved_mem_rtotal") == 3
+
+
+def test_nothing_from_the_cluster_reaches_the_terminal_raw(report: CapacityReport) -> None:
+    evil = replace(report.groups[0], group="a\x1b[2J")
+    text = capacity_text(replace(report, groups=(evil,), cluster_name="\x1b]0;x", notes=("\x07",)), score=True)
+    assert "\x1b" not in text
+    assert "\x07" not in text
+
+
+def test_colour_is_only_paint(report: CapacityReport) -> None:
+    painted = capacity_text(report, score=True, colour=True)
+    for code in ("\x1b[1m", "\x1b[2m", "\x1b[0m"):
+        painted = painted.replace(code, "")
+    assert painted == capacity_text(report, score=True)
+
+
+def test_a_cluster_without_nodes_has_no_capacity_and_says_so() -> None:
+    text = "g|u|preferred||\n\n\n\n\n|128,1,1024,1,1,1|128,1,1024,1,1,1;1024,2,10240,4,4,1|plain|4.0|32.0\n"
+    empty = capacity(parse_text(text, where="x", source="text:x", name="x"))
+    data = capacity_data(empty)
+    assert list(VALIDATOR.iter_errors(data)) == []
+    assert data["groups"][0]["standard"]["binding"] == "nodes"
+    assert "too few nodes" in capacity_text(empty, score=True)
