@@ -26,7 +26,7 @@ CONFIG_DATA: Final = "/var/lib/ganeti/config.data"
 _SEPARATOR = "|"
 _NO_VALUE = frozenset({"?", "-", "*", "??", ""})  # no data, not available, node is offline, unknown field
 _NODE_COLUMNS = ("name", *NODE_FIELDS)
-_INSTANCE_COLUMNS = ("name", "status", "oper_state")
+_INSTANCE_COLUMNS = ("name", "status", "oper_state", "oper_ram")
 _LARGEST_LIST = 64 * 1024**2
 _LONGEST_REASON = 200
 _HOST = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:%-]*", re.ASCII)  # never a leading dash: ssh would read an option
@@ -152,7 +152,12 @@ def read_master(master: Master) -> ClusterState:
         notes.append(f"whether instances run is not known: {error.message}")
     else:
         instances = {
-            name: replace(instance, status=_value(row, "status"), running=_yes_no(_value(row, "oper_state")))
+            name: replace(
+                instance,
+                status=_value(row, "status"),
+                running=_yes_no(_value(row, "oper_state")),
+                oper_ram=_whole(_value(row, "oper_ram")),
+            )
             for name, instance in state.instances.items()
             for row in (run_time.get(name, {}),)
         }

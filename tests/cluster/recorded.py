@@ -2,6 +2,7 @@
 
 `base`: fresh, five instances; `rich`: three groups with policies of their own; `full`: the same and all that the other
 sources show; `exclusive`: the same after exclusive_storage was turned on for a group and one of its nodes went offline.
+The last column of `instance-list.txt` is what the remote API showed at the time.
 """
 
 from __future__ import annotations

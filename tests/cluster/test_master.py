@@ -41,6 +41,7 @@ def test_the_master_agrees_with_the_configuration_and_knows_more(cluster: str) -
     assert state.nodes["node1"].resources.memory_total == 65536
     assert state.nodes["node1"].resources.cpu_node == 16
     assert state.instances["inst1"].running is True
+    assert state.instances["inst1"].oper_ram == 2048
     assert not any("no live data:" in note for note in state.notes)
 
 
