@@ -162,7 +162,10 @@ def capacity(
             notes += [f"instance {name}: its nodes are in two groups; counted on its primary only" for name in split]
     whole = None
     if group is None:
-        whole = _count(data, None, wanted or _first_allowed(enabled, data.policy), tell)
+        if len(found) == 1 and not notes and data.groups[0].policy == data.policy:
+            whole = replace(found[0], group=None)  # the same cluster: not counted twice
+        else:
+            whole = _count(data, None, wanted or _first_allowed(enabled, data.policy), tell)
     return CapacityReport(state.source, state.name, tuple(found), whole, tuple(notes))
 
 
@@ -249,6 +252,7 @@ class _Run:
     def __init__(self, data: ClusterData, template: DiskTemplate) -> None:
         cluster = merge(data, static_kvm_node_memory=KVM_NODE_MEMORY)
         self.initial = State(cluster.nodes, cluster.instances)
+        self.known: dict[Instance, tuple[int, Binding]] = {}
         self.template = template
         self.candidates: Candidates | None = None
         self.allocator: Allocator | None = None
@@ -275,8 +279,10 @@ class _Run:
         if self.allocator is None:
             return 0, self.hindrance
         instance = self.instance(spec, spindle_use)
-        final = self._guarded(spec, lambda allocator: allocator.standard(self.initial, instance, None))
-        return len(final.placed), self._binding(final, instance)
+        if instance not in self.known:
+            final = self._guarded(spec, lambda allocator: allocator.standard(self.initial, instance, None))
+            self.known[instance] = len(final.placed), self._binding(final, instance)
+        return self.known[instance]
 
     def tiered(self, state: State, spec: Spec, spindle_use: int) -> State:
         """Return `state` with all placed that fits of `spec` and of what it shrinks to."""

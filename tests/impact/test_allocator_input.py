@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,8 @@ from hspace_cases import DATA, FULL, from_text, recorded_cases
 from gpolicy.allocator.kinds import DiskTemplate
 from gpolicy.allocator.model import ClusterData, Policy
 from gpolicy.cluster.config_data import read_config_file
+from gpolicy.cluster.master import read_master
+from gpolicy.cluster.process import Output
 from gpolicy.cluster.rapi import Client, read_rapi
 from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
 from gpolicy.cluster.state import ClusterState, Resources
@@ -41,6 +44,21 @@ class RecordedClient(Client):
 
 def from_rapi(cluster: str) -> ClusterState:
     return read_rapi(RecordedClient(cluster, 5080, None))  # type: ignore[arg-type]
+
+
+class RecordedMaster:
+    """A master that answers as a real one did."""
+
+    source = "local:"
+
+    def __init__(self, cluster: str) -> None:
+        self.folder = CLUSTERS / cluster
+
+    def config_data(self) -> bytes:
+        return (self.folder / "config.data").read_bytes()
+
+    def run(self, argv: Sequence[str]) -> Output:
+        return Output(0, (self.folder / f"{argv[0].removeprefix('gnt-')}-list.txt").read_bytes(), "")
 
 
 def rapi_documents(cluster: str) -> list[str]:
@@ -93,6 +111,11 @@ def test_one_cluster_is_the_same_from_the_remote_api_as_from_text() -> None:
     # the text gives one disk for all disks of an instance
     assert [replace(item, disks=()) for item in rapi.instances] == [replace(item, disks=()) for item in text.instances]
     assert (rapi.tags, rapi.policy, rapi.hypervisor) == (text.tags, text.policy, "fake")
+
+
+@pytest.mark.parametrize("cluster", ["base", "rich", "full"])
+def test_one_cluster_is_the_same_from_its_master_as_from_the_remote_api(cluster: str) -> None:
+    assert cluster_data(read_master(RecordedMaster(cluster))) == cluster_data(from_rapi(cluster))
 
 
 def test_a_configuration_without_live_data_names_what_is_missing() -> None:

@@ -8,7 +8,7 @@ from hspace_cases import DATA, FULL, from_text, hspace_keys, recorded_cases, tie
 
 from gpolicy.allocator.kinds import DiskTemplate
 from gpolicy.cluster.config_data import read_config_file
-from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
 from gpolicy.impact.allocator_input import cluster_data
@@ -82,9 +82,13 @@ def test_the_score_is_the_sum_of_twenty_products() -> None:
 
 
 def test_a_cluster_of_one_group_is_that_group() -> None:
-    report = capacity(small(node("a"), node("b"), node("c")))
+    state = small(node("a"), node("b"), node("c"))
+    report = capacity(state)
     assert report.cluster is not None
     assert replace(report.groups[0], group=None) == report.cluster
+    nobody = Group(name="nobody", own={}, effective=state.groups["g"].effective)
+    both = capacity(replace(state, groups={**state.groups, "nobody": nobody}))  # so that the whole is counted as such
+    assert both.cluster == report.cluster
 
 
 def test_a_group_alone_has_its_own_policy_and_nodes() -> None:
