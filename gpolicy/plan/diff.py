@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from gpolicy.cluster.state import ClusterState, Group, Node
 from gpolicy.findings import Finding, Span
+from gpolicy.fit.desired import Desired, DesiredGroup, DesiredNode, resolve
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.values import canonical, fill
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, Unreadable
-from gpolicy.plan.desired import Desired, DesiredGroup, DesiredNode, resolve
 from gpolicy.plan.risk import risk_of
 from gpolicy.policy.model import INHERIT, Leaf, Leaves, Located, OwnedPrefix, Policy
 

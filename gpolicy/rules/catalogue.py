@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from gpolicy.findings import RuleInfo
-from gpolicy.policy.fit import FIT_RULES
+from gpolicy.fit.fit_rules import FIT_RULES
 from gpolicy.policy.structure import STRUCTURE_RULES
 from gpolicy.rules.registry import RULES
 from gpolicy.rules.waiving import WAIVER_RULES

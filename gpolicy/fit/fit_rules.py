@@ -1,4 +1,4 @@
-"""Rules about how a policy fits the cluster that it is planned on: planning finds what they are about."""
+"""Rules about how a policy fits the cluster that it is checked or planned with: GP7xx."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ RENAME_CLASH = RuleInfo(
     source="Ganeti: a group cannot take the name of another",
 )
 FIT_RULES = (UNKNOWN_NODE, NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, RENAME_CLASH)
-"""Findings that need a cluster to compare with; `gpolicy plan` makes them."""
+"""Findings that need a cluster to compare with; `resolve` makes them, for `check --state` and for `plan`."""

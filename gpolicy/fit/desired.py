@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Related, Span
-from gpolicy.policy.fit import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, RENAME_CLASH, UNKNOWN_NODE
+from gpolicy.fit.fit_rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, RENAME_CLASH, UNKNOWN_NODE
 from gpolicy.policy.model import GroupPolicy, Leaf, Leaves, Located, NodeSetPolicy, Policy
 
 
