@@ -60,16 +60,20 @@ def exit_code(findings: list[Finding]) -> int:
 
 def sound_policy(path: Path, state: ClusterState | None = None) -> Policy | None:
     """Return the policy at `path`; if it has an error, show its errors on standard error and return None."""
+    policy, errors = policy_with_errors(path, state)
+    if not errors:
+        return policy
+    sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
+    return None
+
+
+def policy_with_errors(path: Path, state: ClusterState | None = None) -> tuple[Policy, list[Finding]]:
+    """Return the one policy at `path`, and its findings of severity error. Raise UsageError if there are several."""
     roots = policy_roots(path)
     if len(roots) > 1:
         raise UsageError(f"{path} holds {len(roots)} policies: {', '.join(map(str, roots))}", hint="name one of them")
     policy = load_policy(roots[0])
-    findings = find(policy, state)
-    if exit_code(findings) == ExitCode.FINE:
-        return policy
-    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-    sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
-    return None
+    return policy, [finding for finding in find(policy, state) if finding.severity is Severity.ERROR]
 
 
 def read(src: str, options: SourceOptions) -> ClusterState:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_format, read, sound_policy
+from gpolicy.cli.checking import known_format, policy_with_errors, read
 from gpolicy.cli.terminal import wants_colour
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
+from gpolicy.report.findings_text import findings_text
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
@@ -33,18 +34,25 @@ class Request:
 def plan(request: Request) -> int:
     """Make, show and keep a plan; return the exit code."""
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
-    from gpolicy.plan.guards import GUARDS  # noqa: PLC0415
+    from gpolicy.plan.guards import GUARDS, OVERRIDABLE  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
-    from gpolicy.plan.planning import make_plan  # noqa: PLC0415
+    from gpolicy.plan.planning import make_plan, refused_plan  # noqa: PLC0415
     from gpolicy.report.plan_text import plan_report  # noqa: PLC0415
 
     known_format(request.form)
     unknown = sorted(request.allowed - GUARDS.keys())
     if unknown:
         raise UsageError(f"there is no guard {unknown[0]!r}", hint=f"the guards are {', '.join(GUARDS)}")
+    futile = sorted(request.allowed - OVERRIDABLE)
+    if futile:
+        hint = f"guards that can be passed: {', '.join(sorted(OVERRIDABLE))}"
+        raise UsageError(f"guard {futile[0]} cannot be passed: Ganeti would refuse the step half-way", hint=hint)
     state = read(request.state, request.options)
-    policy = sound_policy(request.path, state)
-    if policy is None:
+    policy, errors = policy_with_errors(request.path, state)
+    if errors:
+        if request.form == "json":
+            sys.stdout.write(plan_text(refused_plan(policy, state, errors)))
+        sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
         return int(ExitCode.FINDINGS)
     made = make_plan(policy, state, allowed=request.allowed)
     if request.output is not None:

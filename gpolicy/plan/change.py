@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -74,3 +75,14 @@ class Unreadable:
     path: Path
     wanted: Value
     span: Span | None = None
+
+
+def words(value: Value) -> list[str]:
+    """Return the items of a list of words (templates, tags); nothing for a value that is no list."""
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """Return the first `most` of `names` for a sentence, and how many there are beyond them."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -190,12 +190,19 @@ class _Diff:
         if level is Level.CLUSTER and Level.GROUP in parameter.levels and self.state.readable(Level.GROUP, path):
             return tuple(f"group/{group}" for group in self.state.groups if self._follows(group, path))
         if level is Level.GROUP and path[0] == "ndparams" and self.state.readable(Level.NODE, path):
-            current = next((item.current for item in self.desired.groups if item.policy.name == name), name)
-            followers = [
-                node.name for node in self.state.nodes.values() if node.group == current and path not in node.own
-            ]
-            return tuple(f"node/{node}" for node in followers)
+            nodes = self.state.nodes.values()
+            return tuple(f"node/{node.name}" for node in nodes if name == self._inherits_from(node, path))
         return ()
+
+    def _inherits_from(self, node: Node, path: Path) -> str | None:
+        """Return the group that a node stays in without an own value at `path`, by its name after the plan."""
+        desired = self.desired.nodes.get(node.name)
+        group = self._name_after(node.group)
+        if desired is not None and desired.group is not None and desired.group.value != group:
+            return None  # it moves: what changes for it is told there
+        leaf = desired.leaves.get(path) if desired is not None else None
+        inherits = leaf.value is INHERIT if leaf is not None else path not in node.own
+        return group if inherits else None
 
     def _follows(self, group: str, path: Path) -> bool:
         """Return whether a group of the cluster stays, without an own value at `path`."""

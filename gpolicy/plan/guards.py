@@ -14,7 +14,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.plan.change import MEMBERSHIP, Action, Change
+from gpolicy.plan.change import MEMBERSHIP, Action, Change, some, words
 from gpolicy.plan.risk import instances_with
 from gpolicy.policy.model import Policy
 
@@ -100,10 +100,8 @@ def judge(view: Outlook, allowed: frozenset[str]) -> list[GuardResult]:
         messages = list(guard(view))
         if messages:
             message = "; ".join(messages)
-            override = name in allowed and name not in NEVER_ALLOWED
-            results.append(
-                GuardResult(name, override, f"allowed: {message}" if override else message, allowed=override)
-            )
+            override = name in allowed & OVERRIDABLE
+            results.append(GuardResult(name, override, message, allowed=override))
     return results
 
 
@@ -118,13 +116,13 @@ def _expressible(view: Outlook) -> Iterator[str]:
 
 
 def _templates_enabled(view: Outlook) -> Iterator[str]:
-    enabled = set(_words(view.cluster_after.get(_ENABLED)))
+    enabled = set(words(view.cluster_after.get(_ENABLED)))
     if not enabled:
         return
     for label, name, own in (("the cluster's policy", None, view.cluster_after), *_labelled(view.groups_after)):
         if _ALLOWED not in own:
             continue
-        allowed = _words(own[_ALLOWED])
+        allowed = words(own[_ALLOWED])
         extra = sorted(set(allowed) - enabled)
         if extra and _touches_templates(view):
             yield f"{label} allows {', '.join(extra)}, which would not be enabled: declare its disk-templates as well"
@@ -149,14 +147,14 @@ def _labelled(groups: dict[str, Values]) -> list[tuple[str, str | None, Values]]
 
 def _templates_in_use(view: Outlook) -> Iterator[str]:
     change = view.change(Level.CLUSTER, _ENABLED)
-    for template in sorted(set(_words(change.before)) - set(_words(change.after))) if change else ():
+    for template in sorted(set(words(change.before)) - set(words(change.after))) if change else ():
         users = instances_with(view.state, template, Level.CLUSTER, None)
         if template == "diskless":
             users = sorted(item.name for item in view.state.instances.values() if not item.disks)
         if template == "plain":  # the volumes below DRBD disks are plain ones
             users = sorted({*users, *instances_with(view.state, "drbd", Level.CLUSTER, None)})
         if users:
-            yield f"{template} cannot be disabled, {_some(users)} use it"
+            yield f"{template} cannot be disabled, {some(users)} use it"
 
 
 def _standard_in_bounds(view: Outlook) -> Iterator[str]:
@@ -187,7 +185,7 @@ def _groups_empty(view: Outlook) -> Iterator[str]:
     for name in removed:
         nodes = sorted(node for node, group in view.group_of.items() if group == name)
         if nodes:
-            yield f"group {name} is not empty: {_some(nodes)} must go to another group first"
+            yield f"group {name} is not empty: {some(nodes)} must go to another group first"
     if removed and not view.groups_after:
         yield "the last group cannot be removed"
 
@@ -201,7 +199,7 @@ def _pairs_together(view: Outlook) -> Iterator[str]:
         and not _apart({node.name: node.group for node in view.state.nodes.values()}, instance.primary_node, secondary)
     ]
     if split:
-        yield f"the nodes of {_some(sorted(set(split)))} would be in two groups; move both nodes of a DRBD pair"
+        yield f"the nodes of {some(sorted(set(split)))} would be in two groups; move both nodes of a DRBD pair"
 
 
 def _apart(group_of: dict[str, str], one: str, other: str) -> bool:
@@ -219,7 +217,7 @@ def _disks_stay(view: Outlook) -> Iterator[str]:
             if view.in_force(node.group, path) != view.in_force_after(view.group_of[node.name], path):
                 moved.setdefault(path, []).append(instance.name)
     for path, users in moved.items():
-        yield f"{'.'.join(path)}: existing disks of {_some(sorted(users))} are redirected at once"
+        yield f"{'.'.join(path)}: existing disks of {some(sorted(users))} are redirected at once"
 
 
 @cache
@@ -246,7 +244,7 @@ def _exclusive_storage(view: Outlook) -> Iterator[str]:
             and any(disk.template != "plain" for disk in instance.disks)
         )
         if users:
-            yield f"nodes of group {name} get exclusive storage, but {_some(users)} have disks there that are not plain"
+            yield f"nodes of group {name} get exclusive storage, but {some(users)} have disks there that are not plain"
         yield (
             f"exclusive storage on nodes of group {name}: Ganeti up to 3.1 cannot report the disk space of such nodes"
             " (a defect of its node daemon), so hspace and the allocator lose them"
@@ -260,7 +258,7 @@ def _master_network(view: Outlook) -> Iterator[str]:
 
 
 def _storage_set_up(view: Outlook) -> Iterator[str]:
-    enabled = set(_words(view.cluster_after.get(_ENABLED)))
+    enabled = set(words(view.cluster_after.get(_ENABLED)))
     group_name = view.cluster_after.get(("volume_group_name",))
     helper = view.cluster_after.get(("drbd_usermode_helper",))
     touched = {change.path for change in view.changes if change.level is Level.CLUSTER}
@@ -269,15 +267,6 @@ def _storage_set_up(view: Outlook) -> Iterator[str]:
         yield "plain and drbd need a volume group: declare volume_group_name"
     if touched & {_ENABLED, ("drbd_usermode_helper",)} and "drbd" in enabled and helper == "":
         yield "drbd needs a helper: declare drbd_usermode_helper"
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:5])
-    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
-
-
-def _words(value: Value) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
 
 
 GUARDS: dict[str, Callable[[Outlook], Iterator[str]]] = {
@@ -295,5 +284,5 @@ GUARDS: dict[str, Callable[[Outlook], Iterator[str]]] = {
 }
 """The built-in guards by name, in the order in which their verdicts are shown."""
 
-NEVER_ALLOWED = frozenset({"expressible"})
-"""Guards whose failure means that there is no command: overriding them would change nothing."""
+OVERRIDABLE = frozenset({"right-cluster", "disks-stay", "exclusive-storage", "master-network"})
+"""Guards against what Ganeti does without asking. What the others stop, Ganeti refuses half-way: no override helps."""

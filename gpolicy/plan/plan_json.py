@@ -58,6 +58,9 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
                 "severity": item.severity,
                 "message": item.message,
                 "hint": item.hint,
+                "file": item.span.file if item.span else None,
+                "line": item.span.line if item.span else None,
+                "column": item.span.column if item.span else None,
             }
             for item in plan.findings
         ],

@@ -66,6 +66,20 @@ def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = 
     )
 
 
+def refused_plan(policy: Policy, state: ClusterState, findings: list[Finding]) -> Plan:
+    """Return the plan of a policy with errors: no steps, and `findings` say why."""
+    return Plan(
+        cluster=state.name,
+        source=state.source,
+        version=command_version(policy, state),
+        policy_digest=policy_digest(policy),
+        state_digest=state_digest(state),
+        serials={},
+        findings=tuple(findings),
+        notes=state.notes,
+    )
+
+
 def command_version(policy: Policy, state: ClusterState) -> str:
     """Return the release whose commands are rendered: the cluster's own where it is known, else the policy's."""
     if state.software_version:
@@ -95,4 +109,7 @@ def _serials(state: ClusterState, changes: list[Change]) -> dict[str, int | None
             serials[f"group/{name}"] = state.groups[name].identity.serial_no
         elif change.level == "node" and name in state.nodes:
             serials[f"node/{name}"] = state.nodes[name].identity.serial_no
+        for group in (change.before, change.after) if change.action == "move" else ():
+            if group in state.groups:  # a move writes the group that is left and the one that is joined
+                serials[f"group/{group}"] = state.groups[str(group)].identity.serial_no
     return serials

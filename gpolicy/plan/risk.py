@@ -5,8 +5,12 @@ from __future__ import annotations
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.plan.change import Risk
+from gpolicy.plan.change import Risk, words
 
+_POOL_GROWS = (
+    "Ganeti promotes nodes, in no given order, with this job or a later one; on 3.0.2 the job that does may end in"
+    " `Corrupt configuration file`, and succeeds when it is run again"
+)
 _NETWORK = frozenset({("master_netdev",), ("master_netmask",)})
 
 
@@ -34,23 +38,19 @@ def _ordinary(path: Path, before: Value, after: Value) -> tuple[Risk, str]:
         case ("ipolicy", "minmax") | ("ipolicy", "disk-templates"):
             return Risk.MEDIUM, "existing instances may violate the new policy; Ganeti only warns"
         case ("enabled_disk_templates",):
-            gone = sorted(set(_words(before)) - set(_words(after)))
+            gone = sorted(set(words(before)) - set(words(after)))
             return (Risk.MEDIUM, f"disables {', '.join(gone)}") if gone else (Risk.LOW, "")
         case ("enabled_hypervisors",):
             return Risk.MEDIUM, "Ganeti verifies the hypervisors on every node"
         case ("candidate_pool_size",) if isinstance(before, int) and isinstance(after, int):
             if after > before:
-                return Risk.MEDIUM, "Ganeti promotes nodes to master candidates, in no given order"
+                return Risk.MEDIUM, _POOL_GROWS
             return Risk.LOW, "Ganeti demotes no node"
         case ("volume_group_name",) | ("drbd_usermode_helper",):
             return Risk.MEDIUM, "must fit on every node"
         case ("ndparams", "ssh_port"):
             return Risk.MEDIUM, "ssh to the node must already answer on the new port"
     return Risk.LOW, ""
-
-
-def _words(value: Value) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
 
 
 def instances_with(state: ClusterState, template: str, level: Level, name: str | None) -> list[str]:

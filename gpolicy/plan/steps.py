@@ -1,7 +1,7 @@
 """Changes become steps: one opcode per object and wave, in an order in which Ganeti accepts each.
 
 Waves: enabling templates with what they need → groups that must let go of a template → the cluster → groups (rename,
-create, modify, move nodes, remove) → nodes → tags added → tags removed. No step needs a later one.
+create, modify, move nodes, remove) → nodes → tags added → tags removed → the candidate pool. No step needs a later one.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti import commands
 from gpolicy.ganeti.commands import RESET, Command, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, some, words
 
 Assignments = dict[Path, Value | Reset]
 
 TEMPLATES: Path = ("enabled_disk_templates",)
 GROUP_TEMPLATES: Path = ("ipolicy", "disk-templates")
+POOL_SIZE: Path = ("candidate_pool_size",)
+_MOST_NAMED = 3  # values in the title of a step; the command beside it has them all
 _STORAGE: tuple[Path, ...] = (
     ("volume_group_name",),
     ("drbd_usermode_helper",),
@@ -40,6 +42,7 @@ class Wave(IntEnum):
     NODES = 5
     TAGS_ADDED = 6
     TAGS_REMOVED = 7
+    POOL = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,9 @@ class _Maker:
         cluster = self._leaves(Level.CLUSTER, None)
         gone = {template for change in cluster if change.path == TEMPLATES for template in _gone(change)}
         letting_go, self.emptied = self._groups_letting_go(gone), self._removed_letting_go(gone)
-        self._cluster(cluster, waits=bool(letting_go or self.emptied))
+        self._cluster(
+            [change for change in cluster if change.path != POOL_SIZE], waits=bool(letting_go or self.emptied)
+        )
         for name in letting_go:
             self._group(self._old_name(name), self._leaves(Level.GROUP, name), Wave.LET_GO)
         for name in self.emptied:
@@ -106,6 +111,7 @@ class _Maker:
         for name in self._objects(Level.NODE):
             self._modify_node(name, self._leaves(Level.NODE, name))
         self._tags()
+        self._candidate_pool([change for change in cluster if change.path == POOL_SIZE])
         self.result.steps.sort(key=lambda step: step.wave)
         return self.result
 
@@ -143,13 +149,13 @@ class _Maker:
             if change.level is Level.GROUP
             and change.path == GROUP_TEMPLATES
             and change.object_name not in self.created
-            and gone & set(_words(change.before))
+            and gone & set(words(change.before))
         ]
 
     def _removed_letting_go(self, gone: set[str]) -> list[str]:
         """Return the groups that are removed later on and whose own list names a template to be disabled."""
         lists = {name: self.state.groups[name].own.get(GROUP_TEMPLATES) for name in self.removed}
-        return [name for name, templates in lists.items() if gone & set(_words(templates))]
+        return [name for name, templates in lists.items() if gone & set(words(templates))]
 
     def _cluster(self, changes: list[Change], *, waits: bool) -> None:
         """Modify the cluster in one step, or in two when groups must let go of a template in between."""
@@ -159,11 +165,15 @@ class _Maker:
         enables = templates is not None and bool(_added(templates))
         if templates is not None and enables and waits:
             first: Assignments = {path: after.pop(path) for path in _STORAGE if after.get(path)}
-            both: list[Value] = [*_words(templates.after), *_gone(templates)]
+            both: list[Value] = [*words(templates.after), *_gone(templates)]
             first[TEMPLATES] = both
             self._cluster_step(Wave.ENABLE, first, before)
             before[TEMPLATES] = both
         self._cluster_step(Wave.ENABLE if enables and not waits else Wave.CLUSTER, after, before)
+
+    def _candidate_pool(self, changes: list[Change]) -> None:
+        """Change the pool alone and last: on 3.0.2 a job that promotes nodes may die, and with it what is beside it."""
+        self._cluster_step(Wave.POOL, _assignments(changes), {change.path: change.before for change in changes})
 
     def _cluster_step(self, wave: Wave, assignments: Assignments, before: Mapping[Path, Value]) -> None:
         """Add a step for what one opcode can do, and one for what has a route of its own."""
@@ -270,7 +280,7 @@ class _Maker:
         for change in self.changes:
             if change.path != TAGS:
                 continue
-            before, after = set(_words(change.before)), set(_words(change.after))
+            before, after = set(words(change.before)), set(words(change.after))
             for wave, tags, do, undo, verb in (
                 (Wave.TAGS_ADDED, sorted(after - before), add, remove, "add tags to"),
                 (Wave.TAGS_REMOVED, sorted(before - after), remove, add, "remove tags from"),
@@ -328,33 +338,26 @@ def _assignments(changes: list[Change]) -> Assignments:
 
 
 def _paths(assignments: Mapping[Path, object]) -> str:
-    return ", ".join(".".join(path) for path in assignments)
-
-
-def _words(value: Value) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
+    """Return what is set, for a title: each value by name, or how many of which families."""
+    if len(assignments) <= _MOST_NAMED:
+        return ", ".join(".".join(path) for path in assignments)
+    families = dict.fromkeys(path[0] for path in assignments)
+    return f"{len(assignments)} values of {some(list(families))}"
 
 
 def _gone(change: Change) -> list[str]:
-    return [template for template in _words(change.before) if template not in _words(change.after)]
+    return [template for template in words(change.before) if template not in words(change.after)]
 
 
 def _added(change: Change) -> list[str]:
-    return [template for template in _words(change.after) if template not in _words(change.before)]
+    return [template for template in words(change.after) if template not in words(change.before)]
 
 
 def _rename_order(renames: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return renames in an order in which each new name is free; a circle goes through a name of its own."""
+    """Return renames in an order in which each new name is free. There are no circles: they are refused earlier."""
     left = dict(renames)
     ordered: list[tuple[str, str]] = []
     while left:
-        free = next((old for old, new in left.items() if new not in left), None)
-        if free is None:
-            old, new = next(iter(left.items()))
-            passing = f"{old}.gpolicy-rename"
-            ordered.append((old, passing))
-            del left[old]
-            left[passing] = new
-        else:
-            ordered.append((free, left.pop(free)))
+        free = next(old for old, new in left.items() if new not in left)
+        ordered.append((free, left.pop(free)))
     return ordered

@@ -12,6 +12,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.plan.plan_json import PlanFile, PlannedStep
+from gpolicy.plan.steps import Wave
 
 
 class UnsafePlanError(GpolicyError):
@@ -22,8 +23,9 @@ class UnsafePlanError(GpolicyError):
 
 @dataclass(frozen=True, slots=True)
 class ScriptStep:
-    """One command of a script: what it does, and its shell line."""
+    """One command of a script: the number of its step in the plan, what it does, and its shell line."""
 
+    number: str
     title: str
     line: str
 
@@ -38,7 +40,7 @@ def render_script(plan: PlanFile, *, rollback: bool = False) -> str:
         hint = "mend the policy, or make the plan again with --allow NAME for each guard that may be passed"
         raise UnsafePlanError(f"the plan is not safe: {reasons}", hint=hint)
     steps = list(_undo(plan.steps) if rollback else _do(plan.steps))
-    lost = [f"{step.title}: {reason}" for step in plan.steps for reason in step.not_restored] if rollback else []
+    lost = [f"step {step.id}: {reason}" for step in plan.steps for reason in step.not_restored] if rollback else []
     what = "Undo the plan" if rollback else "Carry out the plan"
     heading = f"{what} for cluster {plan.cluster}: {len(steps)} steps"
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 (only rendering needs it)
@@ -46,18 +48,20 @@ def render_script(plan: PlanFile, *, rollback: bool = False) -> str:
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, autoescape=False)  # noqa: S701 (a shell script: quoted by the filters)
     environment.filters |= {"shell": shlex.quote, "comment": comment}
     template = environment.from_string((data_directory("templates") / "script.sh.j2").read_text(encoding="utf-8"))
-    return template.render(plan=plan, steps=steps, lost=lost, heading=heading, version=__version__)
+    return template.render(plan=plan, steps=steps, lost=lost, heading=heading, rollback=rollback, version=__version__)
 
 
 def _do(steps: tuple[PlannedStep, ...]) -> Iterator[ScriptStep]:
     for step in steps:
-        yield ScriptStep(step.title, _line(step, step.argv))
+        yield ScriptStep(step.id, step.title, _line(step, step.argv))
 
 
 def _undo(steps: tuple[PlannedStep, ...]) -> Iterator[ScriptStep]:
-    for step in reversed(steps):
+    """Yield the inverses, last step first, but the candidate pool at the end: its job may die and stop the script."""
+    backwards = [*reversed(steps)]
+    for step in sorted(backwards, key=lambda step: step.wave == Wave.POOL):
         for argv in step.undo:
-            yield ScriptStep(f"undo: {step.title}", _line(step, argv))
+            yield ScriptStep(step.id, f"undo step {step.id}: {step.title}", _line(step, argv))
 
 
 def _line(step: PlannedStep, argv: tuple[str, ...] | None) -> str:

@@ -10,8 +10,8 @@ from gpolicy.ganeti.grammar import shell_line
 from gpolicy.ganeti.parameter import TakesEffect, Value
 from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk
-from gpolicy.plan.guards import NEVER_ALLOWED, GuardResult
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, some, words
+from gpolicy.plan.guards import OVERRIDABLE, GuardResult
 from gpolicy.plan.planning import Plan
 from gpolicy.plan.steps import Step
 from gpolicy.report.findings_text import findings_text, printable
@@ -42,7 +42,10 @@ class _Report:
     def lines(self) -> Iterator[str]:
         plan = self.plan
         yield self._paint("bold", f"Plan for cluster {printable(plan.cluster)} (Ganeti {plan.version})")
-        if not plan.changes:
+        errors = sum(finding.severity == "error" for finding in plan.findings)
+        if errors:
+            yield f"No plan: {_count(errors, 'error')} in what the policy asks of this cluster."
+        elif not plan.changes:
             yield "No changes: the cluster is what the policy declares."
         for obj, changes in itertools.groupby(plan.changes, key=lambda change: change.object):
             yield ""
@@ -73,7 +76,7 @@ class _Report:
         if change.takes_effect not in (TakesEffect.AT_ONCE, TakesEffect.CAPACITY_ONLY):
             yield self._paint("dim", f"      takes effect: {change.takes_effect}")
         if change.affects:
-            yield self._paint("dim", f"      also in {printable(_some(change.affects))}, which inherit it")
+            yield self._paint("dim", f"      also in {printable(some(change.affects, 4))}, which inherit it")
         if change.reason:
             yield self._paint(
                 _RISK_PAINT.get(change.risk, "dim"), f"      {change.risk} risk: {printable(change.reason)}"
@@ -122,7 +125,7 @@ class _Report:
     def _guard(self, guard: GuardResult) -> Iterator[str]:
         sign, verdict = ("~", "allowed") if guard.ok else ("-", "FAILS")
         yield f"  {self._paint(sign, verdict)} {guard.name}: {printable(guard.message)}"
-        if not guard.ok and guard.name not in NEVER_ALLOWED:
+        if not guard.ok and guard.name in OVERRIDABLE:
             yield self._paint("dim", f"      pass it with --allow {guard.name}, if you must")
 
     def _summary(self) -> str:
@@ -154,7 +157,7 @@ def _words(change: Change) -> str:
         case path, _ if path == MEMBERSHIP:
             return f"move from group {change.before} to {change.after}"
         case path, _ if path == TAGS:
-            before, after = _texts(change.before), _texts(change.after)
+            before, after = words(change.before), words(change.after)
             added = [f"+{tag}" for tag in after if tag not in before]
             return f"tags {', '.join([*added, *(f'-{tag}' for tag in before if tag not in after)])}"
     name = ".".join(change.path)
@@ -189,10 +192,6 @@ def _value(value: Value) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
-def _texts(value: Value) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
-
-
 def _pair_lines(value: Value) -> list[str]:
     return [_pair(pair) for pair in value] if isinstance(value, list) else []
 
@@ -209,10 +208,6 @@ def _pair(pair: Value) -> str:
 def _range(name: str, low: Value, high: Value) -> str:
     texts = [format_size(item) if name in SPEC_SIZES and isinstance(item, int) else str(item) for item in (low, high)]
     return texts[0] if texts[0] == texts[1] else "..".join(texts)
-
-
-def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def _command(step: Step) -> str:

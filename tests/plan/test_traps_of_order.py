@@ -141,7 +141,7 @@ def test_t40_the_cluster_is_modified_once_in_a_wave() -> None:
         state,
         CLUSTER
         + "enabled_disk_templates: [file]\nipolicy: {disk-templates: [file], vcpu-ratio: 3}\nndparams: {ovs: true}\n"
-        "volume_group_name: ''\ncandidate_pool_size: 3",
+        "volume_group_name: ''\nmax_running_jobs: 3",
         "NodeGroup\nname: g\nipolicy: {disk-templates: [file]}",
     )
     assert [step.wave for step in plan.steps if step.object == "cluster"] == [Wave.ENABLE, Wave.CLUSTER]
@@ -263,6 +263,6 @@ def test_surprise_a_split_pair_is_never_forced() -> None:
 def test_surprise_unreadable_values_do_not_stop_the_rest() -> None:
     gap = Unreadable(level=Level.CLUSTER, prefix=("disk_state",))
     plan = plan_for(
-        cluster(unreadable=(gap,)), CLUSTER + "disk_state: {plain: {xenvg: {disk_total: 4}}}\ncandidate_pool_size: 3"
+        cluster(unreadable=(gap,)), CLUSTER + "disk_state: {plain: {xenvg: {disk_total: 4}}}\nmax_running_jobs: 3"
     )
     assert len(plan.unreadable) == len(plan.steps) == 1

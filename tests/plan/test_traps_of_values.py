@@ -245,12 +245,10 @@ def test_t56_a_raised_bound_of_the_cluster_names_the_groups_that_it_reaches() ->
 
 
 def test_t59_bodies_hold_json_types() -> None:
-    plan = plan_for(cluster(), CLUSTER + "candidate_pool_size: 3\nndparams: {ovs: true}\nipolicy: {vcpu-ratio: 3}")
+    plan = plan_for(cluster(), CLUSTER + "max_running_jobs: 3\nndparams: {ovs: true}\nipolicy: {vcpu-ratio: 3}")
     rapi = plan.steps[0].command.rapi
     assert rapi is not None
-    assert repr(rapi.body) == repr(
-        {"candidate_pool_size": 3, "ipolicy": {"vcpu-ratio": 3.0}, "ndparams": {"ovs": True}}
-    )
+    assert repr(rapi.body) == repr({"max_running_jobs": 3, "ipolicy": {"vcpu-ratio": 3.0}, "ndparams": {"ovs": True}})
 
 
 @pytest.mark.parametrize("name", ["rich", "exclusive"])

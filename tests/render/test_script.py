@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.plan.plan_json import PlanFile, PlannedStep, read_plan
+from gpolicy.plan.steps import Wave
 from gpolicy.render.script import UnsafePlanError, render_script
 
 SHELLS = [shell for shell in ("sh", "dash", "bash", "busybox") if shutil.which(shell)]
@@ -153,7 +155,25 @@ def test_a_rollback_undoes_the_last_step_first_and_says_what_it_cannot(tmp_path:
     done, called = run(tmp_path, script)
     assert done.returncode == 0
     assert called == [["gnt-node", "modify", "undo", "b"], ["gnt-node", "modify", "undo", "a"]]
-    assert "# NOT RESTORED: x?reboot: y?reboot\n" in script
+    assert "# NOT RESTORED: step 3: y?reboot\n" in script
+
+
+def test_a_script_goes_on_where_it_stopped_and_undoes_only_what_was_done(tmp_path: Path) -> None:
+    made = plan(("gnt-node", "modify", "a"), ("gnt-node", "modify", "b"), ("gnt-node", "modify", "c"))
+    _, called = run(tmp_path, render_script(made), "--from", "2")
+    assert called == [["gnt-node", "modify", "b"], ["gnt-node", "modify", "c"]]
+    _, called = run(tmp_path, render_script(made, rollback=True), "--last", "2")
+    assert called == [["gnt-node", "modify", "undo", "b"], ["gnt-node", "modify", "undo", "a"]]
+    for wrong in (("--from", "x"), ("--from",), ("--last", "1")):
+        done, called = run(tmp_path, render_script(made), *wrong)
+        assert (done.returncode, called) == (2, [])
+
+
+def test_the_candidate_pool_is_undone_last(tmp_path: Path) -> None:
+    made = plan(("gnt-node", "modify", "a"), ("gnt-node", "modify", "b"))
+    pool = replace(made.steps[1], wave=int(Wave.POOL))
+    _, called = run(tmp_path, render_script(plan(steps=(made.steps[0], pool)), rollback=True))
+    assert called == [["gnt-node", "modify", "undo", "a"], ["gnt-node", "modify", "undo", "b"]]
 
 
 def test_nothing_to_do_is_said(tmp_path: Path) -> None:
