@@ -100,9 +100,7 @@ def fill(
     Every placement is tested against `max_node_failures`. Raises InputError where the rules do not make
     sense for the cluster.
     """
-    left = {
-        index: _initial_amounts(node, cluster.instances, rules) for index, node in cluster.nodes.items()
-    }
+    left = {index: _initial_amounts(node, cluster.instances, rules) for index, node in cluster.nodes.items()}
     state = State(cluster.nodes, cluster.instances)
     while limit is None or len(state.placed) < limit:
         number = len(state.instances)

@@ -183,9 +183,7 @@ class FastEngine:
             stats = self._statistics()
             if stats.finite:
                 answer = (
-                    self._choose_checked(trial, stats, nodes, instances)
-                    if checked
-                    else trial.choose(stats)
+                    self._choose_checked(trial, stats, nodes, instances) if checked else trial.choose(stats)
                 )
         if answer is not None:
             return answer

@@ -105,14 +105,18 @@ class PairScores:
             n1_new = np.where(arrays.unallocated[s] <= reserved, arrays.instances[s] + 1.0, 0.0)
             reserved_new = reserved / arrays.total_memory[s]
         _, after = replaced_deviation(
-            count, self.total_both[:, p], self.variance_both[:, p], self.old_both[:, s], self.second_both[:, s]
+            count,
+            self.total_both[:, p],
+            self.variance_both[:, p],
+            self.old_both[:, s],
+            self.second_both[:, s],
         )
         disk, disk_load, spindles, forth_disk, forth_spindles = WEIGHTS[BOTH, None] * np.sqrt(after)
         memory, cpu, cpu_load, memory_load, net_load, forth_memory, forth_cpu = self.primary_terms[:, p]
         _, kept = replaced_deviation(
             count, stats.sums[at.RESERVED], stats.variances[at.RESERVED], old[s, at.RESERVED], reserved_new
         )
-        score = memory + disk
+        score: Floats = memory + disk
         score += WEIGHTS[at.N1_COUNT] * (self.n1_after[p] + (n1_new - old[s, at.N1_COUNT]))
         score += WEIGHTS[at.RESERVED] * np.sqrt(kept)
         score += WEIGHTS[at.OFFLINE_ALL] * stats.sums[at.OFFLINE_ALL]

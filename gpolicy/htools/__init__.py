@@ -11,11 +11,11 @@ def run(argv: list[str]) -> int:
     Writes to stdout and stderr. Raises UsageError for another program's name.
     """
     if argv and argv[0] == "hspace":
-        from gpolicy.htools import hspace
+        from gpolicy.htools import hspace  # noqa: PLC0415 - only what is needed
 
         return hspace.main(argv[1:])
     if argv and argv[0] == "hail":
-        from gpolicy.htools import hail
+        from gpolicy.htools import hail  # noqa: PLC0415 - only what is needed
 
         return hail.main(argv[1:])
     raise UsageError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.kinds import NO_NODE, InstanceStatus
@@ -132,7 +132,7 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
     tags = fields.optional("tags", as_texts, ())
     offline, drained = fields.boolean("offline"), fields.boolean("drained")
     try:
-        vm_capable = fields.optional("vm_capable", as_bool, True)
+        vm_capable = fields.optional("vm_capable", as_bool, True)  # noqa: FBT003
     except InputError as error:
         raise InputError(f"{fields.prefix}{error}") from None
     uuid = fields.text("group")
@@ -199,8 +199,6 @@ def _placed_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int
 
 
 def _with_nodes(instance: Instance, primary: int, secondary: int) -> Instance:
-    from dataclasses import replace
-
     return replace(instance, primary=primary, secondary=secondary)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.capacity import Allocator, State
+from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.model import ClusterData, Disk, Group, Instance, NodeData, Policy, Spec, SpecPair

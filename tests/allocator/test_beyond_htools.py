@@ -134,7 +134,14 @@ def data(*instances: Instance) -> ClusterData:
     used = [sum(item.memory for item in instances if item.primary == place) for place in range(2)]
     disk = [sum(item.disk for item in instances if item.primary == place) for place in range(2)]
     nodes = tuple(
-        node(place, MEMORY, DISK, free_memory=MEMORY - 100 - used[place], free_disk=DISK - disk[place], node_memory=100)
+        node(
+            place,
+            MEMORY,
+            DISK,
+            free_memory=MEMORY - 100 - used[place],
+            free_disk=DISK - disk[place],
+            node_memory=100,
+        )
         for place in range(2)
     )
     return ClusterData((Group(0, "default", "uuid-0"),), nodes, instances)
@@ -169,7 +176,7 @@ def test_a_stopped_instance_keeps_its_memory_but_an_offline_one_does_not() -> No
 def test_reserved_cores_and_disk_only_take_room_away(cores: int, reserved: int, overhead: int) -> None:
     counts = []
     for own in (resources(), resources(cpu_node=cores, disk_reserved=reserved, disk_overhead=overhead)):
-        names = {name: own for name in ("node0", "node1")}
+        names = dict.fromkeys(("node0", "node1"), own)
         where = merge(with_configured_resources(data(), names))
         where = replace(where, nodes=with_reserved_disk(where.nodes, names))
         result = run(where, DiskTemplate.PLAIN, ExtendedRules(max_node_failures=0))

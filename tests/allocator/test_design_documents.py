@@ -117,7 +117,7 @@ def test_dedicated_allocation_hail_prefers_the_nodes_in_the_documents_order(
 ) -> None:
     """`order` holds how full (in quarters) the nodes are that are chosen one after the other."""
     fillings = [0, 1, 2, 3]
-    chosen = []
+    chosen: list[int] = []
     while len(chosen) < len(order):
         data = [
             node(
@@ -162,6 +162,7 @@ def test_partitioned_ganeti_two_boxes_make_the_third_instance_illegal(
 
 # ---- location awareness
 
+
 def test_location_awareness_pairs_within_one_failure_domain_cost_one_each() -> None:
     domains = [("rack:a",), ("rack:a",), ("rack:b",)]
     nodes = [
@@ -199,7 +200,10 @@ def test_location_awareness_hail_avoids_common_failures_but_does_not_insist() ->
 
 
 def test_location_awareness_exclusion_tags_spread_over_failure_domains() -> None:
-    nodes = [node(place, 8 * GIB, 100 * GIB, tags=(rack,)) for place, rack in enumerate(["rack:a", "rack:a", "rack:b"])]
+    nodes = [
+        node(place, 8 * GIB, 100 * GIB, tags=(rack,))
+        for place, rack in enumerate(["rack:a", "rack:a", "rack:b"])
+    ]
     first = instance(GIB, GIB, 1, DiskTemplate.PLAIN, index=0, name="i0", primary=0, tags=("dns:1",))
     tags = ("htools:nlocation:rack", "htools:iextags:dns")
     for where, shared in ((1, 1.0), (2, 0.0)):

@@ -56,7 +56,10 @@ TEXTS = {
         f"{GROUP}\n{NODES}\ni|1|2|3|running|Q|n1||plain|\n\n",
         "Invalid auto_balance value 'Q' for instance i",
     ),
-    "unknown node": (f"{GROUP}\n{NODES}\ni|1|2|3|running|Y|n3||plain|\n\n", "Unknown node 'n3' for instance i"),
+    "unknown node": (
+        f"{GROUP}\n{NODES}\ni|1|2|3|running|Y|n3||plain|\n\n",
+        "Unknown node 'n3' for instance i",
+    ),
     "unknown secondary": (
         f"{GROUP}\n{NODES}\ni|1|2|3|running|Y|n1|n7|plain|\n\n",
         "Unknown node 'n7' for instance i",
@@ -86,7 +89,10 @@ TEXTS = {
         f"{GROUP}\n{NODES}\n\n\ng0|{SPEC}|{SPEC};1,a,1,1,1,1|plain|4|32\n",
         "g0/maxspec/cpucount: cannot parse string 'a'",
     ),
-    "ratio": (f"{GROUP}\n{NODES}\n\n\n|{SPEC}|{SPEC};{SPEC}|plain|x|32\n", "/vcpu_ratio: cannot parse string 'x'"),
+    "ratio": (
+        f"{GROUP}\n{NODES}\n\n\n|{SPEC}|{SPEC};{SPEC}|plain|x|32\n",
+        "/vcpu_ratio: cannot parse string 'x'",
+    ),
 }
 
 
@@ -120,8 +126,10 @@ OPTIONS: dict[str, tuple[list[str], int, str]] = {
     "limit": (
         ["-l", "1x"],
         1,
-        "Error while parsing command line arguments:\n"
-        "max solution length: leftover characters when parsing '1x': 'x'",
+        (
+            "Error while parsing command line arguments:\n"
+            "max solution length: leftover characters when parsing '1x': 'x'"
+        ),
     ),
     "max cpu": (
         ["--max-cpu=-2"],
@@ -141,8 +149,10 @@ OPTIONS: dict[str, tuple[list[str], int, str]] = {
     "simulation": (
         ["--simulate=p,2"],
         1,
-        f"{LOAD}Invalid cluster specification, expected 6 comma-separated sections (allocation policy, node"
-        " count, disk size, memory size, number of CPUs, spindles) but got 2: 'p,2'",
+        (
+            f"{LOAD}Invalid cluster specification, expected 6 comma-separated sections (allocation policy,"
+            " node count, disk size, memory size, number of CPUs, spindles) but got 2: 'p,2'"
+        ),
     ),
     "offline nodes": (
         ["--simulate=p,2,9g,4g,5", "-O", "foo", "-O", "bar"],
@@ -187,7 +197,10 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "bad type": (document(request={"type": "foo"}), "Error: Invalid request type 'foo'"),
     "required nodes": (
         document(),
-        """Error: invalid request dict: key 'required_nodes' not found, object contains only ["type","name"]""",
+        (
+            "Error: invalid request dict: key 'required_nodes' not found,"
+            ' object contains only ["type","name"]'
+        ),
     ),
     "cluster tags": (document(cluster_tags=[3]), f"{INVALID}key 'cluster_tags': Unable to read String"),
     "hypervisor": (
@@ -196,8 +209,10 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     ),
     "group policy": (
         document(nodegroups={"u": {"name": "g", "alloc_policy": 3}}),
-        "Error: invalid data for group 'u': key 'alloc_policy': Can't parse value for 'AllocPolicy':"
-        " Unable to read String",
+        (
+            "Error: invalid data for group 'u': key 'alloc_policy': Can't parse value for 'AllocPolicy':"
+            " Unable to read String"
+        ),
     ),
     "node entry": (document(nodes={"n": 3}), "Error: not an object"),
 }
@@ -238,7 +253,9 @@ def test_broken_json_is_one_clear_line(text: str, tmp_path: Path) -> None:
 def test_strange_numbers_do_not_break_anything(node: str, template: str, tmp_path: Path) -> None:
     path = tmp_path / "cluster"
     path.write_text(f"{GROUP}\n{node}\n{NODES}\n\n\n".replace("\nn1|1024", "\nn3|1024"))
-    code, _, err = call("hspace", "-t", str(path), f"--disk-template={template}", "-l", "5", "--machine-readable")
+    code, _, err = call(
+        "hspace", "-t", str(path), f"--disk-template={template}", "-l", "5", "--machine-readable"
+    )
     assert code in {0, 1}
     assert "Traceback" not in err
 
@@ -250,7 +267,9 @@ def test_damaged_files_end_in_an_answer_or_an_error(seed: int, tmp_path: Path) -
     cluster = random_cluster(rng, "drbd", 4)
     request, _ = hail_request(rng, "drbd", cluster)
     place = rng.randrange(len(cluster.text))
-    text = cluster.text[:place] + rng.choice(["", "|", "\n", "-", "x", "1e9", "NaN"]) + cluster.text[place + 1 :]
+    text = (
+        cluster.text[:place] + rng.choice(["", "|", "\n", "-", "x", "1e9", "NaN"]) + cluster.text[place + 1 :]
+    )
     path = tmp_path / "cluster"
     path.write_text(text if rng.random() < 0.7 else text[: rng.randrange(len(text))])
     code, _, err = call("hspace", "-t", str(path), "--machine-readable", "-l", "2", "--disk-template=drbd")
