@@ -291,7 +291,8 @@ class SizeTable:
             counts = np.concatenate([counts, self._count(own)])
             copies = np.concatenate([copies, self._copies(own, (0, 0, 0))])
         lost = copies - self._copies(sizes, wanted)
-        more = (np.array(wanted) >= sizes).all(axis=1).astype(np.int64)[:, None]
+        covered: Bools = np.asarray((np.array(wanted) >= sizes).all(axis=1))
+        more = covered.astype(np.int64)[:, None]
         broken = np.zeros(len(rows), dtype=bool)
         groups = self.arrays.group
         for group in np.unique(groups[rows]).tolist():
