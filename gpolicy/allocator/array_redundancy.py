@@ -100,8 +100,6 @@ class ArrayRedundancy:
         return (
             not self.restricted_moves
             and not self.arrays.any_exclusive
-            and bool((self.arrays.unallocated > 0).all())
-            and bool((self.arrays.disk > 0).all())
             and bool(self.examined.all())
             and self._only_mirrored(instances)
         )
@@ -110,7 +108,14 @@ class ArrayRedundancy:
         """Answer for a cluster of mirrored instances only: all of a node's fail-overs must fit."""
         if not self.all_mirrored(instances):
             return None
-        return bool((self.arrays.most_moving < self.arrays.unallocated).all())
+        return self.mirrored_fits()
+
+    def mirrored_fits(self) -> bool:
+        """Whether all fail-overs of each node fit, where `all_mirrored` holds."""
+        arrays = self.arrays
+        takes = (arrays.most_moving < arrays.unallocated) & (arrays.unallocated > 0) & (arrays.disk > 0)
+        leaves = (arrays.disk > 0) | ~arrays.online
+        return bool(takes[arrays.has_secondaries].all()) and bool(leaves[arrays.has_primaries].all())
 
     def _only_mirrored(self, instances: Mapping[int, Instance]) -> bool:
         if self._checked is not None and self._checked[0] is instances:

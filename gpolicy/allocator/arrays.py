@@ -95,6 +95,8 @@ class NodeArrays:
         self.forth_spindle_use = np.zeros(count, dtype=np.float64)
         self.fails = np.zeros(count, dtype=bool)
         self.instances = np.zeros(count, dtype=np.float64)
+        self.has_primaries = np.zeros(count, dtype=bool)
+        self.has_secondaries = np.zeros(count, dtype=bool)
         self.peers = np.zeros((count, count), dtype=np.int64)
         self.moving = np.zeros((count, count), dtype=np.int64)
         self.most_moving = np.zeros(count, dtype=np.int64)
@@ -169,6 +171,8 @@ class NodeArrays:
         self.forth_spindle_use[row] = node.forth_instance_spindles
         self.fails[row] = node.fails_n1
         self.instances[row] = len(node.primaries) + len(node.secondaries)
+        self.has_primaries[row] = bool(node.primaries)
+        self.has_secondaries[row] = bool(node.secondaries)
         if peers is not node.peers:
             self._set_peers(row, peers, node.peers)
 

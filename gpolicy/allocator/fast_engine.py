@@ -223,7 +223,7 @@ class FastEngine:
             left = arrays.unallocated - memory
             allowed = arrays.moving + memory < arrays.unallocated[None, :]
             allowed &= (arrays.most_moving < left)[:, None]
-            if not bool((arrays.most_moving < arrays.unallocated).all()):
+            if not self.redundancy.mirrored_fits():
                 allowed[:] = False
             return trial.choose_redundant(stats, allowed)
         return trial.choose_checked(stats, accepted)
