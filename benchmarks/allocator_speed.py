@@ -1,6 +1,6 @@
 """The allocator against the real hspace and hail, side by side in one run.
 
-    python benchmarks/allocator_speed.py              the table of ratios (the real programs need many minutes)
+    python benchmarks/allocator_speed.py              the table of ratios (takes many minutes)
     python benchmarks/allocator_speed.py --most 60    leave out what takes the real program over 60 seconds
     python benchmarks/allocator_speed.py --curve      only ours, from 10 to 2,000 nodes
 
