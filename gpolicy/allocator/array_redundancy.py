@@ -35,7 +35,7 @@ class ArrayRedundancy:
 
     def __init__(self, arrays: NodeArrays, rules: CapacityRules) -> None:
         self.arrays, self.rules = arrays, rules
-        facts = [node.facts for node in arrays.nodes if node is not None]
+        facts = [node.facts for node in arrays.nodes]
         self.examined = np.array(
             [
                 not (rules.skip_offline and fact.offline) and fact.group not in rules.ignored_groups
@@ -85,9 +85,8 @@ class ArrayRedundancy:
                 return False
             stats = array_statistics(arrays)
             attempt = trial.choose(stats) if stats.finite else None
-            if attempt is None:
+            if attempt is None or attempt.solution is None:
                 return can_evacuate(nodes, instances, key)
-            assert attempt.solution is not None
             arrays.placed(state, attempt.solution.changed, attempt.solution.instance)
         return True
 
@@ -101,8 +100,6 @@ class ArrayRedundancy:
         return (
             not self.restricted_moves
             and not self.arrays.any_exclusive
-            and bool((self.arrays.unallocated > 0).all())
-            and bool((self.arrays.disk > 0).all())
             and bool(self.examined.all())
             and self._only_mirrored(instances)
         )
@@ -111,7 +108,14 @@ class ArrayRedundancy:
         """Answer for a cluster of mirrored instances only: all of a node's fail-overs must fit."""
         if not self.all_mirrored(instances):
             return None
-        return bool((self.arrays.most_moving < self.arrays.unallocated).all())
+        return self.mirrored_fits()
+
+    def mirrored_fits(self) -> bool:
+        """Whether all fail-overs of each node fit, where `all_mirrored` holds."""
+        arrays = self.arrays
+        takes = (arrays.most_moving < arrays.unallocated) & (arrays.unallocated > 0) & (arrays.disk > 0)
+        leaves = (arrays.disk > 0) | ~arrays.online
+        return bool(takes[arrays.has_secondaries].all()) and bool(leaves[arrays.has_primaries].all())
 
     def _only_mirrored(self, instances: Mapping[int, Instance]) -> bool:
         if self._checked is not None and self._checked[0] is instances:
@@ -130,7 +134,6 @@ class ArrayRedundancy:
         """Return whether the node can be evacuated, None where only the reference can tell."""
         arrays = self.arrays
         node = arrays.nodes[row]
-        assert node is not None
         residents = [instances[number] for number in node.primaries]
         if not residents:
             return True
@@ -157,7 +160,9 @@ class ArrayRedundancy:
             keep = memory > 0
             memory, disk, spindles = memory[keep], disk[keep], spindles[keep]
         for size in sizes:
-            count = sum(1 for item in residents if all(a >= b for a, b in zip(_size(item), size, strict=True)))
+            count = sum(
+                1 for item in residents if all(a >= b for a, b in zip(_size(item), size, strict=True))
+            )
             if count > int(_copies(memory, disk, spindles, size, size).sum()):
                 return False
         if memory.size and _room_in_any_order(residents, memory, disk, spindles):
@@ -175,7 +180,6 @@ class ArrayRedundancy:
 
     def _allowed(self, instance: Instance, row: int, *, exclusive: bool) -> bool:
         node = self.arrays.nodes[row]
-        assert node is not None
         policy = node.facts.policy
         key = (
             id(policy),
@@ -200,9 +204,7 @@ def _size(instance: Instance) -> tuple[int, int, int]:
     )
 
 
-def _copies(
-    memory: Ints, disk: Ints, spindles: Ints, size: tuple[int, ...], step: tuple[int, ...]
-) -> Ints:
+def _copies(memory: Ints, disk: Ints, spindles: Ints, size: tuple[int, ...], step: tuple[int, ...]) -> Ints:
     """Return how many instances of `size` fit on each node: one more than 0 must be left of each.
 
     For spindles nothing needs to be left.
@@ -267,7 +269,6 @@ class SizeTable:
         found = [
             (row, *_size(instances[number]))
             for row, node in enumerate(arrays.nodes)
-            if node is not None
             for number in node.primaries
             if instances[number].template is not DiskTemplate.DRBD
         ]
@@ -278,9 +279,7 @@ class SizeTable:
         self._spindles = np.where(arrays.exclusive, arrays.free_spindles, _UNLIMITED)
         self.copies = self._copies(self.sizes, (0, 0, 0))
 
-    def sure_to_break(
-        self, redundancy: ArrayRedundancy, demand: Demand, rows: Ints
-    ) -> Bools:
+    def sure_to_break(self, redundancy: ArrayRedundancy, demand: Demand, rows: Ints) -> Bools:
         """Return for each of `rows` whether an instance placed there surely breaks N+1, for good.
 
         The reason is one that further placements cannot mend: too little room for one node's instances.
@@ -297,7 +296,8 @@ class SizeTable:
             counts = np.concatenate([counts, self._count(own)])
             copies = np.concatenate([copies, self._copies(own, (0, 0, 0))])
         lost = copies - self._copies(sizes, wanted)
-        more = (np.array(wanted) >= sizes).all(axis=1).astype(np.int64)[:, None]
+        covered: Bools = np.asarray((np.array(wanted) >= sizes).all(axis=1))
+        more = covered.astype(np.int64)[:, None]
         broken = np.zeros(len(rows), dtype=bool)
         groups = self.arrays.group
         for group in np.unique(groups[rows]).tolist():
@@ -310,10 +310,10 @@ class SizeTable:
             targets = rows[mine]
             among = slack[:, examined]
             first = among.argmin(axis=1)
-            least = among[np.arange(len(sizes)), first][:, None]
+            least: Ints = np.asarray(among[np.arange(len(sizes)), first])
             among[np.arange(len(sizes)), first] = _UNLIMITED
-            second = among.min(axis=1)[:, None]
-            others = np.where(examined[first][:, None] == targets[None, :], second, least)
+            second = np.asarray(among.min(axis=1))[:, None]
+            others = np.where(examined[first][:, None] == targets[None, :], second, least[:, None])
             fails = others - lost[:, targets] < 0
             fails |= (slack[:, targets] - more < 0) & redundancy.examined[targets][None, :]
             broken[mine] = fails.any(axis=0)

@@ -47,9 +47,7 @@ DEVIATIONS = tuple(
 ) = range(20)
 BOTH = np.array([FREE_DISK, DISK_LOAD, SPINDLES, FORTH_DISK, FORTH_SPINDLES])
 """Deviations that the primary and the secondary both change."""
-PRIMARY_ONLY = np.array(
-    [FREE_MEMORY, CPU, CPU_LOAD, MEMORY_LOAD, NET_LOAD, FORTH_MEMORY, FORTH_CPU]
-)
+PRIMARY_ONLY = np.array([FREE_MEMORY, CPU, CPU_LOAD, MEMORY_LOAD, NET_LOAD, FORTH_MEMORY, FORTH_CPU])
 """Deviations that only the primary changes."""
 
 
@@ -89,9 +87,7 @@ def exclusion_value(arrays: NodeArrays) -> float:
     """Return the location exclusion component."""
     if not arrays.any_location:
         return 0.0
-    nodes = [
-        node for node in arrays.nodes if node is not None and node.location_exclusions and not node.facts.offline
-    ]
+    nodes = [node for node in arrays.nodes if node.location_exclusions and not node.facts.offline]
     if not nodes:
         return 0.0
     merged = merged_maps(nodes)
@@ -146,21 +142,16 @@ def values_with_primary(arrays: NodeArrays, instance: Instance, demand: Demand) 
     new[:, FORTH_SPINDLES] = forth_use / arrays.high_spindles
     if instance.exclusion_tags:
         for row, node in enumerate(arrays.nodes):
-            assert node is not None
             tags = with_counts(node.exclusion_tags, instance.exclusion_tags, 1)
             new[row, TAGS] = float(sum(tags.values()) - len(tags))
     if instance.desired_tags:
-        new[:, LOCATION] += [
-            desired_misses(node, instance) if node is not None else 0 for node in arrays.nodes
-        ]
+        new[:, LOCATION] += [desired_misses(node, instance) for node in arrays.nodes]
     if instance.location_score:
         new[:, LOCATION] += instance.location_score
     return new
 
 
-def values_with_secondary(
-    arrays: NodeArrays, instance: Instance, demand: Demand, reserved: Ints
-) -> Floats:
+def values_with_secondary(arrays: NodeArrays, instance: Instance, demand: Demand, reserved: Ints) -> Floats:
     """Return each node's component values with `instance` added as a secondary, keeping `reserved` MiB."""
     new = arrays.values.copy()
     left, forth_left = (
@@ -188,16 +179,15 @@ def exclusion_values_with_primary(
     `full` counts from scratch, else the node's entries are replaced in the existing counts (where an
     entry that falls to 0 stays).
     """
-    if not instance.exclusion_tags or not any(
-        node is not None and node.facts.location_tags for node in arrays.nodes
-    ):
+    if not instance.exclusion_tags or not any(node.facts.location_tags for node in arrays.nodes):
         return np.full(len(rows), stats.exclusions)
-    base = merged_maps([node for node in arrays.nodes if node is not None and not node.facts.offline])
+    base = merged_maps([node for node in arrays.nodes if not node.facts.offline])
     result = np.empty(len(rows), dtype=np.float64)
     for place, row in enumerate(rows):
         node = arrays.nodes[row]
-        assert node is not None
-        keys = tuple((location, tag) for location in node.facts.location_tags for tag in instance.exclusion_tags)
+        keys = tuple(
+            (location, tag) for location in node.facts.location_tags for tag in instance.exclusion_tags
+        )
         new = with_counts(node.location_exclusions, keys, 1)
         after = replaced_map(base, node.location_exclusions, new)
         entries = [count for count in after.values() if count > 0] if full else list(after.values())

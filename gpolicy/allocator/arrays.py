@@ -36,13 +36,14 @@ class NodeArrays:
     primaries whose secondary is s, `most_moving` its maximum over p.
     """
 
-    def __init__(self, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:
-        rows = list(nodes.values())
-        count = len(rows)
-        facts = [node.facts for node in rows]
+    def __init__(  # noqa: PLR0915 - one line per array
+        self, nodes: Mapping[int, Node], instances: Mapping[int, Instance]
+    ) -> None:
+        self.nodes = list(nodes.values())
+        count = len(self.nodes)
+        facts = [node.facts for node in self.nodes]
         self.keys = list(nodes)
         self.row_of = {key: row for row, key in enumerate(self.keys)}
-        self.nodes: list[Node | None] = [None] * count
         self.online = np.array([not fact.offline for fact in facts], dtype=bool)
         self.online_rows = np.flatnonzero(self.online)
         self.exclusive = np.array([fact.exclusive for fact in facts], dtype=bool)
@@ -69,9 +70,17 @@ class NodeArrays:
         self.group_count = len(groups)
         # an offline component is counted over offline nodes only, which no new instance touches
         self.values = np.zeros((count, len(COMPONENTS)), dtype=np.float64)
-        for name in (
-            "unallocated reserved forth_memory disk forth_disk free_spindles forth_spindles cpus forth_cpus"
-        ).split():
+        for name in [
+            "unallocated",
+            "reserved",
+            "forth_memory",
+            "disk",
+            "forth_disk",
+            "free_spindles",
+            "forth_spindles",
+            "cpus",
+            "forth_cpus",
+        ]:
             setattr(self, name, np.zeros(count, dtype=np.int64))
         self.unallocated: Ints
         self.reserved: Ints
@@ -86,6 +95,8 @@ class NodeArrays:
         self.forth_spindle_use = np.zeros(count, dtype=np.float64)
         self.fails = np.zeros(count, dtype=bool)
         self.instances = np.zeros(count, dtype=np.float64)
+        self.has_primaries = np.zeros(count, dtype=bool)
+        self.has_secondaries = np.zeros(count, dtype=bool)
         self.peers = np.zeros((count, count), dtype=np.int64)
         self.moving = np.zeros((count, count), dtype=np.int64)
         self.most_moving = np.zeros(count, dtype=np.int64)
@@ -95,7 +106,11 @@ class NodeArrays:
         self._peer_table = np.zeros((3, 64), dtype=np.int64)
         self.location_tags = [fact.location_tags for fact in facts]
         self.any_location = any(self.location_tags)
-        self.sync(nodes, instances)
+        for row, node in enumerate(self.nodes):
+            self._set_row(row, node, {})
+            self._set_moving(row, node, instances)
+        np.max(self.moving, axis=0, initial=0, out=self.most_moving)
+        self._in_step = nodes
 
     def sync(self, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:
         """Bring every row in step with `nodes`; cheap where they are the same objects."""
@@ -111,7 +126,7 @@ class NodeArrays:
             return
         self.version += 1
         for row, node in stale:
-            self._set_row(row, node)
+            self._set_row(row, node, self.nodes[row].peers)
         for row, node in stale:
             self._set_moving(row, node, instances)
         np.max(self.moving, axis=0, initial=0, out=self.most_moving)
@@ -125,13 +140,11 @@ class NodeArrays:
         self.version += 1
         rows = [self.row_of[node.facts.index] for node in changed]
         for row, node in zip(rows, changed, strict=True):
-            self._set_row(row, node)
+            self._set_row(row, node, self.nodes[row].peers)
         if len(rows) == 2 and instance.uses_memory:
             primary, secondary = rows
             self.moving[primary, secondary] += instance.memory
-            self.most_moving[secondary] = max(
-                self.most_moving[secondary], self.moving[primary, secondary]
-            )
+            self.most_moving[secondary] = max(self.most_moving[secondary], self.moving[primary, secondary])
 
     def peer_pairs(self) -> tuple[Ints, Ints, Ints]:
         """Return primary rows, secondary rows and memory (MiB) of all pairs with a reservation.
@@ -141,8 +154,8 @@ class NodeArrays:
         table = self._peer_table[:, : len(self._peer_slots)]
         return table[0], table[1], table[2]
 
-    def _set_row(self, row: int, node: Node) -> None:
-        before = self.nodes[row]
+    def _set_row(self, row: int, node: Node, peers: dict[int, int]) -> None:
+        """Copy what `node` knows; `peers` are the reservations that the row has shown so far."""
         self.nodes[row] = node
         self.values[row] = node_values(node)
         self.unallocated[row] = node.unallocated_memory
@@ -158,8 +171,10 @@ class NodeArrays:
         self.forth_spindle_use[row] = node.forth_instance_spindles
         self.fails[row] = node.fails_n1
         self.instances[row] = len(node.primaries) + len(node.secondaries)
-        if before is None or before.peers is not node.peers:
-            self._set_peers(row, before.peers if before is not None else {}, node.peers)
+        self.has_primaries[row] = bool(node.primaries)
+        self.has_secondaries[row] = bool(node.secondaries)
+        if peers is not node.peers:
+            self._set_peers(row, peers, node.peers)
 
     def _set_peers(self, row: int, before: dict[int, int], after: dict[int, int]) -> None:
         for key in before:

@@ -22,7 +22,6 @@ from gpolicy.allocator.shrink import shrink
 
 if TYPE_CHECKING:
     from gpolicy.allocator.model import Instance
-    from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Nodes
     from gpolicy.allocator.redundancy import Instances
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.capacity import Allocator, ReferenceEngine, State, ascending, most_frequent
-from gpolicy.allocator.fast_engine import FastEngine, shape_of
 from gpolicy.allocator.kinds import DiskTemplate, FailReason
 from gpolicy.allocator.model import Disk
 from gpolicy.allocator.shrink import DISK_UNIT, MEMORY_UNIT, shrink
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.fast_engine import FastEngine
     from gpolicy.allocator.model import Instance
 
 _UNITS = {FailReason.MEM: MEMORY_UNIT, FailReason.DISK: DISK_UNIT}
@@ -66,15 +66,13 @@ class FastAllocator(Allocator):
         while True:
             reached = self.standard(state, instance, limit)
             placed = len(reached.placed)
-            result: State | None = reached
+            result = reached
             if limit is None or limit > placed:
                 below = None if limit is None else limit - placed
                 levels = self._levels(state, reached, instance, below)
                 if levels is not None:
                     pending.append(levels)
-                    smaller = shrink(levels.level(levels.count - 1), levels.reason)
-                    assert smaller is not None
-                    state, instance, limit = reached, smaller, below
+                    state, instance, limit = reached, levels.level(levels.count), below
                     continue
                 probed = self._probe(reached, instance)
                 if probed is not None:
@@ -82,16 +80,14 @@ class FastAllocator(Allocator):
                     continue
             while pending:
                 upper = pending.pop()
-                assert result is not None
                 if len(result.placed) > len(upper.state.placed):
                     continue
                 probed = self._probe_levels(upper)
                 if probed is not None:
                     state, instance, limit = upper.state, probed, upper.limit
-                    result = None
                     break
                 result = upper.state
-            if result is not None:
+            else:
                 return result
 
     def _reference(self) -> Allocator:
@@ -173,9 +169,7 @@ class FastAllocator(Allocator):
             smaller = shrink(current, reason)
             if smaller is None:
                 return None
-            attempt = self.engine.attempt(
-                state.nodes, state.instances, current, checked=self.capacity_checks
-            )
+            attempt = self.engine.attempt(state.nodes, state.instances, current, checked=self.capacity_checks)
             if attempt.solution is not None:
                 return current
             if attempt.failures[reason] == 0:
@@ -229,9 +223,7 @@ class FastAllocator(Allocator):
         """
         if instance.template is DiskTemplate.DRBD:
             return False
-        return self.engine.surely_breaks(
-            state.nodes, state.instances, self._numbered(state, instance)
-        )
+        return self.engine.surely_breaks(state.nodes, state.instances, self._numbered(state, instance))
 
     @staticmethod
     def _numbered(state: State, instance: Instance) -> Instance:
@@ -247,12 +239,9 @@ def shrink_by(instance: Instance, reason: FailReason, steps: int) -> Instance:
     if reason is FailReason.DISK:
         disks = tuple(Disk(disk.size - DISK_UNIT * steps, disk.spindles) for disk in instance.disks)
         return replace(instance, disks=disks, disk=instance.disk - DISK_UNIT * steps * len(disks))
-    current: Instance | None = instance
     for _ in range(steps):
-        assert current is not None
-        current = shrink(current, reason)
-    assert current is not None
-    return current
+        instance = shrink(instance, reason) or instance
+    return instance
 
 
 def smallest(instance: Instance, reason: FailReason) -> Instance:

@@ -183,9 +183,7 @@ class FastEngine:
             stats = self._statistics()
             if stats.finite:
                 answer = (
-                    self._choose_checked(trial, stats, nodes, instances)
-                    if checked
-                    else trial.choose(stats)
+                    self._choose_checked(trial, stats, nodes, instances) if checked else trial.choose(stats)
                 )
         if answer is not None:
             return answer
@@ -225,7 +223,7 @@ class FastEngine:
             left = arrays.unallocated - memory
             allowed = arrays.moving + memory < arrays.unallocated[None, :]
             allowed &= (arrays.most_moving < left)[:, None]
-            if not bool((arrays.most_moving < arrays.unallocated).all()):
+            if not self.redundancy.mirrored_fits():
                 allowed[:] = False
             return trial.choose_redundant(stats, allowed)
         return trial.choose_checked(stats, accepted)

@@ -98,7 +98,7 @@ def connected(group: Group, instance: Instance) -> bool:
     return all(nic.network is None or nic.network in group.networks for nic in instance.nics)
 
 
-def choose_group(
+def choose_group(  # noqa: PLR0913 - the question has that many parts
     groups: Mapping[int, Group],
     nodes: Nodes,
     instances: Instances,
@@ -127,7 +127,8 @@ def choose_group(
     for number in numbers:
         if separate_network_messages and not connected(groups[number], instance):
             messages.append(
-                f"group {groups[number].name} is not connected to a network required by instance {instance.name}"
+                f"group {groups[number].name} is not connected to a network"
+                f" required by instance {instance.name}"
             )
         else:
             tried.append(number)

@@ -32,6 +32,9 @@ MIGRATION_PREFIX = "htools:migration:"
 ALLOW_MIGRATION_PREFIX = "htools:allowmigration:"
 
 
+_NOWHERE: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """A cluster ready to calculate with. Mappings are keyed by index, ascending, and never changed."""
@@ -44,7 +47,9 @@ class Cluster:
     common_suffix: str
 
 
-def merge(data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bool = False) -> Cluster:
+def merge(  # noqa: C901 - one step per kind of tag
+    data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bool = False
+) -> Cluster:
     """Resolve tags and load all instances on their nodes.
 
     `static_kvm_node_memory` (MiB, 0: off) replaces the reported node memory on KVM clusters.
@@ -54,21 +59,32 @@ def merge(data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bo
     static = static_kvm_node_memory if data.hypervisor == "kvm" and static_kvm_node_memory > 0 else None
     groups = {group.index: group for group in data.groups}
     locations = {node.index: location_tags(data.tags, node.tags) for node in data.nodes}
+    tagged = any(tag.startswith((EXCLUSION_PREFIX, DESIRED_PREFIX)) for tag in data.tags)
+    located = any(locations.values())
     instances = {}
+    memory_used: dict[int, int] = {}
     for instance in data.instances:
-        near = locations.get(instance.primary, frozenset()) & locations.get(instance.secondary, frozenset())
-        instances[instance.index] = replace(
-            instance,
-            exclusion_tags=exclusion_tags(data.tags, instance.tags),
-            desired_tags=desired_tags(data.tags, instance.tags),
-            location_score=len(near),
-            load=NO_LOAD if ignore_load else instance.load,
-        )
+        if instance.uses_memory:
+            memory_used[instance.primary] = memory_used.get(instance.primary, 0) + instance.memory
+        merged = instance
+        if tagged:
+            merged = replace(
+                merged,
+                exclusion_tags=exclusion_tags(data.tags, instance.tags),
+                desired_tags=desired_tags(data.tags, instance.tags),
+            )
+        if located:
+            near = locations.get(instance.primary, _NOWHERE) & locations.get(instance.secondary, _NOWHERE)
+            merged = replace(merged, location_score=len(near))
+        if ignore_load:
+            merged = replace(merged, load=NO_LOAD)
+        instances[instance.index] = merged
     nodes = {}
     for read in data.nodes:
         node = read if static is None else replace(read, node_memory=static)
-        facts = _facts(node, groups[node.group].policy, data.tags, locations[node.index], suffix)
-        nodes[node.index] = _empty_node(facts, node)
+        used = memory_used.get(node.index, 0)
+        facts = _facts(node, groups[node.group].policy, data.tags, locations[node.index], suffix, used)
+        nodes[node.index] = _empty_node(facts, node, used)
     for instance in instances.values():
         if instance.primary in nodes:
             _load_primary(nodes[instance.primary], instance)
@@ -152,9 +168,15 @@ def with_offline(node: Node) -> Node:
 
 
 def _facts(
-    node: NodeData, policy: Policy, tags: tuple[str, ...], locations: frozenset[str], suffix: str
+    node: NodeData,
+    policy: Policy,
+    tags: tuple[str, ...],
+    locations: frozenset[str],
+    suffix: str,
+    memory_used: int,
 ) -> NodeFacts:
     migration = migration_tags(tags, node.tags)
+    recorded = truncate(node.total_memory) - node.node_memory - memory_used
     return NodeFacts(
         index=node.index,
         name=node.name,
@@ -164,7 +186,7 @@ def _facts(
         total_memory=node.total_memory,
         node_memory=node.node_memory,
         reported_free_memory=node.free_memory,
-        unaccounted_memory=0,
+        unaccounted_memory=recorded - node.free_memory,
         total_disk=node.total_disk,
         total_cpus=node.total_cpus,
         node_cpus=node.node_cpus,
@@ -185,13 +207,13 @@ def _facts(
     )
 
 
-def _empty_node(facts: NodeFacts, node: NodeData) -> Node:
+def _empty_node(facts: NodeFacts, node: NodeData, memory_used: int) -> Node:
     disk = facts.disk_ratio(node.free_spindles, node.free_disk)
     cpu = divide(node.node_cpus, node.total_cpus)
     memory = divide(node.free_memory, node.total_memory)
     return Node(
         facts=facts,
-        instance_memory=0,
+        instance_memory=memory_used,
         free_disk=node.free_disk,
         free_spindles=node.free_spindles,
         used_cpus=node.node_cpus,
@@ -265,7 +287,7 @@ def _load_forth_disk(node: Node, instance: Instance) -> None:
 
 
 def _settle(node: Node, instances: Mapping[int, Instance]) -> None:
-    """Fill in what depends on all of the node's instances: peers, reservation, unaccounted memory."""
+    """Fill in what depends on all of the node's instances: peers and the reservation for them."""
     peers: dict[int, int] = {}
     for index in node.secondaries:
         instance = instances[index]
@@ -274,12 +296,7 @@ def _settle(node: Node, instances: Mapping[int, Instance]) -> None:
     node.peers = peers
     node.reserved_memory = max(peers.values(), default=0)
     node.ratio_reserved = node.memory_ratio(node.reserved_memory)
-    free = node.facts.reported_free_memory
-    node.fails_n1 = free < node.reserved_memory
-    node.instance_memory = sum(
-        instances[index].memory for index in node.primaries if instances[index].uses_memory
-    )
-    node.facts = replace(node.facts, unaccounted_memory=node.recorded_free_memory - free)
+    node.fails_n1 = node.facts.reported_free_memory < node.reserved_memory
     node.ratio_memory = node.memory_ratio(node.unallocated_memory)
 
 

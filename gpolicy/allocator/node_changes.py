@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 Key = TypeVar("Key")
 
 
-def add_primary(node: Node, instance: Instance, *, force: bool = False) -> Node | FailReason:
+def add_primary(  # noqa: C901 - the checks stand in the order that decides the reason
+    node: Node, instance: Instance, *, force: bool = False
+) -> Node | FailReason:
     """Return `node` with `instance` as a new primary, or the first reason against it."""
     forth = _forth_primary_reason(node, instance) if not force else None
     if instance.forthcoming:
@@ -69,7 +71,7 @@ def add_primary(node: Node, instance: Instance, *, force: bool = False) -> Node 
     return _with_forth_primary(new, instance)
 
 
-def add_secondary(
+def add_secondary(  # noqa: C901 - as above
     node: Node, instance: Instance, primary: int, *, force: bool = False, ignore_disk: bool = False
 ) -> Node | FailReason:
     """Return `node` with `instance`, whose primary node is `primary`, as a new secondary, or a reason."""
@@ -173,6 +175,15 @@ def remove_secondary(node: Node, instance: Instance) -> Node:
     new.forth_load = subtract_disk_load(node.forth_load, instance.load)
     new.forth_ratio_disk = facts.disk_ratio(new.forth_free_spindles, new.forth_free_disk)
     return new
+
+
+def accepted(result: Node | FailReason) -> Node:
+    """Return the changed node of an addition that is known to be possible."""
+    if isinstance(result, FailReason):
+        raise AssertionError(  # noqa: TRY004 - no wrong type, but two engines that disagree
+            f"the arrays and the node model disagree: {result.title}"
+        )
+    return result
 
 
 def spindles_after_adding(node: Node, instance: Instance, free: int) -> int:

@@ -64,9 +64,7 @@ def spindles_left(arrays: NodeArrays, free: Ints, demand: Demand) -> Ints:
     return np.where(arrays.exclusive, left, 0)
 
 
-def policy_codes(
-    arrays: NodeArrays, instance: Instance, free: frozenset[FailReason] = frozenset()
-) -> Ints:
+def policy_codes(arrays: NodeArrays, instance: Instance, free: frozenset[FailReason] = frozenset()) -> Ints:
     """Return the verdict of each node's policy, its bounds on the resources in `free` taken away."""
     codes = np.empty(len(arrays.policies), dtype=np.int64)
     for place, (policy, exclusive) in enumerate(arrays.policies):
@@ -102,9 +100,7 @@ def primary_codes(
         _forth_primary(arrays, demand, codes)
         if instance.exclusion_tags:
             tags = instance.exclusion_tags
-            clash = [
-                node is not None and any(tag in node.exclusion_tags for tag in tags) for node in arrays.nodes
-            ]
+            clash = [any(tag in node.exclusion_tags for tag in tags) for node in arrays.nodes]
             codes[np.array(clash, dtype=bool)] = int(FailReason.TAGS)
         ratio = (arrays.cpus + demand.cpus) / arrays.total_cpus
         codes[(arrays.vcpu_ratio >= 0) & (arrays.vcpu_ratio < ratio)] = _CPU
@@ -114,7 +110,9 @@ def primary_codes(
     if demand.local:
         disk = arrays.disk - demand.disk
         if not force:
-            codes[~arrays.exclusive & (arrays.spindle_use + demand.spindle_use > arrays.high_spindles)] = _DISK
+            codes[~arrays.exclusive & (arrays.spindle_use + demand.spindle_use > arrays.high_spindles)] = (
+                _DISK
+            )
             codes[arrays.exclusive & (arrays.high_spindles < 0)] = _DISK
         if arrays.any_exclusive:
             codes[spindles_left(arrays, arrays.free_spindles, demand) < 0] = _SPINDLES
@@ -208,9 +206,7 @@ def boundaries(arrays: NodeArrays, reason: FailReason, *, mirrored: bool) -> Int
         return np.concatenate(numbers)
     if reason is FailReason.DISK:
         low = arrays.low_disk - 1
-        return np.concatenate(
-            [arrays.disk, arrays.disk - low, arrays.forth_disk, arrays.forth_disk - low]
-        )
+        return np.concatenate([arrays.disk, arrays.disk - low, arrays.forth_disk, arrays.forth_disk - low])
     return None
 
 

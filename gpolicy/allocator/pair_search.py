@@ -38,6 +38,8 @@ MANY_PAIRS = 20000
 _SEEDS = 6
 """How many of the most promising primaries and secondaries give the first upper bound."""
 _EPSILON = 2.0**-52
+_ORIGINALS = [at.FREE_MEMORY, at.FREE_DISK, at.CPU, at.SPINDLES, at.CPU_LOAD, at.CPU_LOAD]
+_TWINS = [at.FORTH_MEMORY, at.FORTH_DISK, at.FORTH_CPU, at.FORTH_SPINDLES, at.MEMORY_LOAD, at.NET_LOAD]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +69,26 @@ class PairScores:
         new = values_with_primary(arrays, instance, demand)
         self.second = values_with_secondary(arrays, instance, demand, secondary.reserved)
         # one row per component from here on, so that picking nodes gives contiguous rows
-        self.old_both = np.ascontiguousarray(old[:, BOTH].T)
-        self.new_both = np.ascontiguousarray(new[:, BOTH].T)
-        self.second_both = np.ascontiguousarray(self.second[:, BOTH].T)
+        # where the second book says the same as the first one, its components are the same numbers
+        twins = all(np.array_equal(t[:, _TWINS], t[:, _ORIGINALS]) for t in (old, new, self.second))
+        self.both = both = BOTH[:3] if twins else BOTH
+        self.both_rows = (0, 1, 2, 0, 2) if twins else (0, 1, 2, 3, 4)
+        alone = PRIMARY_ONLY[:3] if twins else PRIMARY_ONLY
+        self.alone_rows = (0, 1, 2, 2, 2, 0, 1) if twins else (0, 1, 2, 3, 4, 5, 6)
+        self.old_both = np.ascontiguousarray(old[:, both].T)
+        self.new_both = np.ascontiguousarray(new[:, both].T)
+        self.second_both = np.ascontiguousarray(self.second[:, both].T)
         self.total_both, self.variance_both = replaced_deviation(
-            count, stats.sums[BOTH, None], stats.variances[BOTH, None], self.old_both, self.new_both
+            count, stats.sums[both, None], stats.variances[both, None], self.old_both, self.new_both
         )
         _, variance = replaced_deviation(
             count,
-            stats.sums[PRIMARY_ONLY, None],
-            stats.variances[PRIMARY_ONLY, None],
-            old[:, PRIMARY_ONLY].T,
-            new[:, PRIMARY_ONLY].T,
+            stats.sums[alone, None],
+            stats.variances[alone, None],
+            old[:, alone].T,
+            new[:, alone].T,
         )
-        self.primary_terms = WEIGHTS[PRIMARY_ONLY, None] * np.sqrt(variance)
+        self.primary_terms = WEIGHTS[alone, None] * np.sqrt(variance)
         self.n1_after = stats.sums[at.N1_COUNT] + (new[:, at.N1_COUNT] - old[:, at.N1_COUNT])
         self.tags_after = stats.sums[at.TAGS] + (new[:, at.TAGS] - old[:, at.TAGS])
         self.location_change = new[:, at.LOCATION] - old[:, at.LOCATION]
@@ -105,14 +113,22 @@ class PairScores:
             n1_new = np.where(arrays.unallocated[s] <= reserved, arrays.instances[s] + 1.0, 0.0)
             reserved_new = reserved / arrays.total_memory[s]
         _, after = replaced_deviation(
-            count, self.total_both[:, p], self.variance_both[:, p], self.old_both[:, s], self.second_both[:, s]
+            count,
+            self.total_both[:, p],
+            self.variance_both[:, p],
+            self.old_both[:, s],
+            self.second_both[:, s],
         )
-        disk, disk_load, spindles, forth_disk, forth_spindles = WEIGHTS[BOTH, None] * np.sqrt(after)
-        memory, cpu, cpu_load, memory_load, net_load, forth_memory, forth_cpu = self.primary_terms[:, p]
+        shared = WEIGHTS[self.both, None] * np.sqrt(after)
+        disk, disk_load, spindles, forth_disk, forth_spindles = (shared[row] for row in self.both_rows)
+        terms = self.primary_terms[:, p]
+        memory, cpu, cpu_load, memory_load, net_load, forth_memory, forth_cpu = (
+            terms[row] for row in self.alone_rows
+        )
         _, kept = replaced_deviation(
             count, stats.sums[at.RESERVED], stats.variances[at.RESERVED], old[s, at.RESERVED], reserved_new
         )
-        score = memory + disk
+        score: Floats = memory + disk
         score += WEIGHTS[at.N1_COUNT] * (self.n1_after[p] + (n1_new - old[s, at.N1_COUNT]))
         score += WEIGHTS[at.RESERVED] * np.sqrt(kept)
         score += WEIGHTS[at.OFFLINE_ALL] * stats.sums[at.OFFLINE_ALL]
@@ -143,7 +159,7 @@ class PairScores:
         stats, size = self.stats, len(self.arrays.nodes)
         change = WEIGHTS[at.LOCATION] * (stats.sums[at.LOCATION] + self.location_change[p])
         low_p = self.n1_after[p] + WEIGHTS[at.TAGS] * self.tags_after[p] + change + self.exclusions[p]
-        low_p += self.primary_terms[:, p].sum(axis=0)
+        low_p += np.bincount(self.alone_rows).astype(np.float64) @ self.primary_terms[:, p]
         low_p += (
             WEIGHTS[at.OFFLINE_ALL] * stats.sums[at.OFFLINE_ALL]
             + WEIGHTS[at.OFFLINE_PRIMARIES] * stats.sums[at.OFFLINE_PRIMARIES]
@@ -160,7 +176,7 @@ class PairScores:
         """Return the shares of the components that both nodes change: chords of the square roots."""
         stats, count = self.stats, self.stats.count
         square = count * count
-        totals, variances = stats.sums[BOTH], stats.variances[BOTH]
+        totals, variances = stats.sums[self.both], stats.variances[self.both]
         new_p, old_p = self.new_both[:, p], self.old_both[:, p]
         new_s, old_s = self.second_both[:, s], self.old_both[:, s]
         change_p, change_s = new_p - old_p, new_s - old_s
@@ -185,7 +201,7 @@ class PairScores:
         low = np.sqrt(np.where(sound, least, 0.0))
         width = np.where(most > least, most - least, 1.0)
         slope = np.where(sound, (np.sqrt(np.where(sound, most, 0.0)) - low) / width, 0.0)
-        weights = WEIGHTS[BOTH]
+        weights = WEIGHTS[self.both] * np.bincount(self.both_rows)
         chord_p = (weights * slope) @ (part_p - least_p[:, None]) + float((weights * low).sum())
         chord_s = (weights * slope) @ (part_s - least_s[:, None])
         return chord_p, chord_s

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpolicy.allocator.kinds import FailReason
-from gpolicy.allocator.node_changes import add_primary, add_secondary
+from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.outcomes import (
     OK,
     Demand,
@@ -53,9 +53,7 @@ class PairTrial:
         self.arrays, self.instance, self.force = arrays, instance, force
         self.secondaries = secondaries
         self.demand = Demand.of(instance)
-        codes = primary_codes(
-            arrays, instance, self.demand, policy, force=force
-        )
+        codes = primary_codes(arrays, instance, self.demand, policy, force=force)
         group_sizes = np.bincount(arrays.group[secondaries], minlength=arrays.group_count)
         partners = group_sizes[arrays.group] - secondaries
         failures = np.zeros(OK + 1, dtype=np.int64)
@@ -101,8 +99,7 @@ class PairTrial:
         if scores is None:
             return None
         best = self._best(scores, self.rows)
-        assert best is not None
-        return Attempt(self.failures, self.successes, self._placement(best))
+        return None if best is None else Attempt(self.failures, self.successes, self._placement(best))
 
     def choose_redundant(self, stats: ArrayStatistics, allowed: Bools) -> Attempt | None:
         """Return the best placement among the pairs of `allowed` (a table over all rows).
@@ -120,11 +117,11 @@ class PairTrial:
             return None
         best: BestPair | None = None
         rejected = 0
-        mixed = (possible & ~allowed).any(axis=1)
+        mixed: Bools = np.asarray((possible & ~allowed).any(axis=1))
         for row in np.flatnonzero(mixed & possible.any(axis=1)).tolist():
             columns = np.flatnonzero(possible[row])
             exact = self._exact_row(scores, row, columns)
-            fine = allowed[row, columns]
+            fine: Bools = np.asarray(allowed[row, columns])
             if not fine.any():
                 rejected += len(columns)
                 continue
@@ -135,12 +132,9 @@ class PairTrial:
             best = better(best, BestPair(row, int(columns[place]), float(exact[place])))
         clean = self.rows[~mixed[self.rows]]
         best = better(best, self._best(scores, clean))
-        assert best is not None
-        return self._with_n1(rejected, self._placement(best))
+        return None if best is None else self._with_n1(rejected, self._placement(best))
 
-    def choose_checked(
-        self, stats: ArrayStatistics, accepted: Callable[[Placement], bool]
-    ) -> Attempt | None:
+    def choose_checked(self, stats: ArrayStatistics, accepted: Callable[[Placement], bool]) -> Attempt | None:
         """Return the best placement that `accepted` agrees to, asking it pair by pair."""
         scores = self._scores(stats)
         if scores is None:
@@ -178,15 +172,11 @@ class PairTrial:
 
     def _exact_row(self, scores: PairScores, row: int, columns: Ints) -> np.ndarray:
         arrays = self.arrays
-        reserved = np.maximum(
-            arrays.reserved[columns], arrays.peers[row, columns] + self.demand.kept_memory
-        )
+        reserved = np.maximum(arrays.reserved[columns], arrays.peers[row, columns] + self.demand.kept_memory)
         return scores.exact(np.full(len(columns), row, dtype=np.int64), columns, reserved)
 
     def _scores(self, stats: ArrayStatistics) -> PairScores | None:
-        scores = PairScores(
-            self.arrays, stats, self.instance, self.demand, self.secondary, self.rows
-        )
+        scores = PairScores(self.arrays, stats, self.instance, self.demand, self.secondary, self.rows)
         return scores if scores.finite else None
 
     def _best(self, scores: PairScores, rows: Ints) -> BestPair | None:
@@ -216,15 +206,11 @@ class PairTrial:
 
     def _placement(self, pair: BestPair) -> Placement:
         primary, secondary = self.arrays.nodes[pair.primary], self.arrays.nodes[pair.secondary]
-        assert primary is not None
-        assert secondary is not None
         common = len(primary.facts.location_tags & secondary.facts.location_tags)
         wanted = self.instance
         if wanted.location_score != common:
             wanted = replace(wanted, location_score=common)
-        new_primary = add_primary(primary, wanted, force=self.force)
-        assert not isinstance(new_primary, FailReason)
-        new_secondary = add_secondary(secondary, wanted, primary.index)
-        assert not isinstance(new_secondary, FailReason)
+        new_primary = accepted(add_primary(primary, wanted, force=self.force))
+        new_secondary = accepted(add_secondary(secondary, wanted, primary.index))
         placed = replace(wanted, primary=primary.index, secondary=secondary.index)
         return Placement((new_primary, new_secondary), placed, pair.score)

@@ -192,8 +192,8 @@ def _replaced_deviation(stat: Deviation, x: float, y: float) -> Deviation:
     square_change = y * y - x * x
     step = (count * square_change - (2.0 * total) * change) - change * change
     moved = variance + step / (count * count)
-    # htools takes max(0, .), which also turns NaN into 0
-    return count, total + change, moved if moved >= 0.0 else 0.0
+    # htools takes max(0, .) in this order of comparison, which also turns NaN into 0; Python's max does not
+    return count, total + change, moved if moved >= 0.0 else 0.0  # noqa: FURB136
 
 
 def replaced_map(stat: TagMap, old: TagMap, new: TagMap) -> TagMap:

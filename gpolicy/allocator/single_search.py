@@ -49,9 +49,7 @@ class SingleScores:
     def exact(self, which: Ints) -> Floats:
         """Return the scores of the candidates at the places `which` of `rows`."""
         per_turn = max(1, _CELLS // max(1, len(self.arrays.online_rows)))
-        parts = [
-            self._exact(which[start : start + per_turn]) for start in range(0, len(which), per_turn)
-        ]
+        parts = [self._exact(which[start : start + per_turn]) for start in range(0, len(which), per_turn)]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def best(self) -> tuple[int, float]:
@@ -70,9 +68,7 @@ class SingleScores:
         for place, component in enumerate(COMPONENTS):
             x, y = self.old[:, place], self.new[:, place]
             if component.aggregate is Aggregate.DEVIATION:
-                _, variance = replaced_deviation(
-                    stats.count, stats.sums[place], stats.variances[place], x, y
-                )
+                _, variance = replaced_deviation(stats.count, stats.sums[place], stats.variances[place], x, y)
                 score += component.weight * np.sqrt(variance)
             elif component.aggregate is Aggregate.SUM:
                 score += component.weight * (stats.sums[place] + (y - x))
@@ -103,7 +99,9 @@ class SingleScores:
                     score += weight * np.sqrt(stats.variances[place])
             elif component.aggregate is Aggregate.SUM:
                 # these are whole numbers, or (the last one) not changed by a primary
-                change = 0.0 if place == at.RESERVED_TOTAL else self.new[which, place] - self.old[which, place]
+                change = (
+                    0.0 if place == at.RESERVED_TOTAL else self.new[which, place] - self.old[which, place]
+                )
                 score += weight * (stats.sums[place] + change)
             elif component.aggregate is Aggregate.OFFLINE_SUM:
                 score += weight * stats.sums[place]

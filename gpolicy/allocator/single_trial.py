@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpolicy.allocator.kinds import FailReason
-from gpolicy.allocator.node_changes import add_primary
+from gpolicy.allocator.node_changes import accepted, add_primary
 from gpolicy.allocator.outcomes import OK, Demand, primary_codes
 from gpolicy.allocator.placement import Attempt, Placement
 from gpolicy.allocator.single_search import SingleScores
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gpolicy.allocator.array_score import ArrayStatistics
-    from gpolicy.allocator.arrays import Bools, Floats, Ints, NodeArrays
+    from gpolicy.allocator.arrays import Bools, Ints, NodeArrays
     from gpolicy.allocator.model import Instance
 
 
 class SingleTrial:
     """Outcomes of `instance` on the nodes of `mask`; scores are computed when a choice is asked for."""
 
-    def __init__(self, arrays: NodeArrays, mask: Bools, instance: Instance, policy: Ints, *, force: bool) -> None:
+    def __init__(
+        self, arrays: NodeArrays, mask: Bools, instance: Instance, policy: Ints, *, force: bool
+    ) -> None:
         self.arrays, self.instance, self.force = arrays, instance, force
         self.demand = Demand.of(instance)
-        codes = primary_codes(
-            arrays, instance, self.demand, policy, force=force
-        )
+        codes = primary_codes(arrays, instance, self.demand, policy, force=force)
         counts = np.bincount(codes[mask], minlength=OK + 1)
         self.failures = tuple(counts[:OK].tolist())
         self.successes = int(counts[OK])
@@ -79,7 +79,5 @@ class SingleTrial:
 
     def _placement(self, row: int, score: float) -> Placement:
         node = self.arrays.nodes[row]
-        assert node is not None
-        new = add_primary(node, self.instance, force=self.force)
-        assert not isinstance(new, FailReason)
+        new = accepted(add_primary(node, self.instance, force=self.force))
         return Placement((new,), replace(self.instance, primary=node.index), score)

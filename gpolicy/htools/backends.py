@@ -33,7 +33,7 @@ def load_data(options: Options) -> ClusterData:
     if sum(source is not None for source in (options.rapi, options.luxi, options.text_file)) > 1:
         raise InputError("Only one of the rapi, luxi, and data files options should be given.")
     if options.rapi is not None:
-        from gpolicy.htools.rapi import read_rapi
+        from gpolicy.htools.rapi import read_rapi  # noqa: PLC0415 - only what is needed
 
         return read_rapi(options.rapi)
     if options.luxi is not None:
@@ -41,15 +41,15 @@ def load_data(options: Options) -> ClusterData:
             "luxi: this socket is for Ganeti's own programs; use -m (RAPI), -t (text) or -I (iallocator)"
         )
     if options.simulate:
-        from gpolicy.htools.simulation import simulate
+        from gpolicy.htools.simulation import simulate  # noqa: PLC0415 - only what is needed
 
         return simulate(options.simulate)
     if options.text_file is not None:
-        from gpolicy.htools.text_format import parse_cluster
+        from gpolicy.htools.text_format import parse_cluster  # noqa: PLC0415 - only what is needed
 
         return parse_cluster(read_file(options.text_file))
     if options.iallocator_file is not None:
-        from gpolicy.htools.iallocator import parse_cluster_only
+        from gpolicy.htools.iallocator import parse_cluster_only  # noqa: PLC0415 - only what is needed
 
         return parse_cluster_only(read_file(options.iallocator_file))
     raise InputError("No backend selected! Exiting.")

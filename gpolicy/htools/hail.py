@@ -152,7 +152,10 @@ def _answer(cluster: Cluster, request: Request, options: Options) -> Answer:
         )
     if isinstance(request, MultiAllocateRequest):
         many = allocate_many(groups, nodes, instances, request.wanted, rules)
-        info = f"{len(many.failed)} instances failed to allocate and {len(many.placed)} were allocated successfully"
+        info = (
+            f"{len(many.failed)} instances failed to allocate and"
+            f" {len(many.placed)} were allocated successfully"
+        )
         placed = [[instance.name, _names(nodes, where.nodes)] for instance, where in many.placed]
         failed = [[instance.name, text] for instance, text in many.failed]
         return Answer(info, [placed, failed], many.nodes, many.instances)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.evacuation import EvacuationMode
@@ -131,8 +131,6 @@ def _objects(value: Json) -> list[dict[str, Json]]:
 
 
 def _new_instance(name: str, values: dict[str, Json], cluster: Cluster) -> Instance:
-    from dataclasses import replace
-
     instance = parse_instance(-1, name, values)
     return replace(
         instance,

@@ -36,9 +36,7 @@ def main(argv: Sequence[str]) -> int:
         return read.code
     options, arguments = read
     try:
-        if arguments:
-            raise InputError("This program doesn't take any arguments.")
-        _run(options)
+        _run(options, arguments)
     except DivisionError as error:
         sys.stdout.flush()
         sys.stderr.write(f"hspace: {error}\n")
@@ -50,7 +48,9 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _run(options: Options) -> None:
+def _run(options: Options, arguments: Sequence[str]) -> None:
+    if arguments:
+        raise InputError("This program doesn't take any arguments.")
     cluster = load_cluster(options)
     if options.verbosity > 0:
         sys.stderr.write(warnings(cluster))
@@ -86,14 +86,8 @@ def _run(options: Options) -> None:
         report.tiered(specs[0], Run(state, state, stopped=False))
         raise InputError(f"failure during allocation: {error}") from None
     initial = State(nodes, cluster.instances)
-    final = initial
-    if allocator is not None:
-        for spec in specs:
-            placed = len(final.placed)
-            if options.limit is not None and options.limit <= placed:
-                continue
-            limit = None if options.limit is None else options.limit - placed
-            final = allocator.tiered(final, _instance(spec, template, spindle_use), limit)
+    wanted = [_instance(spec, template, spindle_use) for spec in specs]
+    final = initial if allocator is None else _tiered(allocator, initial, wanted, options.limit)
     _after(options, cluster, final, "tiered")
     report.tiered(specs[0], Run(initial, final, stopped=allocator is None))
     final = initial
@@ -102,6 +96,15 @@ def _run(options: Options) -> None:
     _after(options, cluster, final, "standard")
     report.standard(standard, Run(initial, final, stopped=allocator is None))
     report.end()
+
+
+def _tiered(allocator: Allocator, state: State, wanted: Sequence[Instance], limit: int | None) -> State:
+    """Run the tiered allocation for one size after the other, `limit` instances in all."""
+    for instance in wanted:
+        placed = len(state.placed)
+        if limit is None or limit > placed:
+            state = allocator.tiered(state, instance, None if limit is None else limit - placed)
+    return state
 
 
 def _apply_node_options(nodes: Mapping[int, Node], options: Options) -> dict[int, Node]:
@@ -177,9 +180,7 @@ def _allocator(
         sys.stderr.write(_candidates_text(candidates))
     if usable.stopped:
         return None
-    return make_allocator(
-        nodes, instances, candidates, usable.rules, capacity_checks=options.capacity_checks
-    )
+    return make_allocator(nodes, instances, candidates, usable.rules, capacity_checks=options.capacity_checks)
 
 
 def _candidates_text(candidates: Candidates) -> str:

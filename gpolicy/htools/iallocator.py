@@ -25,7 +25,7 @@ from gpolicy.htools.json_fields import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 HYPERVISORS = frozenset({"kvm", "xen-pvm", "xen-hvm", "chroot", "lxc", "fake"})
 NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
@@ -77,8 +77,20 @@ def parse_cluster_only(text: str) -> ClusterData:
     return parse_document(text).cluster
 
 
-def parse_instance(index: int, name: str, values: dict[str, Json]) -> Instance:
-    """Read what an instance entry and an allocation request have in common; it has no nodes yet."""
+def _no_places() -> tuple[int, int]:
+    return NO_NODE, NO_NODE
+
+
+def parse_instance(
+    index: int,
+    name: str,
+    values: dict[str, Json],
+    places: Callable[[], tuple[int, int]] = _no_places,
+) -> Instance:
+    """Read what an instance entry and an allocation request have in common.
+
+    `places` is asked last for its primary and secondary node.
+    """
     fields = Fields(values, f"invalid data for instance '{name}': ")
     disk = fields.integer("disk_space_total")
     disk_fields = [
@@ -92,6 +104,7 @@ def parse_instance(index: int, name: str, values: dict[str, Json]) -> Instance:
     spindle_use = fields.integer("spindle_use")
     nics = tuple(_nic(name, plain_object(entry)) for entry in _array(fields.get("nics", _unchanged)))
     state = values.get("admin_state")
+    primary, secondary = places()
     return Instance(
         index=index,
         name=name,
@@ -103,6 +116,8 @@ def parse_instance(index: int, name: str, values: dict[str, Json]) -> Instance:
         if isinstance(state, str)
         else InstanceStatus.RUNNING,
         template=template,
+        primary=primary,
+        secondary=secondary,
         spindle_use=spindle_use,
         tags=tags,
         forthcoming=values.get("forthcoming") is True,
@@ -132,7 +147,7 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
     tags = fields.optional("tags", as_texts, ())
     offline, drained = fields.boolean("offline"), fields.boolean("drained")
     try:
-        vm_capable = fields.optional("vm_capable", as_bool, True)
+        vm_capable = fields.optional("vm_capable", as_bool, True)  # noqa: FBT003
     except InputError as error:
         raise InputError(f"{fields.prefix}{error}") from None
     uuid = fields.text("group")
@@ -184,24 +199,21 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
 
 def _placed_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int]) -> Instance:
     values = plain_object(entry)
-    instance = parse_instance(index, name, values)
-    names = Fields(values).get("nodes", as_list)
-    if not names:
-        raise InputError(f"empty node list for instance {name}")
-    indices = []
-    for node in names[:2]:
-        if not isinstance(node, str):
-            raise InputError("Wrong JSON type")
-        if node not in nodes:
-            raise InputError(f"Unknown node '{node}' for instance {name}")
-        indices.append(nodes[node])
-    return _with_nodes(instance, indices[0], indices[1] if len(indices) > 1 else NO_NODE)
 
+    def places() -> tuple[int, int]:
+        names = Fields(values).get("nodes", as_list)
+        if not names:
+            raise InputError(f"empty node list for instance {name}")
+        indices = []
+        for node in names[:2]:
+            if not isinstance(node, str):
+                raise InputError("Wrong JSON type")
+            if node not in nodes:
+                raise InputError(f"Unknown node '{node}' for instance {name}")
+            indices.append(nodes[node])
+        return indices[0], indices[1] if len(indices) > 1 else NO_NODE
 
-def _with_nodes(instance: Instance, primary: int, secondary: int) -> Instance:
-    from dataclasses import replace
-
-    return replace(instance, primary=primary, secondary=secondary)
+    return parse_instance(index, name, values, places)
 
 
 def _nic(instance: str, values: dict[str, Json]) -> Nic:

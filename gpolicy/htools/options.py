@@ -64,10 +64,6 @@ class Options:
         return None if self.max_length < 0 else self.max_length
 
 
-class ValueErrorOfOption(InputError):
-    """The value of an option makes no sense."""
-
-
 @dataclass(frozen=True, slots=True)
 class Stop:
     """The command line asks for nothing but a text, or is wrong: print and leave with the code."""

@@ -26,7 +26,6 @@ from gpolicy.htools.json_fields import (
     as_object,
     as_policy,
     as_text,
-    as_texts,
     parse_json,
     plain_object,
 )
@@ -54,17 +53,12 @@ def read_rapi(address: str) -> ClusterData:
 
 def parse_rapi(groups: str, nodes: str, instances: str, info: str) -> ClusterData:
     """Read a cluster from the four documents. Raises InputError."""
-    group_list = [
-        _group(index, entry) for index, entry in enumerate(_entries("group data", groups))
-    ]
+    group_list = [_group(index, entry) for index, entry in enumerate(_entries("group data", groups))]
     by_uuid = {group.uuid: group.index for group in group_list}
-    node_list = [
-        _node(index, entry, by_uuid) for index, entry in enumerate(_entries("node data", nodes))
-    ]
+    node_list = [_node(index, entry, by_uuid) for index, entry in enumerate(_entries("node data", nodes))]
     by_name = {node.name: node.index for node in node_list}
     instance_list = [
-        _instance(index, entry, by_name)
-        for index, entry in enumerate(_entries("instance data", instances))
+        _instance(index, entry, by_name) for index, entry in enumerate(_entries("instance data", instances))
     ]
     cluster = Fields(plain_object(parse_json("cluster info", info)), "Parsing cluster info: ")
     master = cluster.text("master")

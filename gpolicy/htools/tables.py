@@ -14,10 +14,30 @@ from gpolicy.allocator.score import COMPONENTS, component_values, statistics, to
 if TYPE_CHECKING:
     from gpolicy.allocator.model import Instance
 
-DEFAULT_FIELDS = (
-    "status name tmem nmem imem xmem fmem umem rmem tdsk fdsk pcpu vcpu pcnt scnt pfmem pfdsk rcpu"
-    " cload mload dload nload"
-).split()
+DEFAULT_FIELDS = [
+    "status",
+    "name",
+    "tmem",
+    "nmem",
+    "imem",
+    "xmem",
+    "fmem",
+    "umem",
+    "rmem",
+    "tdsk",
+    "fdsk",
+    "pcpu",
+    "vcpu",
+    "pcnt",
+    "scnt",
+    "pfmem",
+    "pfdsk",
+    "rcpu",
+    "cload",
+    "mload",
+    "dload",
+    "nload",
+]
 
 Field = tuple[str, bool, Callable[[Node], str]]
 """Heading, whether it is a number (aligned right), and the text for a node."""

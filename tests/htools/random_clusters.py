@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import random
 
 TEMPLATES = ["diskless", "file", "sharedfile", "plain", "blockdev", "drbd", "rbd", "ext", "gluster"]
 STATES = ["running"] * 8 + ["ADMIN_down", "ADMIN_offline", "ERROR_up", "ERROR_nodedown", "USER_down"]
@@ -150,8 +152,9 @@ def _instances(rng: random.Random, nodes: list[Node], template: str) -> list[str
         balance = "N" if rng.random() < 0.1 else "Y"
         spindles = "-" if rng.random() < 0.1 else "1"
         rows.append(
-            f"inst{number}.example.com|{memory}|{disk}|{rng.choice([1, 1, 2])}|{state}|{balance}|{primary.name}|"
-            f"{secondary.name if secondary else ''}|{kind}|{tags}|{rng.choice([1, 1, 2])}|{spindles}|"
+            f"inst{number}.example.com|{memory}|{disk}|{rng.choice([1, 1, 2])}|{state}|{balance}|"
+            f"{primary.name}|{secondary.name if secondary else ''}|{kind}|"
+            f"{tags}|{rng.choice([1, 1, 2])}|{spindles}|"
             f"{'Y' if forthcoming else 'N'}"
         )
     return rows
@@ -164,12 +167,12 @@ def _node_row(node: Node, rng: random.Random) -> str:
     memory = "?" if node.unknown else str(node.memory)
     return (
         f"{node.name}|{memory}|{node.node_memory}|{max(0, free)}|{node.disk}|{disk}|{node.cpus}|{node.flag}|"
-        f"uuid-{node.group}|{node.spindles}|{','.join(node.tags)}|{'Y' if node.exclusive else 'N'}|{spindles}|"
-        f"{node.os_cpus}|{node.speed}"
+        f"uuid-{node.group}|{node.spindles}|{','.join(node.tags)}|{'Y' if node.exclusive else 'N'}|"
+        f"{spindles}|{node.os_cpus}|{node.speed}"
     )
 
 
-def hspace_options(rng: random.Random, template: str) -> list[str]:
+def hspace_options(rng: random.Random, template: str) -> list[str]:  # noqa: C901 - one line each
     """Return random options for hspace."""
     options = [f"--disk-template={template}"]
     if rng.random() < 0.3:
@@ -202,7 +205,9 @@ def hail_request(rng: random.Random, template: str, cluster: RandomCluster) -> t
         "name": "new.example.com",
         "memory": rng.choice([64, 128, 300, 512, 1024]),
         "vcpus": rng.choice([1, 1, 2]),
-        "disks": [{"size": rng.choice([512, 700, 1024]), "spindles": 1} for _ in range(rng.choice([1, 1, 1, 2]))],
+        "disks": [
+            {"size": rng.choice([512, 700, 1024]), "spindles": 1} for _ in range(rng.choice([1, 1, 1, 2]))
+        ],
         "disk_space_total": rng.choice([640, 1024, 2048]),
         "disk_template": template,
         "spindle_use": rng.choice([1, 1, 2]),

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gpolicy.allocator.numerals import fixed
 from gpolicy.allocator.merge import merge
+from gpolicy.allocator.numerals import fixed
 from gpolicy.allocator.score import COMPONENTS, component_values, statistics
 from gpolicy.htools.text_format import parse_cluster
+
 from .recorded import DATA, Case, call, load_cases, unpack
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ def test_hspace_prints_the_recorded_lines_and_places_the_same(
 
 
 @pytest.mark.parametrize("case", CASES, ids=seed_of)
-def test_hail_gives_the_recorded_answer(
-    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hail_gives_the_recorded_answer(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unpack(case, tmp_path)
     monkeypatch.chdir(tmp_path)
     code, out, _ = call("hail", *case["hail"]["args"])

@@ -1,0 +1,246 @@
+"""The allocator against the real hspace and hail, side by side in one run.
+
+    python benchmarks/allocator_speed.py              the table of ratios (takes many minutes)
+    python benchmarks/allocator_speed.py --most 60    leave out what takes the real program over 60 seconds
+    python benchmarks/allocator_speed.py --curve      only ours, from 10 to 2,000 nodes
+
+Whole processes are timed (CPU seconds, start-up included). Output is Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+OURS = [sys.executable, "-c", "import sys; from gpolicy.htools import run; sys.exit(run(sys.argv[1:]))"]
+MEMORY, DISK, CPUS = 131072, 4194304, 32
+PAIRS = (
+    ("16384,4,524288,1,1,1", "32768,8,1048576,4,4,4"),
+    ("4096,2,131072,1,1,1", "8192,4,262144,4,4,2"),
+    ("1024,1,32768,1,1,1", "2048,2,65536,4,4,1"),
+)
+SIZES = ((16384, 524288, 8), (8192, 262144, 4), (4096, 131072, 2), (2048, 65536, 2))
+BIG_SIZES = ((16384, 393216, 4), (24576, 524288, 4), (20480, 262144, 4))
+
+
+def build(count: int, per_node: float, template: str, *, exclusive: bool = False, full: bool = False) -> str:
+    """Return a cluster of `count` nodes with three spec pairs; `full`: most of the memory is in use."""
+    rng = random.Random(count)  # noqa: S311 - no secrets here
+    sizes = BIG_SIZES if full else SIZES
+    memory, disk, spindles = [0] * count, [0] * count, [0] * count
+    kept: list[dict[int, int]] = [{} for _ in range(count)]
+    rows = []
+    for number in range(int(count * per_node)):
+        size = rng.choice(sizes)
+        primary = min(rng.sample(range(count), min(16 if full else 4, count)), key=lambda node: memory[node])
+        others = [node for node in rng.sample(range(count), min(16, count)) if node != primary]
+        secondary = min(others, key=lambda node: (kept[node].get(primary, 0), disk[node], memory[node]))
+        memory[primary] += size[0]
+        disk[primary] += size[1]
+        spindles[primary] += 1
+        mirrored = template == "drbd"
+        if mirrored:
+            disk[secondary] += size[1]
+            kept[secondary][primary] = kept[secondary].get(primary, 0) + size[0]
+        rows.append(
+            f"inst{number}.example.com|{size[0]}|{size[1]}|{size[2]}|running|Y|node{primary}.example.com|"
+            f"{f'node{secondary}.example.com' if mirrored else ''}|{template}||1|{1 if exclusive else '-'}"
+        )
+    nodes = [
+        f"node{node}.example.com|{MEMORY}|2048|{MEMORY - 2048 - memory[node]}|"
+        f"{DISK}|{DISK - disk[node]}|{CPUS}|N|uuid-0|{8 if exclusive else 4}||"
+        f"{'Y' if exclusive else 'N'}|{8 - spindles[node] if exclusive else 0}"
+        for node in range(count)
+    ]
+    specs = ";".join(f"{low};{high}" for low, high in PAIRS)
+    std = "8192,4,262144,1,1,1" if full else "2048,2,65536,1,1,1"
+    policies = [f"{owner}|{std}|{specs}|{template}|4.0|32.0" for owner in ("", "g0")]
+    return "\n".join(["g0|uuid-0|preferred||", "", *nodes, "", *rows, "", "", *policies]) + "\n"
+
+
+def timed(command: list[str], folder: Path, most: float, **environment: str) -> tuple[float, str] | None:
+    """Run a command; return CPU seconds and stdout, None if it takes longer than `most` seconds.
+
+    CPU seconds (user and system, start-up included) are what a busy machine falsifies least.
+    """
+    start = cpu_seconds()
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=most,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    return cpu_seconds() - start, done.stdout
+
+
+def cpu_seconds() -> float:
+    """Return what all finished child processes have used so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def instances(output: str) -> int:
+    """Return how many instances a run placed, tiered and standard."""
+    keys = dict(line.split("=", 1) for line in output.splitlines())
+    placed = int(keys["HTS_TRL_INST_CNT"]) - int(keys["HTS_INI_INST_CNT"])
+    return placed + int(keys["HTS_ALLOC_INSTANCES"])
+
+
+def ratios(folder: Path, most: float, only: str) -> None:
+    hspace = shutil.which("hspace")
+    print("| cluster | instances placed | real hspace | gpolicy | ratio | equal |")
+    print("|---|---|---|---|---|---|")
+    cases = [
+        ("10 nodes, drbd", build(10, 3.5, "drbd")),
+        ("20 nodes, drbd", build(20, 3.5, "drbd")),
+        ("40 nodes, drbd", build(40, 3.5, "drbd")),
+        ("20 nodes, exclusive storage", build(20, 3.5, "plain", exclusive=True)),
+        ("40 nodes, exclusive storage", build(40, 3.5, "plain", exclusive=True)),
+        ("20 nodes, plain, capacity checks", build(20, 3.5, "plain")),
+        ("40 nodes, plain, capacity checks", build(40, 3.5, "plain")),
+    ]
+    for name, text in cases:
+        if only not in name:
+            continue
+        (folder / "c.data").write_text(text)
+        arguments = ["-t", "c.data", "--machine-readable"]
+        ours = timed([*OURS, "hspace", *arguments], folder, 10 * most)
+        if ours is None:
+            print(f"| {name} | | | over {10 * most:.0f} s | | |", flush=True)
+            continue
+        real = timed([hspace, *arguments], folder, most) if hspace else None
+        left = f"| {name} | {instances(ours[1])} |"
+        if real is None:
+            why = f"over {most:.0f} s" if hspace else "not installed"
+            print(f"{left} {why} | {ours[0]:.2f} s | | |", flush=True)
+            continue
+        equal = "yes" if real[1] == ours[1] else "NO"
+        print(f"{left} {real[0]:.1f} s | {ours[0]:.2f} s | {real[0] / ours[0]:.0f} | {equal} |", flush=True)
+
+
+def curve(folder: Path, most: float, largest: int) -> None:
+    print("| nodes, drbd, 4 instances each | instances placed | gpolicy | peak memory | one hail |")
+    print("|---|---|---|---|---|")
+    for count in (10, 20, 50, 100, 200, 500, 1000, 2000):
+        if count > largest:
+            break
+        text = build(count, 4, "drbd", full=True)
+        (folder / "c.data").write_text(text)
+        (folder / "r.json").write_text(json.dumps(document(text)))
+        ours = timed([*OURS, "hspace", "-t", "c.data", "--machine-readable"], folder, most)
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+        hail = timed([*OURS, "hail", "r.json"], folder, most)
+        shown = "" if hail is None else f"{hail[0]:.2f} s"
+        if ours is None:
+            print(f"| {count} | | over {most:.0f} s | | {shown} |", flush=True)
+        else:
+            print(f"| {count} | {instances(ours[1])} | {ours[0]:.2f} s | {peak} MB | {shown} |", flush=True)
+
+
+def document(text: str) -> dict[str, object]:
+    """Return an iallocator document for the cluster, asking for one mirrored instance."""
+    from gpolicy.htools.text_format import parse_cluster
+
+    data = parse_cluster(text)
+    spec = {"cpu-count": 1, "disk-count": 1, "nic-count": 1, "spindle-use": 1}
+    low = {**spec, "memory-size": 128, "disk-size": 1024}
+    high = {**spec, "memory-size": 32768, "disk-size": 1048576, "cpu-count": 8, "disk-count": 16}
+    policy = {
+        "minmax": [{"min": low, "max": high}],
+        "std": low,
+        "disk-templates": ["drbd"],
+        "vcpu-ratio": 4.0,
+        "spindle-ratio": 32.0,
+    }
+    group = {"name": "g0", "alloc_policy": "preferred", "networks": [], "tags": [], "ipolicy": policy}
+    names = [node.name for node in data.nodes]
+    nodes = {
+        node.name: {
+            "total_memory": int(node.total_memory),
+            "reserved_memory": node.node_memory,
+            "free_memory": node.free_memory,
+            "total_disk": int(node.total_disk),
+            "free_disk": node.free_disk,
+            "total_cpus": int(node.total_cpus),
+            "reserved_cpus": node.node_cpus,
+            "offline": False,
+            "drained": False,
+            "vm_capable": True,
+            "group": "uuid-0",
+            "tags": [],
+            "total_spindles": node.spindles,
+            "free_spindles": 0,
+            "ndparams": {"spindle_count": node.spindles, "exclusive_storage": False},
+        }
+        for node in data.nodes
+    }
+    existing = {
+        item.name: {
+            "memory": item.memory,
+            "disk_space_total": item.disk,
+            "disks": [{"size": item.disk, "mode": "rw"}],
+            "vcpus": item.vcpus,
+            "admin_state": "up",
+            "nodes": [names[item.primary], names[item.secondary]],
+            "disk_template": "drbd",
+            "tags": [],
+            "spindle_use": 1,
+            "nics": [{"mac": "aa:00:00:00:00:01", "ip": None, "mode": "bridged", "link": "br0"}],
+        }
+        for item in data.instances
+    }
+    request = {
+        "type": "allocate",
+        "name": "new.example.com",
+        "memory": 4096,
+        "vcpus": 2,
+        "disks": [{"size": 131072, "mode": "rw"}],
+        "disk_space_total": 131200,
+        "disk_template": "drbd",
+        "spindle_use": 1,
+        "tags": [],
+        "nics": [],
+        "required_nodes": 2,
+    }
+    return {
+        "cluster_tags": [],
+        "enabled_hypervisors": ["fake"],
+        "nodegroups": {"uuid-0": group},
+        "nodes": nodes,
+        "instances": existing,
+        "request": request,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--most", type=float, default=3600, help="seconds that the real program may take")
+    parser.add_argument("--curve", action="store_true", help="only ours, over the number of nodes")
+    parser.add_argument("--largest", type=int, default=2000, help="largest number of nodes of the curve")
+    parser.add_argument("--only", default="", help="only the clusters whose name contains this")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if options.curve:
+            curve(Path(folder), options.most, options.largest)
+        else:
+            ratios(Path(folder), options.most, options.only)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Configured node resources instead of measured free memory and disk.
+
+Source: Ganeti design document "Resource model". There a node's resources are part of the configuration
+(`hv_state`, `disk_state`), and what is free follows from them:
+
+    memory free = mem_total - sum of the instances - mem_node - mem_hv
+    disk free   = disk_total - sum of the instances - disk_overhead
+
+A stopped instance keeps its resources; only one that is `ADMIN_offline` gives its memory and CPUs back.
+htools itself does none of this: it uses measured values. So this is a step before the merge
+(`gpolicy.allocator.merge`), beside the exact mode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.kinds import InstanceStatus
+from gpolicy.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpolicy.allocator.model import ClusterData, Instance, NodeData
+    from gpolicy.allocator.node import Node
+
+_STOPPED = frozenset({InstanceStatus.STATUS_DOWN, InstanceStatus.USER_DOWN, InstanceStatus.ERROR_DOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResources:
+    """What is configured for one node (memory and disk in MiB).
+
+    `mem_node` and `mem_hv` are kept for the node itself and lost to the hypervisor, `cpu_node` are cores
+    kept for the node (virtual CPUs are counted against the others), `disk_reserved` is the free space
+    that must remain, `disk_overhead` what other volumes take.
+    """
+
+    mem_total: int
+    mem_node: int
+    mem_hv: int
+    cpu_total: int
+    cpu_node: int
+    disk_total: int
+    disk_reserved: int = 0
+    disk_overhead: int = 0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} is {getattr(self, name)}, which is less than 0")
+
+
+def with_configured_resources(data: ClusterData, resources: Mapping[str, NodeResources]) -> ClusterData:
+    """Return `data` with the resources of the named nodes as configured; other nodes stay as measured.
+
+    `disk_reserved` needs `with_reserved_disk` after the merge. Raises InputError for unknown nodes.
+    """
+    unknown = sorted(set(resources) - {node.name for node in data.nodes})
+    if unknown:
+        raise InputError(f"resources are configured for unknown nodes: {', '.join(unknown)}")
+    configured = {node.index for node in data.nodes if node.name in resources}
+    instances = tuple(
+        _reserving(instance) if instance.primary in configured else instance for instance in data.instances
+    )
+    nodes = tuple(
+        _configured(node, resources[node.name], instances) if node.name in resources else node
+        for node in data.nodes
+    )
+    return replace(data, nodes=nodes, instances=instances)
+
+
+def with_reserved_disk(nodes: Mapping[int, Node], resources: Mapping[str, NodeResources]) -> dict[int, Node]:
+    """Return merged `nodes` keeping each configured node's `disk_reserved` free."""
+    result = {}
+    for index, node in nodes.items():
+        configured = resources.get(node.facts.name)
+        if configured is not None and configured.disk_reserved > node.facts.low_disk:
+            node = node.copy()  # noqa: PLW2901 - the copy takes its place
+            node.facts = replace(node.facts, low_disk=configured.disk_reserved)
+        result[index] = node
+    return result
+
+
+def _reserving(instance: Instance) -> Instance:
+    """Return an instance that reserves memory by its configuration, not by whether it runs."""
+    if instance.status in _STOPPED:
+        return replace(instance, status=InstanceStatus.RUNNING)
+    if instance.status is InstanceStatus.STATUS_OFFLINE:
+        return replace(instance, memory=0)
+    return instance
+
+
+def _configured(node: NodeData, own: NodeResources, instances: tuple[Instance, ...]) -> NodeData:
+    memory = own.mem_total - own.mem_node - own.mem_hv
+    memory -= sum(item.memory for item in instances if item.primary == node.index and item.uses_memory)
+    disk = own.disk_total - own.disk_overhead
+    disk -= sum(
+        item.disk
+        for item in instances
+        if item.template.local and not item.forthcoming and node.index in {item.primary, item.secondary}
+    )
+    return replace(
+        node,
+        total_memory=float(own.mem_total),
+        node_memory=own.mem_node + own.mem_hv,
+        free_memory=memory,
+        total_disk=float(own.disk_total),
+        free_disk=disk,
+        total_cpus=float(own.cpu_total - own.cpu_node),
+        node_cpus=0,
+    )

@@ -1,0 +1,202 @@
+"""Laws of the options that go beyond htools."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpolicy.allocator.capacity import Allocator, ReferenceEngine, State
+from gpolicy.allocator.extended import DiskDemand, ExtendedRules, ExtraDemand, VolumeGroup, fill
+from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
+from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.model import ClusterData, Group, Instance
+from gpolicy.allocator.placement import candidate_nodes
+from gpolicy.allocator.redundancy import CapacityRules, is_redundant
+from gpolicy.allocator.resource_model import NodeResources, with_configured_resources, with_reserved_disk
+from gpolicy.allocator.survival import survives
+from gpolicy.errors import InputError
+
+from .helpers import cluster, instance, node
+
+MEMORY, DISK = 4096, 20000
+TEMPLATE = st.sampled_from([DiskTemplate.DRBD, DiskTemplate.PLAIN, DiskTemplate.EXT])
+
+
+@st.composite
+def clusters(draw: st.DrawFn, template: DiskTemplate | None = None) -> tuple[Cluster, DiskTemplate]:
+    kind = template or draw(TEMPLATE)
+    count = draw(st.integers(3, 5))
+    existing = []
+    used = [0] * count
+    for number in range(draw(st.integers(0, 4))):
+        primary = draw(st.integers(0, count - 1))
+        memory = draw(st.sampled_from([128, 256, 700]))
+        used[primary] += memory
+        secondary = (primary + 1) % count if kind is DiskTemplate.DRBD else -1
+        existing.append(
+            instance(
+                memory, 512, 1, kind, index=number, name=f"i{number}", primary=primary, secondary=secondary
+            )
+        )
+    nodes = []
+    for place in range(count):
+        disks = sum(item.disk for item in existing if place in {item.primary, item.secondary} and kind.local)
+        nodes.append(node(place, MEMORY, DISK, free_memory=MEMORY - used[place], free_disk=DISK - disks))
+    return cluster(nodes, existing), kind
+
+
+def run(where: Cluster, kind: DiskTemplate, rules: ExtendedRules, demand: ExtraDemand | None = None) -> State:
+    count = 2 if kind is DiskTemplate.DRBD else 1
+    candidates = candidate_nodes(where.groups, where.nodes, count, drop_unallocable=True)
+    wanted = instance(900, 1500, 1, kind)
+    return fill(where, candidates, wanted, demand or ExtraDemand(), rules, limit=12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(found=clusters())
+def test_surviving_more_failures_never_gives_more_room(found: tuple[Cluster, DiskTemplate]) -> None:
+    where, kind = found
+    counts = [len(run(where, kind, ExtendedRules(max_node_failures=k)).placed) for k in range(4)]
+    assert counts == sorted(counts, reverse=True)
+
+
+@settings(max_examples=30, deadline=None)
+@given(found=clusters())
+def test_one_failure_is_the_exact_n1_test(found: tuple[Cluster, DiskTemplate]) -> None:
+    where, _ = found
+    rules = CapacityRules()
+    assert survives(where.nodes, where.instances, rules, 1) is is_redundant(
+        where.nodes, where.instances, rules
+    )
+    assert survives(where.nodes, where.instances, rules, 0)
+
+
+@settings(max_examples=20, deadline=None)
+@given(found=clusters())
+def test_without_extra_limits_it_is_the_exact_allocation(found: tuple[Cluster, DiskTemplate]) -> None:
+    where, kind = found
+    count = 2 if kind is DiskTemplate.DRBD else 1
+    candidates = candidate_nodes(where.groups, where.nodes, count, drop_unallocable=True)
+    exact = Allocator(ReferenceEngine(candidates, CapacityRules()), capacity_checks=False)
+    law = exact.standard(State(where.nodes, where.instances), instance(900, 1500, 1, kind), 12)
+    ours = run(where, kind, ExtendedRules(max_node_failures=0))
+    assert ours.placed == law.placed
+
+
+@settings(max_examples=20, deadline=None)
+@given(found=clusters(), ratio=st.sampled_from([0.3, 0.5, 1.0, 1.5]))
+def test_the_sum_of_maximum_memories_stays_below_the_over_subscribed_memory(
+    found: tuple[Cluster, DiskTemplate], ratio: float
+) -> None:
+    where, kind = found
+    demand = ExtraDemand(maximum_memory=1800)
+    result = run(where, kind, ExtendedRules(max_node_failures=0, oversubscription=ratio), demand)
+    names = {item.name for item in result.placed}
+    for state in result.nodes.values():
+        placed = [result.instances[number] for number in state.primaries]
+        if any(item.name in names for item in placed):
+            most = sum(1800 if item.name in names else item.memory for item in placed)
+            assert most <= MEMORY * ratio
+    free = run(where, kind, ExtendedRules(max_node_failures=0, oversubscription=1000.0), demand)
+    assert len(result.placed) <= len(free.placed)
+    assert free.placed == run(where, kind, ExtendedRules(max_node_failures=0)).placed
+
+
+@settings(max_examples=20, deadline=None)
+@given(found=clusters(), free=st.integers(0, 6000), spindles=st.integers(0, 4))
+def test_a_volume_group_is_never_overdrawn(
+    found: tuple[Cluster, DiskTemplate], free: int, spindles: int
+) -> None:
+    where, kind = found
+    groups = {state.facts.name: {"fast": VolumeGroup(free, spindles)} for state in where.nodes.values()}
+    rules = ExtendedRules(max_node_failures=0, volume_groups=groups)
+    result = run(where, kind, rules, ExtraDemand(disks={"fast": DiskDemand(1500, 1)}))
+    if not kind.local:
+        return
+    for index in result.nodes:
+        here = [item for item in result.placed if index in {item.primary, item.secondary}]
+        assert 1500 * len(here) <= free
+        assert len(here) <= spindles
+
+
+def test_a_node_without_the_volume_group_takes_nothing() -> None:
+    where = cluster([node(0, MEMORY, DISK), node(1, MEMORY, DISK)])
+    rules = ExtendedRules(max_node_failures=0, volume_groups={"node1": {"fast": VolumeGroup(5000)}})
+    result = run(where, DiskTemplate.PLAIN, rules, ExtraDemand(disks={"fast": DiskDemand(1500)}))
+    assert {item.primary for item in result.placed} == {1}
+    assert len(result.placed) == 3
+
+
+def data(*instances: Instance) -> ClusterData:
+    used = [sum(item.memory for item in instances if item.primary == place) for place in range(2)]
+    disk = [sum(item.disk for item in instances if item.primary == place) for place in range(2)]
+    nodes = tuple(
+        node(
+            place,
+            MEMORY,
+            DISK,
+            free_memory=MEMORY - 100 - used[place],
+            free_disk=DISK - disk[place],
+            node_memory=100,
+        )
+        for place in range(2)
+    )
+    return ClusterData((Group(0, "default", "uuid-0"),), nodes, instances)
+
+
+def resources(**more: int) -> NodeResources:
+    base = NodeResources(MEMORY, 60, 40, 16, 0, DISK)
+    return replace(base, **more)
+
+
+def test_configured_resources_equal_to_the_measured_ones_change_nothing_but_host_cpus() -> None:
+    existing = instance(500, 1000, 1, DiskTemplate.PLAIN, index=0, name="i0", primary=0)
+    read = data(existing)
+    configured = with_configured_resources(read, {name: resources() for name in ("node0", "node1")})
+    assert configured.nodes == tuple(replace(item, node_cpus=0) for item in read.nodes)
+
+
+def test_a_stopped_instance_keeps_its_memory_but_an_offline_one_does_not() -> None:
+    for status, free in (
+        (InstanceStatus.STATUS_DOWN, MEMORY - 600),
+        (InstanceStatus.STATUS_OFFLINE, MEMORY - 100),
+    ):
+        existing = instance(500, 1000, 1, DiskTemplate.PLAIN, index=0, name="i0", primary=0, status=status)
+        read = with_configured_resources(data(existing), {"node0": resources()})
+        assert read.nodes[0].free_memory == free
+        state = merge(read).nodes[0]
+        assert state.unallocated_memory == state.forth_free_memory == free
+
+
+@settings(max_examples=30, deadline=None)
+@given(cores=st.integers(0, 15), reserved=st.integers(0, 15000), overhead=st.integers(0, 3000))
+def test_reserved_cores_and_disk_only_take_room_away(cores: int, reserved: int, overhead: int) -> None:
+    counts = []
+    for own in (resources(), resources(cpu_node=cores, disk_reserved=reserved, disk_overhead=overhead)):
+        names = dict.fromkeys(("node0", "node1"), own)
+        where = merge(with_configured_resources(data(), names))
+        where = replace(where, nodes=with_reserved_disk(where.nodes, names))
+        result = run(where, DiskTemplate.PLAIN, ExtendedRules(max_node_failures=0))
+        counts.append(len(result.placed))
+        for state in result.nodes.values():
+            if state.primaries:
+                assert state.used_cpus <= 4.0 * (own.cpu_total - own.cpu_node)
+                assert state.free_disk >= own.disk_reserved
+    assert counts[1] <= counts[0]
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(InputError, match="unknown nodes: nowhere"):
+        with_configured_resources(data(), {"nowhere": resources()})
+    with pytest.raises(InputError, match="mem_hv is -1"):
+        resources(mem_hv=-1)
+    with pytest.raises(InputError, match="max_node_failures"):
+        ExtendedRules(max_node_failures=-1)
+    with pytest.raises(InputError, match="over-subscription"):
+        ExtendedRules(oversubscription=0.0)
+    many = cluster([node(place, MEMORY, DISK) for place in range(60)])
+    with pytest.raises(InputError, match="sets of nodes"):
+        survives(many.nodes, many.instances, CapacityRules(), 3)
