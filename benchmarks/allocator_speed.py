@@ -227,9 +227,7 @@ def document(text: str) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=float, default=3600, help="seconds that the real program may take")
     parser.add_argument("--curve", action="store_true", help="only ours, over the number of nodes")
     parser.add_argument("--largest", type=int, default=2000, help="largest number of nodes of the curve")

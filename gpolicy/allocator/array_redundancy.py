@@ -37,10 +37,7 @@ class ArrayRedundancy:
         self.arrays, self.rules = arrays, rules
         facts = [node.facts for node in arrays.nodes]
         self.examined = np.array(
-            [
-                not (rules.skip_offline and fact.offline) and fact.group not in rules.ignored_groups
-                for fact in facts
-            ],
+            [not (rules.skip_offline and fact.offline) and fact.group not in rules.ignored_groups for fact in facts],
             dtype=bool,
         )
         self.restricted_moves = any(fact.migration_tags for fact in facts)
@@ -160,9 +157,7 @@ class ArrayRedundancy:
             keep = memory > 0
             memory, disk, spindles = memory[keep], disk[keep], spindles[keep]
         for size in sizes:
-            count = sum(
-                1 for item in residents if all(a >= b for a, b in zip(_size(item), size, strict=True))
-            )
+            count = sum(1 for item in residents if all(a >= b for a, b in zip(_size(item), size, strict=True)))
             if count > int(_copies(memory, disk, spindles, size, size).sum()):
                 return False
         if memory.size and _room_in_any_order(residents, memory, disk, spindles):

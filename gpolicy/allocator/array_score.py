@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.outcomes import Demand
 
 WEIGHTS = np.array([component.weight for component in COMPONENTS])
-DEVIATIONS = tuple(
-    place for place, component in enumerate(COMPONENTS) if component.aggregate is Aggregate.DEVIATION
-)
+DEVIATIONS = tuple(place for place, component in enumerate(COMPONENTS) if component.aggregate is Aggregate.DEVIATION)
 (
     FREE_MEMORY,
     FREE_DISK,
@@ -185,9 +183,7 @@ def exclusion_values_with_primary(
     result = np.empty(len(rows), dtype=np.float64)
     for place, row in enumerate(rows):
         node = arrays.nodes[row]
-        keys = tuple(
-            (location, tag) for location in node.facts.location_tags for tag in instance.exclusion_tags
-        )
+        keys = tuple((location, tag) for location in node.facts.location_tags for tag in instance.exclusion_tags)
         new = with_counts(node.location_exclusions, keys, 1)
         after = replaced_map(base, node.location_exclusions, new)
         entries = [count for count in after.values() if count > 0] if full else list(after.values())

@@ -146,9 +146,7 @@ class Allocator:
             for node in attempt.solution.changed:
                 nodes[node.index] = node
             instances = {**state.instances, number: attempt.solution.instance}
-            state = replace(
-                state, nodes=nodes, instances=instances, placed=(attempt.solution.instance, *state.placed)
-            )
+            state = replace(state, nodes=nodes, instances=instances, placed=(attempt.solution.instance, *state.placed))
             limit = None if limit is None else limit - 1
 
     def _probe(self, state: State, instance: Instance) -> Instance | None:
@@ -159,9 +157,7 @@ class Allocator:
                 smaller = shrink(current, reason)
                 if smaller is None:
                     break
-                attempt = self.engine.attempt(
-                    state.nodes, state.instances, current, checked=self.capacity_checks
-                )
+                attempt = self.engine.attempt(state.nodes, state.instances, current, checked=self.capacity_checks)
                 if attempt.solution is not None:
                     return current
                 if attempt.failures[reason] == 0:

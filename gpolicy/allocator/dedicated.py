@@ -40,11 +40,7 @@ def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, group_name: str | No
     relevant = {
         group.index
         for group in groups.values()
-        if (
-            group.name == group_name
-            if group_name is not None
-            else group.alloc_policy is not AllocPolicy.UNALLOCABLE
-        )
+        if (group.name == group_name if group_name is not None else group.alloc_policy is not AllocPolicy.UNALLOCABLE)
     }
     return all(node.facts.exclusive for node in nodes.values() if node.facts.group in relevant)
 
@@ -143,9 +139,7 @@ def _try_single(node: Node, instance: Instance, options: RequestOptions) -> Plac
     return Placement((new,), placed, 0.0, lost=_loss(node, new), disk_left=new.free_disk)
 
 
-def _try_pair(
-    primary: Node, secondary: Node, instance: Instance, options: RequestOptions
-) -> Placement | FailReason:
+def _try_pair(primary: Node, secondary: Node, instance: Instance, options: RequestOptions) -> Placement | FailReason:
     new = _try_single(primary, instance, options)
     if isinstance(new, FailReason):
         return new

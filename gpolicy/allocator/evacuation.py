@@ -98,9 +98,7 @@ def evacuate(
     if not template.externally_mirrored:
         raise EvacuationError(f"Instances of type {template.value} cannot be relocated")
     if mode is EvacuationMode.SECONDARY:
-        raise EvacuationError(
-            f"Instances with disk template '{template.value}' can't execute change secondary"
-        )
+        raise EvacuationError(f"Instances with disk template '{template.value}' can't execute change secondary")
     return _one_node(nodes, instance, group, candidates, failover_to, force=force)
 
 
@@ -187,9 +185,7 @@ def change_group(
             allowed.remove(number)
 
     def go(state: Nodes, table: Mapping[int, Instance], instance: Instance) -> Evacuated:
-        populated = [
-            group for group in groups.values() if any(n.facts.group == group.index for n in state.values())
-        ]
+        populated = [group for group in groups.values() if any(n.facts.group == group.index for n in state.values())]
         if not any(group.index in allowed for group in populated):
             raise EvacuationError(
                 "no groups for evacuation: allowed groups was Just"
@@ -200,9 +196,7 @@ def change_group(
         if answer.group is None:
             raise EvacuationError(", ".join(answer.messages))
         candidates = [
-            index
-            for index, node in state.items()
-            if node.facts.group == answer.group and not node.facts.offline
+            index for index, node in state.items() if node.facts.group == answer.group and not node.facts.offline
         ]
         return evacuate(state, instance, EvacuationMode.ALL, answer.group, candidates, force=False)
 
@@ -241,9 +235,7 @@ def _done(nodes: Nodes, moved: Moved, *moves: Move) -> Evacuated:
 
 
 def _group_score(nodes: Nodes, changed: Mapping[int, Node], group: int) -> float:
-    return cluster_score(
-        changed.get(index, node) for index, node in nodes.items() if node.facts.group == group
-    )
+    return cluster_score(changed.get(index, node) for index, node in nodes.items() if node.facts.group == group)
 
 
 def _one_node(
@@ -272,9 +264,7 @@ def _one_node(
     return best
 
 
-def _two_nodes(
-    nodes: Nodes, instance: Instance, group: int, candidates: Sequence[int], *, force: bool
-) -> Evacuated:
+def _two_nodes(nodes: Nodes, instance: Instance, group: int, candidates: Sequence[int], *, force: bool) -> Evacuated:
     best: Evacuated | None = None
     best_score = 0.0
     error = "no nodes available"
@@ -300,13 +290,9 @@ def _chain(nodes: Nodes, instance: Instance, primary: int, secondary: int, *, fo
     state = Evacuated(nodes, instance, ())
     if node_at(nodes, instance.primary).facts.offline:
         state = _step(state, MoveKind.FAILOVER, None, "Failing over to the secondary: ", force=force)
-    state = _step(
-        state, MoveKind.REPLACE_SECONDARY, primary, "Changing secondary to new primary: ", force=force
-    )
+    state = _step(state, MoveKind.REPLACE_SECONDARY, primary, "Changing secondary to new primary: ", force=force)
     state = _step(state, MoveKind.FAILOVER, None, "Failing over to new primary: ", force=force)
-    return _step(
-        state, MoveKind.REPLACE_SECONDARY, secondary, "Changing secondary to final secondary: ", force=force
-    )
+    return _step(state, MoveKind.REPLACE_SECONDARY, secondary, "Changing secondary to final secondary: ", force=force)
 
 
 def _step(before: Evacuated, kind: MoveKind, target: int | None, prefix: str, *, force: bool) -> Evacuated:

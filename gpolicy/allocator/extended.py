@@ -191,8 +191,7 @@ def _initial_amounts(node: Node, instances: Mapping[int, Instance], rules: Exten
     facts = node.facts
     if rules.oversubscription is not None:
         used = sum(
-            rules.maximum_memory.get(instances[number].name, instances[number].memory)
-            for number in node.primaries
+            rules.maximum_memory.get(instances[number].name, instances[number].memory) for number in node.primaries
         )
         amounts["memory", ""] = (facts.total_memory - facts.node_memory) * rules.oversubscription - used
     for name, group in rules.volume_groups.get(facts.name, {}).items():

@@ -126,9 +126,7 @@ class FastEngine:
             self._may_fit[key] = known
         return known
 
-    def surely_breaks(
-        self, nodes: Mapping[int, Node], instances: Mapping[int, Instance], instance: Instance
-    ) -> bool:
+    def surely_breaks(self, nodes: Mapping[int, Node], instances: Mapping[int, Instance], instance: Instance) -> bool:
         """Whether N+1 is broken for good by every possible placement of a single-node instance."""
         self.follow(nodes, instances)
         with np.errstate(all="ignore"):
@@ -159,9 +157,7 @@ class FastEngine:
                 start = max([start, *(limit for limit in limits if limit <= value)])
         return (value - start) // unit + 1
 
-    def _trial(
-        self, instance: Instance, free: frozenset[FailReason] = frozenset()
-    ) -> SingleTrial | PairTrial:
+    def _trial(self, instance: Instance, free: frozenset[FailReason] = frozenset()) -> SingleTrial | PairTrial:
         policy = policy_codes(self.arrays, instance, free)
         if self.single:
             return SingleTrial(self.arrays, self.primaries, instance, policy, force=self.force)
@@ -182,9 +178,7 @@ class FastEngine:
                 return Attempt(trial.failures, 0, None)
             stats = self._statistics()
             if stats.finite:
-                answer = (
-                    self._choose_checked(trial, stats, nodes, instances) if checked else trial.choose(stats)
-                )
+                answer = self._choose_checked(trial, stats, nodes, instances) if checked else trial.choose(stats)
         if answer is not None:
             return answer
         predicate = redundancy_predicate(nodes, instances, self.rules) if checked else None

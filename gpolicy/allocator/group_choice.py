@@ -127,8 +127,7 @@ def choose_group(  # noqa: PLR0913 - the question has that many parts
     for number in numbers:
         if separate_network_messages and not connected(groups[number], instance):
             messages.append(
-                f"group {groups[number].name} is not connected to a network"
-                f" required by instance {instance.name}"
+                f"group {groups[number].name} is not connected to a network required by instance {instance.name}"
             )
         else:
             tried.append(number)

@@ -47,7 +47,7 @@ class Cluster:
     common_suffix: str
 
 
-def merge(  # noqa: C901 - one step per kind of tag
+def merge(
     data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bool = False
 ) -> Cluster:
     """Resolve tags and load all instances on their nodes.
@@ -253,9 +253,7 @@ def _load_primary(node: Node, instance: Instance) -> None:
         node.load = add_load(node.load, instance.load)
         node.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, 1)
         node.location_score += instance.location_score + desired_misses(node, instance)
-        keys = tuple(
-            (location, tag) for location in node.facts.location_tags for tag in instance.exclusion_tags
-        )
+        keys = tuple((location, tag) for location in node.facts.location_tags for tag in instance.exclusion_tags)
         node.location_exclusions = with_counts(node.location_exclusions, keys, 1)
     node.forth_used_cpus += cpus
     node.forth_ratio_cpu = divide(node.forth_used_cpus, node.facts.total_cpus)

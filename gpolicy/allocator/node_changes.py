@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Key = TypeVar("Key")
 
 
-def add_primary(  # noqa: C901 - the checks stand in the order that decides the reason
+def add_primary(
     node: Node, instance: Instance, *, force: bool = False
 ) -> Node | FailReason:
     """Return `node` with `instance` as a new primary, or the first reason against it."""
@@ -71,7 +71,7 @@ def add_primary(  # noqa: C901 - the checks stand in the order that decides the 
     return _with_forth_primary(new, instance)
 
 
-def add_secondary(  # noqa: C901 - as above
+def add_secondary(
     node: Node, instance: Instance, primary: int, *, force: bool = False, ignore_disk: bool = False
 ) -> Node | FailReason:
     """Return `node` with `instance`, whose primary node is `primary`, as a new secondary, or a reason."""

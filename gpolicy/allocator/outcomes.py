@@ -91,9 +91,7 @@ def without_limits(policy: Policy, free: frozenset[FailReason]) -> Policy:
     return replace(policy, minmax=pairs)
 
 
-def primary_codes(
-    arrays: NodeArrays, instance: Instance, demand: Demand, policy: Ints, *, force: bool
-) -> Ints:
+def primary_codes(arrays: NodeArrays, instance: Instance, demand: Demand, policy: Ints, *, force: bool) -> Ints:
     """Return for each node the first reason against `instance` as a primary, or OK."""
     codes = np.full(len(arrays.nodes), OK, dtype=np.int64)
     if not force:
@@ -110,9 +108,7 @@ def primary_codes(
     if demand.local:
         disk = arrays.disk - demand.disk
         if not force:
-            codes[~arrays.exclusive & (arrays.spindle_use + demand.spindle_use > arrays.high_spindles)] = (
-                _DISK
-            )
+            codes[~arrays.exclusive & (arrays.spindle_use + demand.spindle_use > arrays.high_spindles)] = _DISK
             codes[arrays.exclusive & (arrays.high_spindles < 0)] = _DISK
         if arrays.any_exclusive:
             codes[spindles_left(arrays, arrays.free_spindles, demand) < 0] = _SPINDLES

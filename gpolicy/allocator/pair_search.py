@@ -93,9 +93,7 @@ class PairScores:
         self.tags_after = stats.sums[at.TAGS] + (new[:, at.TAGS] - old[:, at.TAGS])
         self.location_change = new[:, at.LOCATION] - old[:, at.LOCATION]
         self.exclusions = np.full(len(old), stats.exclusions)
-        self.exclusions[primaries] = exclusion_values_with_primary(
-            arrays, instance, stats, primaries, full=False
-        )
+        self.exclusions[primaries] = exclusion_values_with_primary(arrays, instance, stats, primaries, full=False)
         self.new = new
         self.kept_memory = demand.kept_memory
         self.locations = arrays.location_tags
@@ -122,9 +120,7 @@ class PairScores:
         shared = WEIGHTS[self.both, None] * np.sqrt(after)
         disk, disk_load, spindles, forth_disk, forth_spindles = (shared[row] for row in self.both_rows)
         terms = self.primary_terms[:, p]
-        memory, cpu, cpu_load, memory_load, net_load, forth_memory, forth_cpu = (
-            terms[row] for row in self.alone_rows
-        )
+        memory, cpu, cpu_load, memory_load, net_load, forth_memory, forth_cpu = (terms[row] for row in self.alone_rows)
         _, kept = replaced_deviation(
             count, stats.sums[at.RESERVED], stats.variances[at.RESERVED], old[s, at.RESERVED], reserved_new
         )
@@ -188,9 +184,7 @@ class PairScores:
         low_p, high_p = change_p.min(axis=1), change_p.max(axis=1)
         low_s, high_s = change_s.min(axis=1), change_s.max(axis=1)
         # the greatest product of two changes bounds the cross term
-        product = np.maximum(
-            np.maximum(low_p * low_s, high_p * high_s), np.maximum(low_p * high_s, high_p * low_s)
-        )
+        product = np.maximum(np.maximum(low_p * low_s, high_p * high_s), np.maximum(low_p * high_s, high_p * low_s))
         reach = np.maximum(np.abs(low_p), np.abs(high_p)) + np.maximum(np.abs(low_s), np.abs(high_s))
         size = np.abs(squares_p).max(axis=1) + np.abs(squares_s).max(axis=1)
         rounding = variances + (count * size + 2.0 * np.abs(totals) * reach + reach * reach) / square
@@ -299,9 +293,7 @@ def find_best_pair(scores: PairScores, p: Ints, s: Ints) -> BestPair | None:
     return better(seed, _best_by_class(scores, p, s))
 
 
-def find_best_special(
-    scores: PairScores, p: Ints, s: Ints, reserved: Ints, best: BestPair | None
-) -> BestPair | None:
+def find_best_special(scores: PairScores, p: Ints, s: Ints, reserved: Ints, best: BestPair | None) -> BestPair | None:
     """Return the best of `best` and the listed pairs, which keep `reserved` MiB instead of the usual."""
     if best is not None and len(p) > FEW_PAIRS // 4:
         # a reservation adds nothing negative, save that a node may cease to fail N+1
@@ -349,8 +341,6 @@ def _latest(scores: PairScores, p: Ints, s: Ints) -> tuple[int, int] | None:
     for primary in p[::-1].tolist():
         for secondary in s[::-1].tolist():
             peer = int(scores.arrays.peers[primary, secondary])
-            if primary != secondary and (
-                peer == 0 or peer + scores.kept_memory <= scores.reserved[secondary]
-            ):
+            if primary != secondary and (peer == 0 or peer + scores.kept_memory <= scores.reserved[secondary]):
                 return primary, secondary
     return None

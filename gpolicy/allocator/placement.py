@@ -129,9 +129,7 @@ def candidate_nodes(
     for index in usable:
         by_group.setdefault(nodes[index].facts.group, []).append(index)
     shared = {group: tuple(members) for group, members in by_group.items() if len(members) > 1}
-    members = tuple(
-        (index, shared[nodes[index].facts.group]) for index in usable if nodes[index].facts.group in shared
-    )
+    members = tuple((index, shared[nodes[index].facts.group]) for index in usable if nodes[index].facts.group in shared)
     if not members:
         raise NoCandidatesError("Not enough online nodes")
     return PairCandidates(members)
@@ -191,9 +189,7 @@ def try_allocate(
     best: Placement | None = None
     failures, successes = NO_FAILURES, 0
     for primary, secondaries in candidates.pairs:
-        trials = [
-            try_pair(stats, nodes[primary], nodes[other], instance, force=force) for other in secondaries
-        ]
+        trials = [try_pair(stats, nodes[primary], nodes[other], instance, force=force) for other in secondaries]
         attempt = _choose(trials, predicate)
         failures = add_counts(failures, attempt.failures)
         successes += attempt.successes

@@ -89,9 +89,7 @@ def allocate_many(
             if item.group_name is None:
                 raise RequestError(", ".join(answer.messages))
             text = answer.messages[0]
-            failed.append(
-                (item.instance, text.partition("): ")[2] if dedicated else ", ".join(answer.messages))
-            )
+            failed.append((item.instance, text.partition("): ")[2] if dedicated else ", ".join(answer.messages)))
             continue
         placed.append((item.instance, answer.placement))
         if dedicated and item.group_name is not None:
@@ -122,9 +120,7 @@ def allocate_secondary(
     primary = remove_primary(nodes[instance.primary], instance)
     state = {**nodes, instance.primary: primary}
     others = tuple(
-        other
-        for other, node in state.items()
-        if node.facts.group == primary.facts.group and other != instance.primary
+        other for other, node in state.items() if node.facts.group == primary.facts.group and other != instance.primary
     )
     trial = replace(instance, template=DiskTemplate.DRBD)
     attempt = find_placement(

@@ -65,8 +65,7 @@ def with_configured_resources(data: ClusterData, resources: Mapping[str, NodeRes
         _reserving(instance) if instance.primary in configured else instance for instance in data.instances
     )
     nodes = tuple(
-        _configured(node, resources[node.name], instances) if node.name in resources else node
-        for node in data.nodes
+        _configured(node, resources[node.name], instances) if node.name in resources else node for node in data.nodes
     )
     return replace(data, nodes=nodes, instances=instances)
 

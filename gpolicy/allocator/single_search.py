@@ -99,9 +99,7 @@ class SingleScores:
                     score += weight * np.sqrt(stats.variances[place])
             elif component.aggregate is Aggregate.SUM:
                 # these are whole numbers, or (the last one) not changed by a primary
-                change = (
-                    0.0 if place == at.RESERVED_TOTAL else self.new[which, place] - self.old[which, place]
-                )
+                change = 0.0 if place == at.RESERVED_TOTAL else self.new[which, place] - self.old[which, place]
                 score += weight * (stats.sums[place] + change)
             elif component.aggregate is Aggregate.OFFLINE_SUM:
                 score += weight * stats.sums[place]

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 class SingleTrial:
     """Outcomes of `instance` on the nodes of `mask`; scores are computed when a choice is asked for."""
 
-    def __init__(
-        self, arrays: NodeArrays, mask: Bools, instance: Instance, policy: Ints, *, force: bool
-    ) -> None:
+    def __init__(self, arrays: NodeArrays, mask: Bools, instance: Instance, policy: Ints, *, force: bool) -> None:
         self.arrays, self.instance, self.force = arrays, instance, force
         self.demand = Demand.of(instance)
         codes = primary_codes(arrays, instance, self.demand, policy, force=force)

@@ -31,6 +31,4 @@ def _run(argv: list[str]) -> int:
         from gpolicy.htools import hail  # noqa: PLC0415 - only what is needed
 
         return hail.main(argv[1:])
-    raise UsageError(
-        f"unknown program '{argv[0]}'" if argv else "no program given", hint="use hspace or hail"
-    )
+    raise UsageError(f"unknown program '{argv[0]}'" if argv else "no program given", hint="use hspace or hail")

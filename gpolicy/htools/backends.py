@@ -37,9 +37,7 @@ def load_data(options: Options) -> ClusterData:
 
         return read_rapi(options.rapi)
     if options.luxi is not None:
-        raise InputError(
-            "luxi: this socket is for Ganeti's own programs; use -m (RAPI), -t (text) or -I (iallocator)"
-        )
+        raise InputError("luxi: this socket is for Ganeti's own programs; use -m (RAPI), -t (text) or -I (iallocator)")
     if options.simulate:
         from gpolicy.htools.simulation import simulate  # noqa: PLC0415 - only what is needed
 

@@ -61,9 +61,7 @@ def usage(options: Sequence[Option]) -> str:
     """Return the table of options."""
     short = max(len(option.short_text) for option in options)
     long = max(len(option.long_text) for option in options)
-    return "".join(
-        f"  {option.short_text:{short}}  {option.long_text:{long}}  {option.help}\n" for option in options
-    )
+    return "".join(f"  {option.short_text:{short}}  {option.long_text:{long}}  {option.help}\n" for option in options)
 
 
 def parse(options: Sequence[Option], argv: Sequence[str]) -> Parsed:

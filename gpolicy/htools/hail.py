@@ -152,29 +152,20 @@ def _answer(cluster: Cluster, request: Request, options: Options) -> Answer:
         )
     if isinstance(request, MultiAllocateRequest):
         many = allocate_many(groups, nodes, instances, request.wanted, rules)
-        info = (
-            f"{len(many.failed)} instances failed to allocate and"
-            f" {len(many.placed)} were allocated successfully"
-        )
+        info = f"{len(many.failed)} instances failed to allocate and {len(many.placed)} were allocated successfully"
         placed = [[instance.name, _names(nodes, where.nodes)] for instance, where in many.placed]
         failed = [[instance.name, text] for instance, text in many.failed]
         return Answer(info, [placed, failed], many.nodes, many.instances)
     if isinstance(request, RelocateRequest):
-        done, new = relocate(
-            nodes, instances, request.instance, request.required_nodes, request.leaving, force=force
-        )
+        done, new = relocate(nodes, instances, request.instance, request.required_nodes, request.leaving, force=force)
         table = {**instances, request.instance: done.instance}
         return Answer("success", list(_names(nodes, (new,))), done.nodes, table)
     if isinstance(request, EvacuateRequest):
-        return _evacuated(
-            cluster, evacuate_nodes(nodes, instances, request.mode, request.instances, force=force)
-        )
+        return _evacuated(cluster, evacuate_nodes(nodes, instances, request.mode, request.instances, force=force))
     if isinstance(request, ChangeGroupRequest):
         return _evacuated(
             cluster,
-            change_group(
-                groups, nodes, instances, request.instances, request.targets, rules, show_groups=shown_groups
-            ),
+            change_group(groups, nodes, instances, request.instances, request.targets, rules, show_groups=shown_groups),
         )
     placement, info = allocate_secondary(nodes, instances, request.instance, rules)
     after = {**nodes, **{node.index: node for node in placement.changed}}
@@ -190,8 +181,7 @@ def _evacuated(cluster: Cluster, result: EvacuationResult) -> Answer:
     nodes = cluster.nodes
     info = f"{len(result.failed)} instances failed to move and {len(result.moved)} were moved successfully"
     moved = [
-        [instance.name, cluster.groups[group].name, _names(nodes, where)]
-        for instance, group, where, _ in result.moved
+        [instance.name, cluster.groups[group].name, _names(nodes, where)] for instance, group, where, _ in result.moved
     ]
     failed = [[instance.name, text] for instance, text in result.failed]
     jobs = [_job(moves, nodes) for _, _, _, moves in result.moved]

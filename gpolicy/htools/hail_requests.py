@@ -68,12 +68,7 @@ class SecondaryRequest:
 
 
 Request = (
-    AllocateRequest
-    | RelocateRequest
-    | EvacuateRequest
-    | ChangeGroupRequest
-    | MultiAllocateRequest
-    | SecondaryRequest
+    AllocateRequest | RelocateRequest | EvacuateRequest | ChangeGroupRequest | MultiAllocateRequest | SecondaryRequest
 )
 
 

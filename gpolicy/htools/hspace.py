@@ -199,9 +199,7 @@ def _after(options: Options, cluster: Cluster, state: State, kind: str) -> None:
     if options.save is None:
         return
     name = f"{options.save}.{kind}"
-    text = format_cluster(
-        cluster.groups.values(), state.nodes, state.instances.values(), cluster.tags, cluster.policy
-    )
+    text = format_cluster(cluster.groups.values(), state.nodes, state.instances.values(), cluster.tags, cluster.policy)
     try:
         Path(name).write_text(text, encoding="utf-8", errors="surrogateescape")
     except OSError as error:

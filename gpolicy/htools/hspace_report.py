@@ -93,10 +93,7 @@ class MachineReport:
         self._size("TSPEC_INI", size)
         before, after = cluster_totals(self.nodes), cluster_totals(run.final.nodes)
         self._block("TRL", run.final.nodes, after)
-        counts = (
-            f"{size.memory},{size.disk},{size.cpus},{size.spindles}={count}"
-            for size, count in run.spec_counts
-        )
+        counts = (f"{size.memory},{size.disk},{size.cpus},{size.spindles}={count}" for size, count in run.spec_counts)
         self._key("TSPEC", " ".join(counts))
         self._resources(
             "KM_USED",
@@ -129,8 +126,7 @@ class MachineReport:
         totals = cluster_totals(run.final.nodes)
         if self.instances + placed != totals.instances:
             raise InputError(
-                f"internal inconsistency, allocated ({self.instances + placed})"
-                f" != counted ({totals.instances})"
+                f"internal inconsistency, allocated ({self.instances + placed}) != counted ({totals.instances})"
             )
         self._block("FIN", run.final.nodes, totals)
         usage = divide(float(self.instances), float(self.instances + placed))
@@ -243,9 +239,7 @@ class HumanReport:
         return f"MEM {size.memory}, DSK {size.disk}, CPU {size.cpus}{spindles}"
 
     def _head(self, kind: str, size: WantedSize) -> None:
-        self.write(
-            f"{kind} instance spec is:\n  {self._spec(size)}, using disk template '{self.template.value}'.\n"
-        )
+        self.write(f"{kind} instance spec is:\n  {self._spec(size)}, using disk template '{self.template.value}'.\n")
 
     def _tail(self, run: Run) -> None:
         totals = cluster_totals(run.final.nodes)

@@ -56,8 +56,7 @@ def parse_document(text: str) -> Document:
     )
     by_uuid = {group.uuid: group.index for group in groups}
     nodes = tuple(
-        _node(index, name, entry, by_uuid)
-        for index, (name, entry) in enumerate(fields.object("nodes").items())
+        _node(index, name, entry, by_uuid) for index, (name, entry) in enumerate(fields.object("nodes").items())
     )
     by_name = {node.name: node.index for node in nodes}
     instances = tuple(
@@ -93,9 +92,7 @@ def parse_instance(
     """
     fields = Fields(values, f"invalid data for instance '{name}': ")
     disk = fields.integer("disk_space_total")
-    disk_fields = [
-        Fields(plain_object(entry), fields.prefix) for entry in _array(fields.get("disks", _unchanged))
-    ]
+    disk_fields = [Fields(plain_object(entry), fields.prefix) for entry in _array(fields.get("disks", _unchanged))]
     sizes = [entry.integer("size") for entry in disk_fields]
     spindles = [_optional_spindles(entry) for entry in disk_fields]
     memory, vcpus = fields.integer("memory"), fields.integer("vcpus")
@@ -112,9 +109,7 @@ def parse_instance(
         disk=disk,
         disks=tuple(Disk(size, count) for size, count in zip(sizes, spindles, strict=True)),
         vcpus=vcpus,
-        status=_STATES.get(state, InstanceStatus.RUNNING)
-        if isinstance(state, str)
-        else InstanceStatus.RUNNING,
+        status=_STATES.get(state, InstanceStatus.RUNNING) if isinstance(state, str) else InstanceStatus.RUNNING,
         template=template,
         primary=primary,
         secondary=secondary,
@@ -147,7 +142,7 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
     tags = fields.optional("tags", as_texts, ())
     offline, drained = fields.boolean("offline"), fields.boolean("drained")
     try:
-        vm_capable = fields.optional("vm_capable", as_bool, True)  # noqa: FBT003
+        vm_capable = fields.optional("vm_capable", as_bool, True)
     except InputError as error:
         raise InputError(f"{fields.prefix}{error}") from None
     uuid = fields.text("group")

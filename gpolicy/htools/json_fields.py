@@ -29,9 +29,7 @@ def parse_json(what: str, text: str) -> Json:
 
     stripped = text.lstrip()
     if not stripped.startswith(("{", "[")):
-        raise InputError(
-            f"Parsing {what}: Invalid JSON: a JSON text a serialized object or array at the top level."
-        )
+        raise InputError(f"Parsing {what}: Invalid JSON: a JSON text a serialized object or array at the top level.")
     try:
         value, end = json.JSONDecoder(parse_constant=refuse).raw_decode(stripped)
     except json.JSONDecodeError as error:
@@ -112,9 +110,7 @@ class Fields:
     def get(self, key: str, convert: Callable[[Json], Any]) -> Any:
         """Return the converted value. Raises InputError where it is missing or of the wrong kind."""
         if key not in self.values:
-            raise InputError(
-                f"{self.prefix}key '{key}' not found, object contains only {shown_strings(self.values)}"
-            )
+            raise InputError(f"{self.prefix}key '{key}' not found, object contains only {shown_strings(self.values)}")
         try:
             return convert(self.values[key])
         except InputError as error:
@@ -201,9 +197,7 @@ def as_policy(value: Json) -> Policy:
     return Policy(
         minmax=fields.get("minmax", _pairs),
         std=fields.get("std", _spec),
-        templates=fields.get(
-            "disk-templates", lambda names: tuple(as_disk_template(name) for name in as_list(names))
-        ),
+        templates=fields.get("disk-templates", lambda names: tuple(as_disk_template(name) for name in as_list(names))),
         vcpu_ratio=fields.get("vcpu-ratio", as_float),
         spindle_ratio=fields.get("spindle-ratio", as_float),
     )

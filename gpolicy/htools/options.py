@@ -236,8 +236,7 @@ def read_options(
         return Stop(0, stdout=f"{header}\nanswers as htools {COMPATIBLE_VERSION}\n")
     if "help-completion" in names:
         lines = [
-            f"{','.join(([f'-{option.short}'] if option.short else []) + [f'--{option.long}'])}"
-            f" {option.completion}\n"
+            f"{','.join(([f'-{option.short}'] if option.short else []) + [f'--{option.long}'])} {option.completion}\n"
             for option in options
         ]
         return Stop(0, stdout="".join(lines) + completion_tail)
@@ -304,9 +303,7 @@ _SETTERS: Mapping[str, Callable[[Options, str | None], Options]] = {
     "standard-alloc": lambda o, v: replace(o, standard=_size("standard", v or "")),
     "tiered-alloc": lambda o, v: replace(o, tiered=_size("tiered", v or "")),
     "save": lambda o, v: replace(o, save=v),
-    "static-kvm-node-memory": lambda o, v: replace(
-        o, static_kvm_node_memory=parse_int("static node memory", v or "")
-    ),
+    "static-kvm-node-memory": lambda o, v: replace(o, static_kvm_node_memory=parse_int("static node memory", v or "")),
     "ignore-dynu": lambda o, _: replace(o, ignore_load=True),
     "ignore-soft-errors": lambda o, _: replace(o, ignore_soft_errors=True),
     "restrict-allocation-to": lambda o, v: replace(o, restriction=tuple(split(",", v or ""))),

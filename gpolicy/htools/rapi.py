@@ -103,7 +103,7 @@ def _group(index: int, entry: dict[str, Json]) -> Group:
 def _node(index: int, entry: dict[str, Json], groups: Mapping[str, int]) -> NodeData:
     name, fields = _named(entry, "node")
     offline, drained = fields.boolean("offline"), fields.boolean("drained")
-    vm_capable = fields.optional("vm_capable", as_bool, True)  # noqa: FBT003
+    vm_capable = fields.optional("vm_capable", as_bool, True)
     uuid = fields.optional("group.uuid", as_text, DEFAULT_GROUP)
     if uuid not in groups:
         raise InputError(f"Unknown group '{uuid}' for node {name}")
@@ -163,8 +163,7 @@ def _instance(index: int, entry: dict[str, Json], nodes: Mapping[str, int]) -> I
         memory=memory,
         disk=disk,
         disks=tuple(
-            Disk(size, None if count is None else as_int(count))
-            for size, count in zip(sizes, spindles, strict=False)
+            Disk(size, None if count is None else as_int(count)) for size, count in zip(sizes, spindles, strict=False)
         ),
         vcpus=vcpus,
         status=status,
@@ -174,7 +173,7 @@ def _instance(index: int, entry: dict[str, Json], nodes: Mapping[str, int]) -> I
         auto_balance=parameters.boolean("auto_balance"),
         spindle_use=parameters.integer("spindle_use"),
         tags=fields.texts("tags"),
-        forthcoming=fields.optional("forthcoming", as_bool, False),  # noqa: FBT003
+        forthcoming=fields.optional("forthcoming", as_bool, False),
     )
 
 

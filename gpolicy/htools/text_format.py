@@ -73,9 +73,7 @@ def format_cluster(
     groups = list(groups)
     group_by_index = {group.index: group for group in groups}
     lines = [
-        "|".join(
-            (group.name, group.uuid, group.alloc_policy.value, ",".join(group.tags), ",".join(group.networks))
-        )
+        "|".join((group.name, group.uuid, group.alloc_policy.value, ",".join(group.tags), ",".join(group.networks)))
         for group in groups
     ]
     lines.append("")

@@ -37,9 +37,7 @@ def clusters(draw: st.DrawFn, template: DiskTemplate | None = None) -> tuple[Clu
         used[primary] += memory
         secondary = (primary + 1) % count if kind is DiskTemplate.DRBD else -1
         existing.append(
-            instance(
-                memory, 512, 1, kind, index=number, name=f"i{number}", primary=primary, secondary=secondary
-            )
+            instance(memory, 512, 1, kind, index=number, name=f"i{number}", primary=primary, secondary=secondary)
         )
     nodes = []
     for place in range(count):
@@ -68,9 +66,7 @@ def test_surviving_more_failures_never_gives_more_room(found: tuple[Cluster, Dis
 def test_one_failure_is_the_exact_n1_test(found: tuple[Cluster, DiskTemplate]) -> None:
     where, _ = found
     rules = CapacityRules()
-    assert survives(where.nodes, where.instances, rules, 1) is is_redundant(
-        where.nodes, where.instances, rules
-    )
+    assert survives(where.nodes, where.instances, rules, 1) is is_redundant(where.nodes, where.instances, rules)
     assert survives(where.nodes, where.instances, rules, 0)
 
 
@@ -107,9 +103,7 @@ def test_the_sum_of_maximum_memories_stays_below_the_over_subscribed_memory(
 
 @settings(max_examples=20, deadline=None)
 @given(found=clusters(), free=st.integers(0, 6000), spindles=st.integers(0, 4))
-def test_a_volume_group_is_never_overdrawn(
-    found: tuple[Cluster, DiskTemplate], free: int, spindles: int
-) -> None:
+def test_a_volume_group_is_never_overdrawn(found: tuple[Cluster, DiskTemplate], free: int, spindles: int) -> None:
     where, kind = found
     groups = {state.facts.name: {"fast": VolumeGroup(free, spindles)} for state in where.nodes.values()}
     rules = ExtendedRules(max_node_failures=0, volume_groups=groups)

@@ -87,9 +87,7 @@ def lost(filled: int, quarters: int, *sizes: int) -> tuple[int, ...]:
     return tuple(a - b for a, b in pairs)
 
 
-@pytest.mark.parametrize(
-    ("filled", "vector"), [(3, (0, 0, 1)), (1, (0, 0, 1)), (2, (0, 1, 1)), (0, (1, 1, 1))]
-)
+@pytest.mark.parametrize(("filled", "vector"), [(3, (0, 0, 1)), (1, (0, 0, 1)), (2, (0, 1, 1)), (0, (1, 1, 1))])
 def test_dedicated_allocation_what_a_quarter_costs(filled: int, vector: tuple[int, ...]) -> None:
     assert lost(filled, 1, 4, 2, 1) == vector
 
@@ -185,10 +183,7 @@ def test_location_awareness_hail_avoids_common_failures_but_does_not_insist() ->
     tags = ("htools:nlocation:rack",)
     wanted = Wanted(instance(GIB, GIB, 1, DiskTemplate.DRBD), 2)
     apart = cluster(
-        [
-            node(place, 8 * GIB, 100 * GIB, tags=(rack,))
-            for place, rack in enumerate(["rack:a", "rack:a", "rack:b"])
-        ],
+        [node(place, 8 * GIB, 100 * GIB, tags=(rack,)) for place, rack in enumerate(["rack:a", "rack:a", "rack:b"])],
         tags=tags,
     )
     answer = allocate(apart.groups, apart.nodes, apart.instances, wanted, RequestOptions())
@@ -200,10 +195,7 @@ def test_location_awareness_hail_avoids_common_failures_but_does_not_insist() ->
 
 
 def test_location_awareness_exclusion_tags_spread_over_failure_domains() -> None:
-    nodes = [
-        node(place, 8 * GIB, 100 * GIB, tags=(rack,))
-        for place, rack in enumerate(["rack:a", "rack:a", "rack:b"])
-    ]
+    nodes = [node(place, 8 * GIB, 100 * GIB, tags=(rack,)) for place, rack in enumerate(["rack:a", "rack:a", "rack:b"])]
     first = instance(GIB, GIB, 1, DiskTemplate.PLAIN, index=0, name="i0", primary=0, tags=("dns:1",))
     tags = ("htools:nlocation:rack", "htools:iextags:dns")
     for where, shared in ((1, 1.0), (2, 0.0)):
@@ -241,8 +233,6 @@ def test_location_awareness_an_allowed_migration_is_unidirectional() -> None:
 
 def test_several_disks_are_each_held_against_the_policy() -> None:
     box = policy(SpecPair(spec(GIB, 1, 10 * GIB), spec(4 * GIB, 4, 20 * GIB, count=4)))
-    wanted = replace(
-        instance(2 * GIB, 40 * GIB, 2, DiskTemplate.PLAIN), disks=(Disk(20 * GIB), Disk(20 * GIB))
-    )
+    wanted = replace(instance(2 * GIB, 40 * GIB, 2, DiskTemplate.PLAIN), disks=(Disk(20 * GIB), Disk(20 * GIB)))
     assert check_policy(box, wanted, exclusive=False) is None
     assert check_policy(box, replace(wanted, disks=(Disk(40 * GIB),)), exclusive=False) is FailReason.DISK

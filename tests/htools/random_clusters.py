@@ -172,7 +172,7 @@ def _node_row(node: Node, rng: random.Random) -> str:
     )
 
 
-def hspace_options(rng: random.Random, template: str) -> list[str]:  # noqa: C901 - one line each
+def hspace_options(rng: random.Random, template: str) -> list[str]:
     """Return random options for hspace."""
     options = [f"--disk-template={template}"]
     if rng.random() < 0.3:
@@ -205,9 +205,7 @@ def hail_request(rng: random.Random, template: str, cluster: RandomCluster) -> t
         "name": "new.example.com",
         "memory": rng.choice([64, 128, 300, 512, 1024]),
         "vcpus": rng.choice([1, 1, 2]),
-        "disks": [
-            {"size": rng.choice([512, 700, 1024]), "spindles": 1} for _ in range(rng.choice([1, 1, 1, 2]))
-        ],
+        "disks": [{"size": rng.choice([512, 700, 1024]), "spindles": 1} for _ in range(rng.choice([1, 1, 1, 2]))],
         "disk_space_total": rng.choice([640, 1024, 2048]),
         "disk_template": template,
         "spindle_use": rng.choice([1, 1, 2]),

@@ -197,10 +197,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "bad type": (document(request={"type": "foo"}), "Error: Invalid request type 'foo'"),
     "required nodes": (
         document(),
-        (
-            "Error: invalid request dict: key 'required_nodes' not found,"
-            ' object contains only ["type","name"]'
-        ),
+        ('Error: invalid request dict: key \'required_nodes\' not found, object contains only ["type","name"]'),
     ),
     "cluster tags": (document(cluster_tags=[3]), f"{INVALID}key 'cluster_tags': Unable to read String"),
     "hypervisor": (
@@ -253,9 +250,7 @@ def test_broken_json_is_one_clear_line(text: str, tmp_path: Path) -> None:
 def test_strange_numbers_do_not_break_anything(node: str, template: str, tmp_path: Path) -> None:
     path = tmp_path / "cluster"
     path.write_text(f"{GROUP}\n{node}\n{NODES}\n\n\n".replace("\nn1|1024", "\nn3|1024"))
-    code, _, err = call(
-        "hspace", "-t", str(path), f"--disk-template={template}", "-l", "5", "--machine-readable"
-    )
+    code, _, err = call("hspace", "-t", str(path), f"--disk-template={template}", "-l", "5", "--machine-readable")
     assert code in {0, 1}
     assert "Traceback" not in err
 
@@ -267,9 +262,7 @@ def test_damaged_files_end_in_an_answer_or_an_error(seed: int, tmp_path: Path) -
     cluster = random_cluster(rng, "drbd", 4)
     request, _ = hail_request(rng, "drbd", cluster)
     place = rng.randrange(len(cluster.text))
-    text = (
-        cluster.text[:place] + rng.choice(["", "|", "\n", "-", "x", "1e9", "NaN"]) + cluster.text[place + 1 :]
-    )
+    text = cluster.text[:place] + rng.choice(["", "|", "\n", "-", "x", "1e9", "NaN"]) + cluster.text[place + 1 :]
     path = tmp_path / "cluster"
     path.write_text(text if rng.random() < 0.7 else text[: rng.randrange(len(text))])
     code, _, err = call("hspace", "-t", str(path), "--machine-readable", "-l", "2", "--disk-template=drbd")
