@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Related, Span
 from gpolicy.fit.fit_rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, RENAME_CLASH, UNKNOWN_NODE
+from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import GroupPolicy, Leaf, Leaves, Located, NodeSetPolicy, Policy
 
 
@@ -107,16 +108,27 @@ def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
         for pattern in (group.nodes or ()) if not group.removed else ():
             for name in _known(pattern, state.nodes, desired.findings):
                 claims.setdefault(name, []).append((is_glob(pattern.value), group.name, pattern.span))
+    contested: dict[tuple[Span, Span], list[str]] = {}
+    owners: dict[tuple[Span, Span], tuple[str, str]] = {}
     for name, claimed in claims.items():
         best = [claim for claim in claimed if claim[0] is min(claimed)[0]]
         others = [claim for claim in best if claim[1] != best[0][1]]
         if others:
-            message = f"node {name} is claimed by the groups {best[0][1]} and {others[0][1]}"
-            related = (Related(best[0][2], "also claimed here"),)
-            hint = "name the node in one of them; a name wins over a glob"
-            desired.findings.append(NODE_IN_TWO_GROUPS.finding(message, others[0][2], hint=hint, related=related))
+            places = (best[0][2], others[0][2])
+            owners[places] = (best[0][1], others[0][1])
+            contested.setdefault(places, []).append(name)
         else:
             _node(desired, name).group = Located(best[0][1], best[0][2])
+    for (first, second), names in contested.items():
+        message = f"{_nodes(names)} claimed by the groups {' and '.join(owners[first, second])}"
+        related = (Related(first, "also claimed here"),)
+        hint = "name the node in one of them; a name wins over a glob"
+        desired.findings.append(NODE_IN_TWO_GROUPS.finding(message, second, hint=hint, related=related))
+
+
+def _nodes(names: list[str]) -> str:
+    """Return the subject of a finding that several nodes show: one mistake is one finding."""
+    return f"node {names[0]} is" if len(names) == 1 else f"node {names[0]} and {len(names) - 1} more are"
 
 
 def _node(desired: Desired, name: str) -> DesiredNode:
@@ -128,8 +140,15 @@ def _node_sets(policy: Policy, state: ClusterState, desired: Desired) -> None:
     for node_set in policy.node_sets:
         for name, rank in _members(node_set, state, desired).items():
             ranked.setdefault(name, []).append((rank, node_set))
+    disagreeing: dict[tuple[Span, Span], tuple[Path, list[str]]] = {}
     for name, entries in ranked.items():
-        _merge_sets(_node(desired, name), entries, desired.findings)
+        for path, first, second in _merge_sets(_node(desired, name), entries):
+            disagreeing.setdefault((first.span, second.span), (path, []))[1].append(name)
+    for (one, other), (path, names) in disagreeing.items():
+        message = f"{_nodes(names)} in two node sets that disagree about {'.'.join(path)}"
+        related = (Related(one, "the other says this"),)
+        hint = "take the node out of one of the sets; a name wins over a glob"
+        desired.findings.append(NODE_SETS_DISAGREE.finding(message, other, hint=hint, related=related))
 
 
 def _members(node_set: NodeSetPolicy, state: ClusterState, desired: Desired) -> dict[str, int]:
@@ -148,15 +167,14 @@ def _members(node_set: NodeSetPolicy, state: ClusterState, desired: Desired) -> 
     return ranks
 
 
-def _merge_sets(node: DesiredNode, entries: list[tuple[int, NodeSetPolicy]], findings: list[Finding]) -> None:
-    best: dict[tuple[str, ...], tuple[int, Leaf]] = {}
+def _merge_sets(node: DesiredNode, entries: list[tuple[int, NodeSetPolicy]]) -> Iterator[tuple[Path, Leaf, Leaf]]:
+    """Give `node` what its sets want of it; yield where two of one rank disagree."""
+    best: dict[Path, tuple[int, Leaf]] = {}
     for rank, node_set in sorted(entries, key=lambda entry: entry[0]):
         for path, leaf in node_set.leaves.items():
             first = best.setdefault(path, (rank, leaf))
             if first[0] == rank and first[1].value != leaf.value:
-                message = f"two node sets disagree about {'.'.join(path)} of node {node.name}"
-                related = (Related(first[1].span, "the other says this"),)
-                findings.append(NODE_SETS_DISAGREE.finding(message, leaf.span, related=related))
+                yield path, first[1], leaf
         if node_set.tags is not None:
             node.tags = {**(node.tags or {}), **{tag.value: tag.span for tag in node_set.tags}}
     node.leaves = {path: leaf for path, (_, leaf) in best.items()}

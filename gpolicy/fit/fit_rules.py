@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from gpolicy.findings import RuleInfo, Severity
 
+_GOLD = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+_SILVER = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
+
+
+def _set(name: str, pattern: str, spindles: int) -> str:
+    return f'gpolicy: v1\nkind: NodeSet\nname: {name}\nnodes: ["{pattern}"]\nndparams: {{spindle_count: {spindles}}}\n'
+
+
 UNKNOWN_NODE = RuleInfo(
     code="GP701",
     name="unknown-node",
@@ -11,6 +19,8 @@ UNKNOWN_NODE = RuleInfo(
     summary="The policy names a node that the cluster does not have.",
     rationale="A misspelt node would silently stay where and as it is.",
     source="gpolicy",
+    bad=f"{_GOLD}nodes: [node99.example.org]\n",
+    good=f"{_GOLD}nodes: [node1.example.org]\n",
 )
 NODE_IN_TWO_GROUPS = RuleInfo(
     code="GP702",
@@ -19,6 +29,8 @@ NODE_IN_TWO_GROUPS = RuleInfo(
     summary="Two groups claim the same node of the cluster.",
     rationale="A node is in exactly one group. A name wins over a glob; two names or two globs cannot both hold.",
     source="gpolicy",
+    bad=f'{_GOLD}nodes: ["node*"]\n---\n{_SILVER}nodes: ["*.example.org"]\n',
+    good=f'{_GOLD}nodes: ["node*"]\n---\n{_SILVER}nodes: ["host*"]\n',
 )
 NODE_SETS_DISAGREE = RuleInfo(
     code="GP703",
@@ -27,6 +39,8 @@ NODE_SETS_DISAGREE = RuleInfo(
     summary="Two node sets ask different values of the same node.",
     rationale="A name wins over a glob, a glob over a group; at the same rank nothing says which one holds.",
     source="gpolicy",
+    bad=_set("few", "node[12].example.org", 2) + "---\n" + _set("many", "node?.example.org", 8),
+    good=_set("few", "node[12].example.org", 2) + "---\n" + _set("many", "host?.example.org", 8),
 )
 RENAME_CLASH = RuleInfo(
     code="GP704",
@@ -35,6 +49,6 @@ RENAME_CLASH = RuleInfo(
     summary="A group is to be renamed, but both names exist in the cluster.",
     rationale="Ganeti has no merge of groups; which of the two is meant must be said.",
     source="Ganeti: a group cannot take the name of another",
+    bad=f"{_GOLD}renamed_from: silver\n",
+    good=_GOLD,
 )
-FIT_RULES = (UNKNOWN_NODE, NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, RENAME_CLASH)
-"""Findings that need a cluster to compare with; `resolve` makes them, for `check --state` and for `plan`."""

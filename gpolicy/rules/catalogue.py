@@ -6,15 +6,14 @@ from difflib import get_close_matches
 from typing import Final
 
 from gpolicy.findings import RuleInfo
-from gpolicy.fit.fit_rules import FIT_RULES
 from gpolicy.policy.structure import STRUCTURE_RULES
 from gpolicy.rules.registry import RULES
 from gpolicy.rules.waiving import WAIVER_RULES
 
 CATALOGUE: Final[tuple[RuleInfo, ...]] = tuple(
-    sorted((*STRUCTURE_RULES, *(rule.info for rule in RULES), *FIT_RULES, *WAIVER_RULES), key=lambda info: info.code)
+    sorted((*STRUCTURE_RULES, *(rule.info for rule in RULES), *WAIVER_RULES), key=lambda info: info.code)
 )
-"""All rules in the order of their codes, those of `gpolicy plan` included."""
+"""All rules in the order of their codes."""
 
 FAMILIES: Final = {
     "GP0": "Structure: reading the files, YAML and schemas",

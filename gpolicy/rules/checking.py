@@ -20,8 +20,8 @@ def check_policy(policy: Policy, *, state: ClusterState | None = None, today: da
     """Return everything that is wrong with `policy`, sorted by place.
 
     Rules run on what could be read; those that judge by what is absent only when everything could. With `state`
-    the rules that need a cluster run as well. `today` decides which waivers are still in force. An exception in a
-    rule is a fault of gpolicy and not caught.
+    the rules that need a cluster run as well, and in place of their twins that can do without. `today` decides which
+    waivers are still in force. An exception in a rule is a fault of gpolicy and not caught.
     """
     context = Context(policy, state)
     rules = [rule for rule in RULES if _applies(rule, context)]
@@ -36,7 +36,8 @@ def check_policy(policy: Policy, *, state: ClusterState | None = None, today: da
 
 
 def _applies(rule: Rule, context: Context) -> bool:
-    return (context.state is not None or not rule.needs_state) and (context.whole or not rule.needs_whole_policy)
+    fits_state = not (rule.needs_state if context.state is None else rule.only_without_state)
+    return fits_state and (context.whole or not rule.needs_whole_policy)
 
 
 def _hits(policy: Policy, rules: list[Rule], context: Context) -> Iterator[Hit]:

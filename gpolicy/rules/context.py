@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Related, Severity, Span
+from gpolicy.fit.desired import Desired, resolve
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.rules.pairs import Pair, pairs_of
@@ -49,6 +50,7 @@ class Context:
         """Whether everything in the policy could be read."""
         self._leaves = {item.label: _sound(item.leaves, errors) for item in policy.objects}
         self._pairs: dict[int, tuple[Pair, ...]] = {}
+        self._desired: Desired | None = None
 
     # --- objects -----------------------------------------------------------------------------------------------
 
@@ -62,6 +64,13 @@ class Context:
         """The cluster, if it is declared, and the groups that are to exist."""
         cluster = [self.policy.cluster] if self.policy.cluster else []
         return [*cluster, *self.groups]
+
+    @property
+    def desired(self) -> Desired | None:
+        """What the policy wants of the observed cluster's groups and nodes; None without a cluster."""
+        if self._desired is None and self.state is not None:
+            self._desired = resolve(self.policy, self.state)
+        return self._desired
 
     # --- leaves ------------------------------------------------------------------------------------------------
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.fit.desired import is_glob, matches
+from gpolicy.fit.fit_rules import RENAME_CLASH
 from gpolicy.policy.model import GroupPolicy, Leaf, Located, NodeSetPolicy
 from gpolicy.rules.context import Context
 from gpolicy.rules.rule import Hit, Rule
 
 _GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
-
-
-def is_glob(name: str) -> bool:
-    """Return whether a node entry is a pattern and not a name."""
-    return any(letter in name for letter in "*?[")
 
 
 class UuidName(Rule):
@@ -55,6 +51,7 @@ class NodeNamedTwice(Rule):
         bad=f"{_GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node1.example.org]\n",
         good=f"{_GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node2.example.org]\n",
     )
+    only_without_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         first: dict[str, tuple[GroupPolicy, Span]] = {}
@@ -67,50 +64,6 @@ class NodeNamedTwice(Rule):
                     message = f"{node.value} is to be in {group.name} and in {other.name}"
                     related = (Related(place, f"in {other.name} here"),)
                     yield self.hit(group, message, node.span, hint="leave it in one of the two", related=related)
-
-
-class NodeMatchesTwoGroups(Rule):
-    """A node of the cluster that patterns of two groups match."""
-
-    info = RuleInfo(
-        code="GP603",
-        name="node-matches-two-groups",
-        severity=Severity.ERROR,
-        summary="A node of the cluster matches patterns of two groups, and none names it.",
-        rationale="A node is in exactly one group: which of the two, the policy does not say. A name wins over a"
-        " pattern.",
-        source="Ganeti's data model",
-        bad=f'{_GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: ["*.example.org"]\n',
-        good=f'{_GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: ["host*"]\n',
-    )
-    needs_state = True
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        entries = [(group, entry) for group in context.groups for entry in group.nodes or ()]
-        named = {entry.value for _, entry in entries if not is_glob(entry.value)}
-        patterns = [(group, entry) for group, entry in entries if is_glob(entry.value)]
-        reported: set[tuple[str, str]] = set()
-        for node in sorted(context.state.nodes if context.state else ()):
-            matching = {} if node in named else _matching(patterns, node)
-            for group, entry in list(matching.values())[1:]:
-                first, place = next(iter(matching.values()))
-                if (first.name, group.name) not in reported:  # one node shows it; the others are the same mistake
-                    reported.add((first.name, group.name))
-                    message = f"{node} matches patterns of {first.name} and of {group.name}"
-                    related = (Related(place.span, f"pattern of {first.name}"),)
-                    hint = "narrow one of the patterns, or name the node in one group"
-                    yield self.hit(group, message, entry.span, hint=hint, related=related)
-
-
-def _matching(
-    patterns: list[tuple[GroupPolicy, Located[str]]], node: str
-) -> dict[str, tuple[GroupPolicy, Located[str]]]:
-    """Return the first pattern of each group that matches `node`, by group."""
-    result: dict[str, tuple[GroupPolicy, Located[str]]] = {}
-    for group, entry in patterns:
-        if fnmatchcase(node, entry.value):
-            result.setdefault(group.name, (group, entry))
-    return result
 
 
 class NodeSetEmpty(Rule):
@@ -160,19 +113,19 @@ class NodeSetUnknownGroup(Rule):
                     yield self.hit(nodes, message, group.span, hint="correct the name, or declare the group")
 
 
-class NodeUnknown(Rule):
-    """A node that the cluster does not have."""
+class PatternWithoutNode(Rule):
+    """A pattern that fits no node of the cluster."""
 
     info = RuleInfo(
         code="GP606",
-        name="node-unknown",
+        name="pattern-without-node",
         severity=Severity.WARNING,
-        summary="A name or pattern of nodes fits no node of the cluster.",
-        rationale="Nodes are added with gnt-node, not by a policy: what is said about a node that is not there has no"
-        " effect until it is.",
+        summary="A pattern of nodes fits no node of the cluster.",
+        rationale="Nodes are added with gnt-node, not by a policy: what is said about nodes that are not there has no"
+        " effect until they are. (A name that fits none is GP701, an error.)",
         source="gpolicy",
-        bad=f"{_GROUP}nodes: [node99.example.org]\n",
-        good=f"{_GROUP}nodes: [node1.example.org]\n",
+        bad=f'{_GROUP}nodes: ["rack9-*"]\n',
+        good=f'{_GROUP}nodes: ["node*"]\n',
     )
     needs_state = True
 
@@ -181,9 +134,9 @@ class NodeUnknown(Rule):
         groups = [(group, group.nodes or ()) for group in context.groups]
         for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
             for entry in entries:
-                if entry.value not in known and not any(fnmatchcase(name, entry.value) for name in known):
-                    message = f"the cluster has no node {entry.value}"
-                    yield self.hit(declared, message, entry.span, hint="correct the name, or add the node first")
+                if is_glob(entry.value) and not any(matches(entry.value, name) for name in known):
+                    message = f"no node of the cluster fits {entry.value}"
+                    yield self.hit(declared, message, entry.span, hint="correct the pattern, or add the nodes first")
 
 
 class NodeSetConflict(Rule):
@@ -201,6 +154,7 @@ class NodeSetConflict(Rule):
         good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
         "gpolicy: v1\nkind: NodeSet\nname: ssh\nnodes: [node1.example.org]\nndparams: {ssh_port: 22}\n",
     )
+    only_without_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         first: dict[tuple[str, tuple[str, ...]], tuple[NodeSetPolicy, Leaf]] = {}
@@ -226,7 +180,8 @@ class RenameImpossible(Rule):
         code="GP608",
         name="rename-impossible",
         severity=Severity.ERROR,
-        summary="renamed_from names the group itself, another declared group, or what another group comes from.",
+        summary="renamed_from names the group itself, another declared group, or what another group comes from; or"
+        " groups take one another's names in a circle.",
         rationale="A rename takes one group from its old name to its new one; the old name must be free afterwards.",
         source="Ganeti 3.0, gnt-group rename",
         bad=f"{_GROUP}renamed_from: silver\n---\n{_SILVER}",
@@ -234,23 +189,43 @@ class RenameImpossible(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        found = context.desired.findings if context.desired else ()
+        clashes = {finding.span for finding in found if finding.code == RENAME_CLASH.code}  # said already
+        renamed = {group.name: group for group in context.groups if group.renamed_from}
         first: dict[str, GroupPolicy] = {}
-        for group in context.groups:
-            old = group.renamed_from
-            if old is None:
-                continue
-            other = context.policy.groups.get(old.value)
+        for group, old in ((group, group.renamed_from) for group in renamed.values() if group.renamed_from):
             earlier = first.setdefault(old.value, group)
+            other = context.policy.groups.get(old.value)
+            if old.span in clashes:
+                continue
             if old.value == group.name:
-                yield self.hit(group, f"{group.name} cannot be renamed from itself", old.span, hint="leave it out")
+                yield self.hit(group, f"{group.name} is to be renamed from itself", old.span, hint="leave it out")
             elif other is not None and other.renamed_from is None:
                 related = (Related(other.span, f"{old.value} is declared here"),)
-                message = f"{group.name} is to be {old.value} renamed, but the policy also declares {old.value}"
-                yield self.hit(group, message, old.span, hint="remove one of the two", related=related)
+                yield self._but(group, old, f"the policy also declares {old.value}", "remove one of the two", related)
             elif earlier is not group:
                 related = (Related(earlier.span, f"{earlier.name} is also renamed from it"),)
-                message = f"{old.value} cannot become {earlier.name} and {group.name}"
-                yield self.hit(group, message, old.span, hint="only one group can be the old one", related=related)
+                yield self._but(group, old, f"so is {earlier.name}", "only one group can be the old one", related)
+            elif (circle := _circle(group, renamed)) and circle[0] is group:
+                takers = [item for item in circle if item is not group]
+                chain = ", ".join(f"{item.name} from {item.renamed_from.value}" for item in takers if item.renamed_from)
+                also = tuple(Related(item.span, f"{item.name} is declared here") for item in takers)
+                hint = "a name must be free first: rename one of them to a new name, and go on from there later"
+                yield self._but(group, old, f"{chain}: names cannot be swapped", hint, also)
+
+    def _but(self, group: GroupPolicy, old: Located[str], reason: str, hint: str, related: tuple[Related, ...]) -> Hit:
+        message = f"{group.name} is to be renamed from {old.value}, but {reason}"
+        return self.hit(group, message, old.span, hint=hint, related=related)
+
+
+def _circle(group: GroupPolicy, renamed: dict[str, GroupPolicy]) -> list[GroupPolicy]:
+    """Return the groups that take one another's names in a circle, the first declared first; none if they do not."""
+    chain = [group]
+    while (old := chain[-1].renamed_from) and old.value in renamed and len(chain) <= len(renamed):
+        if old.value == group.name:
+            return sorted(chain, key=list(renamed.values()).index)
+        chain.append(renamed[old.value])
+    return []
 
 
 class RemovedWithContent(Rule):
@@ -286,10 +261,9 @@ class RemovedWithContent(Rule):
 GROUP_RULES: Final = (
     UuidName(),
     NodeNamedTwice(),
-    NodeMatchesTwoGroups(),
     NodeSetEmpty(),
     NodeSetUnknownGroup(),
-    NodeUnknown(),
+    PatternWithoutNode(),
     NodeSetConflict(),
     RenameImpossible(),
     RemovedWithContent(),

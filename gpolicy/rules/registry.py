@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpolicy.rules.cluster_fit import FIT_RULES
 from gpolicy.rules.drbd import DRBD_RULES
 from gpolicy.rules.exclusive_storage import EXCLUSIVE_STORAGE_RULES
 from gpolicy.rules.groups import GROUP_RULES
@@ -25,6 +26,8 @@ RULES: Final[tuple[Rule, ...]] = (
     *SPINDLE_RULES,
     *TAG_RULES,
     *GROUP_RULES,
+    *FIT_RULES,
 )
 """Families by range of codes: GP1xx parameters, GP2xx specs, GP3xx disk templates, GP4xx exclusive storage, GP5xx
-tags, GP6xx groups, nodes and node sets. GP0xx (structure) and GP9xx (waivers) are found elsewhere."""
+tags, GP6xx groups, nodes and node sets, GP7xx the policy on a cluster. GP0xx (structure) and GP9xx (waivers) are found
+elsewhere."""

@@ -22,12 +22,14 @@ class Hit:
 class Rule:
     """One rule. A new one is a subclass with `info` and `check`, and a line in `gpolicy.rules.registry`.
 
-    `needs_state`: the rule runs only where a cluster's state is given. `needs_whole_policy`: the rule judges by
+    `needs_state`: the rule runs only where a cluster's state is given; `only_without_state`: only where none is, since
+    with one a rule of the cluster's own (GP7xx) finds the same mistake. `needs_whole_policy`: the rule judges by
     what is absent; it does not run when a part of the policy could not be read.
     """
 
     info: ClassVar[RuleInfo]
     needs_state: ClassVar[bool] = False
+    only_without_state: ClassVar[bool] = False
     needs_whole_policy: ClassVar[bool] = False
 
     def check(self, context: Context) -> Iterator[Hit]:

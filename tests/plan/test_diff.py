@@ -169,12 +169,12 @@ def test_gp701_a_node_that_is_not_there() -> None:
 @pytest.mark.parametrize("pattern", ["n1", "'n*'"])
 def test_gp702_two_groups_claim_a_node(pattern: str) -> None:
     claims = [f"NodeGroup\nname: {name}\nnodes: [{pattern}]" for name in ("a", "b")]
-    assert set(codes(*claims)) == {"GP702"}
+    assert codes(*claims) == ["GP702"]
 
 
 def test_gp703_two_sets_of_one_rank_disagree() -> None:
     sets = [f"NodeSet\nname: {n}\nnodes: ['n*']\nndparams: {{ssh_port: {n}}}" for n in (1, 2)]
-    assert codes(*(item.replace("name: ", "name: s") for item in sets)) == ["GP703", "GP703"]
+    assert codes(*(item.replace("name: ", "name: s") for item in sets)) == ["GP703"]
     same = [f"NodeSet\nname: s{n}\nnodes: ['n*']\nndparams: {{ssh_port: 3}}" for n in (1, 2)]
     assert codes(*same) == []
 

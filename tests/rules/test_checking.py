@@ -8,6 +8,7 @@ import pytest
 from run_rules import TODAY, check, cluster, codes
 
 from gpolicy.findings import RuleInfo, Severity
+from gpolicy.fit.desired import resolve
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.rules import checking
@@ -37,6 +38,7 @@ def test_a_rule_that_raises_is_not_swallowed(tmp_path: Path, monkeypatch: pytest
     class Broken:
         info = RuleInfo(code="GP199", name="broken", severity=Severity.INFO, summary="", rationale="", source="a test")
         needs_state = False
+        only_without_state = False
         needs_whole_policy = False
 
         def check(self, _: Context) -> Iterator[Hit]:
@@ -83,6 +85,80 @@ def test_a_group_that_is_told_to_inherit_is_not_stale(tmp_path: Path) -> None:
     assert check(f"{head}name: gold\n{inherit}", tmp_path, state=state) == []
     assert check(f"{head}name: new\nrenamed_from: gold\n{inherit}", tmp_path, state=state) == []
     assert check(f"{head}name: gold\nremoved: true\n", tmp_path, state=state) == []
+
+
+TWO_NODES = cluster({"gold": {}, "silver": {}}, {"node1": "gold", "node2": "gold"})
+_GROUP = "gpolicy: v1\nkind: NodeGroup\nname: "
+_SET = "gpolicy: v1\nkind: NodeSet\nname: "
+
+
+@pytest.mark.parametrize(
+    ("documents", "without", "with_cluster"),
+    [
+        ([f"{_GROUP}gold\nnodes: [node1, nodeX]\n"], [], ["GP701"]),
+        ([f"{_GROUP}gold\nnodes: ['rack*']\n"], [], ["GP606"]),
+        ([f"{_GROUP}{name}\nnodes: [node1]\n" for name in ("gold", "silver")], ["GP602"], ["GP702"]),
+        ([f"{_GROUP}{name}\nnodes: ['node?']\n" for name in ("gold", "silver")], [], ["GP702"]),
+        ([f"{_SET}s{n}\nnodes: [node1]\nndparams: {{spindle_count: {n}}}\n" for n in (1, 2)], ["GP607"], ["GP703"]),
+        (
+            [
+                f"{_SET}s1\nnodes: ['node[12]']\nndparams: {{spindle_count: 1}}\n",
+                f"{_SET}s2\nnodes: ['node?']\nndparams: {{spindle_count: 2}}\n",
+            ],
+            [],
+            ["GP703"],
+        ),
+        (
+            [f"{_GROUP}gold\nrenamed_from: silver\n", f"{_GROUP}silver\nrenamed_from: gold\n"],
+            ["GP608"],
+            ["GP704", "GP704"],
+        ),
+        ([f"{_GROUP}{name}\nrenamed_from: silver\n" for name in ("one", "two")], ["GP608"], ["GP704"]),
+        ([f"{_GROUP}{name}\nrenamed_from: gone\n" for name in ("one", "two")], ["GP608"], ["GP608"]),
+        ([f"{_GROUP}gold\nrenamed_from: gold\n"], ["GP608"], ["GP608"]),
+    ],
+)
+def test_with_a_cluster_check_and_plan_find_the_same(
+    documents: list[str], without: list[str], with_cluster: list[str], tmp_path: Path
+) -> None:
+    text = "---\n".join(documents)
+    assert codes(check(text, tmp_path)) == without
+    found = check(text, tmp_path, state=TWO_NODES)
+    assert codes(found) == with_cluster
+    planned = resolve(load_policy(tmp_path), TWO_NODES).findings
+    assert [item for item in found if item.code.startswith("GP7")] == sorted(planned, key=lambda item: item.sort_key())
+
+
+def test_a_mistake_that_many_nodes_show_is_one_finding(tmp_path: Path) -> None:
+    text = "---\n".join(f"{_GROUP}{name}\nnodes: ['node?']\n" for name in ("gold", "silver"))
+    (found,) = check(text, tmp_path, state=TWO_NODES)
+    assert found.message == "node node1 and 1 more are claimed by the groups gold and silver"
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (["main\nrenamed_from: default", "default"], "the policy also declares default"),
+        (["one\nrenamed_from: default", "main\nrenamed_from: default"], "so is one"),
+        (
+            ["main\nrenamed_from: default", "default\nrenamed_from: main"],
+            "default from main: names cannot be swapped",
+        ),
+        (
+            ["main\nrenamed_from: default", "default\nrenamed_from: third", "third\nrenamed_from: main"],
+            "default from third, third from main: names cannot be swapped",
+        ),
+    ],
+)
+def test_what_a_rename_that_cannot_be_says(documents: list[str], message: str, tmp_path: Path) -> None:
+    (found,) = check("---\n".join(f"{_GROUP}{document}\n" for document in documents), tmp_path)
+    assert found.code == "GP608"
+    assert found.message == f"main is to be renamed from default, but {message}"
+
+
+def test_a_group_that_joins_a_circle_of_names_is_not_in_it(tmp_path: Path) -> None:
+    documents = ["a\nrenamed_from: b", "b\nrenamed_from: c", "c\nrenamed_from: d"]
+    assert check("---\n".join(f"{_GROUP}{document}\n" for document in documents), tmp_path) == []
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

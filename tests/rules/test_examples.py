@@ -16,15 +16,14 @@ WITHOUT_EXAMPLE = {
     "GP001": "needs a file that cannot be read",
     "GP004": "needs a large file",
     "GP209": "needs a long list",
-    "GP701": "found by a plan",
-    "GP702": "found by a plan",
-    "GP703": "found by a plan",
-    "GP704": "found by a plan",
 }
 STATES: dict[str, ClusterState] = {
     "GP308": cluster({"gold": {("ipolicy", "disk-templates"): ["drbd", "plain"]}}),
-    "GP603": cluster({"gold": {}}, {"node1.example.org": "gold", "host1.example.org": "gold"}),
     "GP606": cluster({"gold": {}}, {"node1.example.org": "gold"}),
+    "GP701": cluster({"gold": {}}, {"node1.example.org": "gold"}),
+    "GP702": cluster({"gold": {}}, {"node1.example.org": "gold", "host1.example.org": "gold"}),
+    "GP703": cluster({"gold": {}}, {f"{name}{n}.example.org": "gold" for name in ("node", "host") for n in (1, 2)}),
+    "GP704": cluster({"gold": {}, "silver": {}}),
 }
 MIXED = cluster({"dedicated": {}}, {"n1": "dedicated"}, {"n1": {("ndparams", "exclusive_storage"): False}})
 UNIFORM = cluster({"dedicated": {}}, {"n1": "dedicated"})

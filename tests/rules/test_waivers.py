@@ -89,7 +89,7 @@ def test_in_a_policy_that_cannot_be_read_no_waiver_is_called_unused(tmp_path: Pa
 
 
 def test_a_waiver_of_a_rule_that_needs_a_cluster_is_not_unused_without_one(tmp_path: Path) -> None:
-    assert codes(check(gold(waiver(), waiver("node-unknown")), tmp_path)) == []
+    assert codes(check(gold(waiver(), waiver("pattern-without-node")), tmp_path)) == []
 
 
 def test_a_mistake_in_a_common_base_is_waived_for_each_group_alone(tmp_path: Path) -> None:
