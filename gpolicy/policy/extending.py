@@ -46,7 +46,7 @@ def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], No
     for base in bases:
         for path, leaf in base.leaves.items():
             below = leaves.get(path)
-            if below is not None and below.value != leaf.value and path not in declared.leaves:
+            if below is not None and path not in declared.leaves and _disagree(below, leaf):
                 _report_conflict(declared, below, leaf, report)
             leaves[path] = _over(leaf, below)
     for path, leaf in declared.leaves.items():
@@ -55,10 +55,17 @@ def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], No
     return _merge_kind(merged, bases)
 
 
+def _disagree(earlier: Leaf, later: Leaf) -> bool:
+    """Return whether two bases contradict each other: not where the later one has overridden the earlier itself."""
+    return earlier.value != later.value and earlier.span not in {leaf.span for leaf in later.overridden}
+
+
 def _over(leaf: Leaf, below: Leaf | None) -> Leaf:
+    """Return `leaf` with what it wins over, each place once: where several ways lead to it, behind all of them."""
     if below is None or below.span == leaf.span:
         return leaf
-    return replace(leaf, overridden=(*leaf.overridden, below, *below.overridden))
+    places = {item.span: item for item in reversed((*leaf.overridden, below, *below.overridden))}
+    return replace(leaf, overridden=tuple(item for span, item in reversed(places.items()) if span != leaf.span))
 
 
 def _merge_kind(merged: Object, bases: list[Object]) -> Object:

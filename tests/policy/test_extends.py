@@ -96,6 +96,33 @@ def test_bases_that_agree_are_no_conflict(tmp_path: Path) -> None:
     assert load(tmp_path, one, two, group("gold", extends="[one, two]")).findings == ()
 
 
+BASE = group("base", "ndparams: {ssh_port: 1}\n", template=True)
+REFINED = group("refined", "ndparams: {ssh_port: 2}\n", template=True, extends="base")
+
+
+def overridden(policy: Policy, name: str) -> list[object]:
+    return [leaf.value for leaf in policy.groups[name].leaves[SSH].overridden]
+
+
+def test_a_base_that_refines_another_base_does_not_disagree_with_it(tmp_path: Path) -> None:
+    policy = load(tmp_path, BASE, REFINED, group("gold", extends="[base, refined]"))
+    assert policy.findings == ()
+    assert (value(policy, "gold", SSH), overridden(policy, "gold")) == (2, [1])
+
+
+def test_a_plain_base_behind_the_one_that_refines_it_is_a_conflict(tmp_path: Path) -> None:
+    policy = load(tmp_path, BASE, REFINED, group("gold", extends="[refined, base]"))
+    assert codes(policy) == ["GP023"]
+    assert (value(policy, "gold", SSH), overridden(policy, "gold")) == (1, [2])
+
+
+def test_two_that_refine_one_base_disagree_and_the_base_stands_behind_both_once(tmp_path: Path) -> None:
+    other = group("other", "ndparams: {ssh_port: 3}\n", template=True, extends="base")
+    policy = load(tmp_path, BASE, REFINED, other, group("gold", extends="[refined, other]"))
+    assert codes(policy) == ["GP023"]
+    assert (value(policy, "gold", SSH), overridden(policy, "gold")) == (3, [2, 1])
+
+
 @pytest.mark.parametrize("circle", [["gold"], ["silver", "gold"], ["silver", "copper", "gold"]])
 def test_a_circle_is_a_finding(circle: list[str], tmp_path: Path) -> None:
     names = ["gold", *circle]
