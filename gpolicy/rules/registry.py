@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpolicy.rules.ceilings import CEILING_RULES
 from gpolicy.rules.cluster_fit import FIT_RULES
 from gpolicy.rules.drbd import DRBD_RULES
 from gpolicy.rules.exclusive_storage import EXCLUSIVE_STORAGE_RULES
 from gpolicy.rules.groups import GROUP_RULES
 from gpolicy.rules.hardware import HARDWARE_RULES
 from gpolicy.rules.parameters import PARAMETER_RULES
+from gpolicy.rules.ratios import RATIO_RULES
 from gpolicy.rules.rule import Rule
 from gpolicy.rules.specs import SPEC_RULES
 from gpolicy.rules.spindles import SPINDLE_RULES
@@ -18,9 +20,11 @@ from gpolicy.rules.templates import TEMPLATE_RULES
 
 RULES: Final[tuple[Rule, ...]] = (
     *PARAMETER_RULES,
+    *RATIO_RULES,
     *DRBD_RULES,
     *SPEC_RULES,
     *HARDWARE_RULES,
+    *CEILING_RULES,
     *TEMPLATE_RULES,
     *EXCLUSIVE_STORAGE_RULES,
     *SPINDLE_RULES,

@@ -21,6 +21,7 @@ _LONGEST: Final = 128
 _REPAIR: Final = "ganeti:watcher:autorepair:"
 _REPAIR_TYPES: Final = ("fix-storage", "migrate", "failover", "reinstall")
 _STANDBY: Final = "htools:standby:"
+_HTOOLS: Final = "htools:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,9 @@ class AllowMigrationWithoutDomain(Rule):
         domains = {tag.suffix for tag in tags if tag.family == "migration"} | _observed(context, "migration")
         for tag in tags:
             for side in _sides(tag) if tag.family == "allowmigration" and len(_sides(tag)) == 2 else ():
-                if not any(side.startswith(f"{domain}:") for domain in domains):
+                if not any(side.startswith(f"{domain}:") for domain in domains) and not (
+                    tag.typed and side.startswith(_HTOOLS)
+                ):
                     message = f"{side!r} belongs to no migration domain"
                     hint = f"declare the domain {side.partition(':')[0]!r} (TagRules: migration.domains)"
                     yield self.hit(tag.label, message, tag.span, hint=hint)
@@ -238,7 +241,7 @@ class DesiredLocationWithoutDomain(Rule):
         tags = list(declared_tags(context))
         domains = {tag.suffix for tag in tags if tag.family == "nlocation"} | _observed(context, "nlocation")
         for tag in tags:
-            if tag.family != "desiredlocation" or not tag.suffix:
+            if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(_HTOOLS)):
                 continue
             if not any(
                 f"{domain}:".startswith(tag.suffix) or tag.suffix.startswith(f"{domain}:") for domain in domains
@@ -360,6 +363,37 @@ class TagNotInVersion(Rule):
                 yield self.hit(tag.label, message, tag.span, hint="it needs 2.16 or later")
 
 
+class RuleWithPrefix(Rule):
+    """A rule of a TagRules document that is written with the prefix that it gets anyway."""
+
+    info = RuleInfo(
+        code="GP512",
+        name="tag-rule-with-prefix",
+        severity=Severity.ERROR,
+        summary="An entry of a TagRules document begins with htools:.",
+        rationale="gpolicy puts the prefix before what is written: the tag would be htools:iextags:htools:iextags:x:,"
+        " and mean no tag that anybody has.",
+        source="gpolicy",
+        bad='gpolicy: v1\nkind: TagRules\nexclusion: ["htools:iextags:service"]\n',
+        good="gpolicy: v1\nkind: TagRules\nexclusion: [service]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for tag in declared_tags(context):
+            for written in _sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
+                if tag.typed and written.startswith(_HTOOLS):
+                    meant = _without_prefix(written)
+                    message = f"{written.rstrip(':')} would become the tag {tag.text}"
+                    hint = f"write {meant}" if meant else "write what the rule is about"
+                    yield self.hit(tag.label, message, tag.span, hint=hint)
+
+
+def _without_prefix(written: str) -> str:
+    """Return what an entry with htools' prefixes is about: `service` of htools:iextags:service."""
+    family = next((prefix for prefix in TAG_FAMILIES.values() if written.startswith(prefix)), _HTOOLS)
+    return written.removeprefix(family).rstrip(":")
+
+
 TAG_RULES: Final = (
     TagGrammar(),
     HtoolsTagUnknown(),
@@ -372,4 +406,5 @@ TAG_RULES: Final = (
     TagWrongLevel(),
     AutorepairUnknown(),
     TagNotInVersion(),
+    RuleWithPrefix(),
 )
