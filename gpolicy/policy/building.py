@@ -26,11 +26,15 @@ from gpolicy.policy.model import (
     TagRulesPolicy,
     Waiver,
 )
+from gpolicy.policy.places import place_name
 from gpolicy.policy.schema_kinds import TAG_FAMILIES
 from gpolicy.policy.structure import NOT_PLAIN_TEXT, SIZE_ROUNDED, WRONG_VALUE
 from gpolicy.policy.yaml_document import Pointer, YamlDocument
 
 Report = Callable[[Finding], None]
+
+MAX_UID = 2**32 - 1
+"""The highest user ID that Ganeti takes in a pool (its constant UIDPOOL_UID_MAX)."""
 
 
 class Builder:
@@ -111,7 +115,7 @@ class Builder:
         """Return `value`; report it if it holds a character that Ganeti does not survive."""
         bad = next((letter for letter in value if not (letter.isascii() and letter.isprintable())), None)
         if bad is not None:
-            message = f"{'.'.join(map(str, pointer))} contains {bad!a}, which is not printable ASCII"
+            message = f"{place_name(pointer)} contains {bad!a}, which is not printable ASCII"
             hint = "take it out: Ganeti stores it, and every job after that dies"
             self._report(NOT_PLAIN_TEXT.finding(message, self.document.value_span(pointer), hint=hint))
         return value
@@ -186,8 +190,7 @@ class Builder:
         try:
             exact = parse_size_exact(written if isinstance(written, str) else int(written))
         except ValueError as error:
-            name = ".".join(map(str, pointer))
-            self._report(WRONG_VALUE.finding(f"{name}: {error}", self.document.value_span(pointer)))
+            self._report(WRONG_VALUE.finding(f"{place_name(pointer)}: {error}", self.document.value_span(pointer)))
             return 0
         if not rounded:
             return int(-(-exact // 1))
@@ -202,16 +205,21 @@ class Builder:
         try:
             return parse_rate(written)
         except ValueError as error:
-            name = ".".join(map(str, pointer))
-            self._report(WRONG_VALUE.finding(f"{name}: {error}", self.document.value_span(pointer)))
+            self._report(WRONG_VALUE.finding(f"{place_name(pointer)}: {error}", self.document.value_span(pointer)))
             return 0
 
-    def _uid_range(self, text: str, pointer: Pointer) -> Value:
+    def _uid_range(self, written: str | float, pointer: Pointer) -> Value:
+        text = written if isinstance(written, str) else str(int(written))
         low, _, high = text.partition("-")
-        if high and int(high) < int(low):
-            message = f"the range {text} ends before it begins"
+        first, last = int(low), int(high or low)
+        if last < first:
+            message = f"{place_name(pointer)}: the range {text} ends before it begins"
             self._report(WRONG_VALUE.finding(message, self.document.value_span(pointer)))
-        return [int(low), int(high or low)]
+        elif last > MAX_UID:
+            message = f"{place_name(pointer)} goes up to {last}, which is no user ID"
+            hint = f"the highest is {MAX_UID}"
+            self._report(WRONG_VALUE.finding(message, self.document.value_span(pointer), hint=hint))
+        return [first, last]
 
     def _hardware(self) -> Hardware:
         written = self.root["hardware"]
@@ -221,7 +229,7 @@ class Builder:
             try:
                 return Located(int(parse_size_exact(value)), self.document.value_span(place))  # no setting: not rounded
             except ValueError as error:
-                self._report(WRONG_VALUE.finding(f"{'.'.join(map(str, place))}: {error}", self._at(place)))
+                self._report(WRONG_VALUE.finding(f"{place_name(place)}: {error}", self._at(place)))
                 return Located(0, self._at(place))
 
         def count(key: str) -> Located[int] | None:

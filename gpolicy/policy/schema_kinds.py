@@ -14,6 +14,8 @@ from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, parameter_properties
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
+PERCENT_PATTERN: Final = r"^[0-9]+(\.[0-9]+)? *%$"
+DAY_PATTERN: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _VERSION_KEY: Final[Schema] = {
     "const": "v1",
     "description": "The version of the policy language. Always v1.",
@@ -308,7 +310,7 @@ def _tag_rules() -> Schema:
 
 
 def _guards() -> Schema:
-    percent = {"type": "string", "pattern": "^[0-9]+(\\.[0-9]+)? *%$"}
+    percent = {"type": "string", "pattern": PERCENT_PATTERN}
     return _document(
         "Guards",
         "What a change may cost. A plan that costs more is shown, and not applied.",
@@ -446,7 +448,7 @@ def _waiver() -> Schema:
                         "reason": {"type": "string", "minLength": 1, "description": "Why it is accepted."},
                         "until": {
                             "type": "string",
-                            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+                            "pattern": DAY_PATTERN,
                             "description": "Last day of the waiver, YYYY-MM-DD.",
                         },
                     },

@@ -16,6 +16,11 @@ SIZE_PATTERN: Final = r"^ *([0-9]+(\.[0-9]*)?|\.[0-9]+) *([mMgGtT]([iI]?[bB])?)?
 RATE_UNIT: Final = "KiB/s"
 RATE_PATTERN: Final = r"^ *([0-9]+(\.[0-9]*)?|\.[0-9]+) *([kKmMgG]([iI]?[bB])?)? *$"
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255}
+UID_PATTERN: Final = "^[0-9]{1,10}(-[0-9]{1,10})?$"
+UID_RANGE: Final[Schema] = {
+    "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": UID_PATTERN}],
+    "description": 'A range of user IDs, both ends included ("1000-1010"), or one user ID (2000).',
+}
 SIZE: Final[Schema] = {
     "anyOf": [
         {"type": "integer", "minimum": 0},
@@ -36,6 +41,8 @@ def _leaf(parameter: Parameter, level: Level) -> Schema:
 
 def _describe(parameter: Parameter) -> str:
     parts = [parameter.description]
+    if parameter.type is Type.UID_RANGES:
+        parts.append('Each entry is a range ("1000-1010") or one user ID (2000).')
     if parameter.unit:
         parts.append(f"Unit: {parameter.unit}.")
     if parameter.default not in (None, "") and parameter.type is not Type.MINMAX:
@@ -78,7 +85,7 @@ def _plain_leaf(parameter: Parameter) -> Schema:
         case Type.DICT:
             return {"type": "object", "additionalProperties": {"type": ["string", "boolean"]}}
         case Type.UID_RANGES:
-            return {"type": "array", "items": {"type": "string", "pattern": "^[0-9]{1,9}(-[0-9]{1,9})?$"}}
+            return {"type": "array", "items": {**UID_RANGE}}
         case Type.MINMAX:
             return {"type": "array", "minItems": 1, "items": _pair()}
     return {"type": "string"} if parameter.can_be_empty else {"type": "string", "minLength": 1}

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from gpolicy.data import data_directory
 from gpolicy.findings import Finding
 from gpolicy.policy.conformance import Test, compile_schema
-from gpolicy.policy.schema_kinds import KINDS, file_name
-from gpolicy.policy.schema_parameters import RATE_PATTERN
+from gpolicy.policy.places import place_name
+from gpolicy.policy.schema_kinds import DAY_PATTERN, KINDS, PERCENT_PATTERN, file_name
+from gpolicy.policy.schema_parameters import RATE_PATTERN, SIZE_PATTERN, UID_PATTERN
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
 from gpolicy.policy.yaml_document import Pointer, YamlDocument
 
@@ -71,9 +72,11 @@ def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding
     pointer: Pointer = tuple(error.absolute_path)
     instance: Any = error.instance
     argument: Any = error.validator_value
-    place = ".".join(str(step) for step in pointer) or "the document"
+    place = place_name(pointer) or "the document"
     if instance is None:
-        yield EMPTY_VALUE.finding(f"{place} has no value", document.key_span(pointer), hint=_empty_hint(error))
+        yield EMPTY_VALUE.finding(
+            f"{place} has no value", document.key_span(pointer), hint=_empty_hint(error, document)
+        )
     elif error.validator == "additionalProperties" and isinstance(instance, dict):
         known = list(_schema(error).get("properties", {}))
         for key in instance:
@@ -87,7 +90,7 @@ def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding
     elif error.validator in ("anyOf", "oneOf"):
         yield from _explain_branches(error, document)
     else:
-        yield _wrong_value(error, document.value_span(pointer), place)
+        yield _wrong_value(error, document, place)
 
 
 def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterator[Finding]:
@@ -114,13 +117,13 @@ def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterato
     if len(same_type) == 1 and same_type[0].validator not in ("enum", "pattern"):
         yield from _explain(same_type[0], document)
         return
-    place = ".".join(str(step) for step in pointer)
+    place = place_name(pointer)
     message = f"{place} cannot be {_quote(error.instance)}: expected {_expected(_schema(error))}"
     yield WRONG_VALUE.finding(message, document.value_span(pointer), hint=_value_hint(error))
 
 
 def _unknown_key(document: YamlDocument, pointer: Pointer, key: str, known: list[str]) -> Finding:
-    place = ".".join(str(step) for step in pointer)
+    place = place_name(pointer)
     where = f"in {place}" if place else f"in a {document.root['kind']}"
     hint = _SPECIAL_KEYS.get(key) or _did_you_mean(key, known) or _known_hint(known)
     return UNKNOWN_KEY.finding(f"unknown key {_quote(key)} {where}", document.key_span((*pointer, key)), hint=hint)
@@ -147,13 +150,30 @@ def _missing_hint(pointer: Pointer, missing: list[str]) -> str:
     return f"add {_enumerate([f'`{name}:`' for name in missing])}"
 
 
-def _empty_hint(error: ValidationError) -> str:
+def _empty_hint(error: ValidationError, document: YamlDocument) -> str:
     inherits = any(option.get("const") == "inherit" for option in _schema(error).get("anyOf", ()))
+    if _is_required(error, document):
+        return "write the value"
     return "leave the key out (not managed), write the value" + (", or write `inherit`" if inherits else "")
 
 
-def _wrong_value(error: ValidationError, span: Any, place: str) -> Finding:
+def _is_required(error: ValidationError, document: YamlDocument) -> bool:
+    """Return whether the value that the error is about belongs to a key that must be there."""
+    schema = whole = schema_of(document.root["kind"])
+    around: dict[str, Any] = {}
+    for step in list(error.absolute_schema_path)[:-1]:  # the last one is the keyword that failed
+        if "$ref" in schema:
+            schema = whole["definitions"][schema["$ref"].removeprefix("#/definitions/")]
+        if step == "properties":
+            around = schema
+        if step != "$ref":  # only some releases of jsonschema put it in the path
+            schema = schema[step]  # type: ignore[index]
+    return bool(error.absolute_path) and error.absolute_path[-1] in around.get("required", ())
+
+
+def _wrong_value(error: ValidationError, document: YamlDocument, place: str) -> Finding:
     instance: Any = error.instance
+    span = document.value_span(tuple(error.absolute_path))
     hint = _value_hint(error)
     match error.validator:
         case "minimum" | "exclusiveMinimum":
@@ -161,7 +181,7 @@ def _wrong_value(error: ValidationError, span: Any, place: str) -> Finding:
             message = f"{place} is {instance}, it must be {bound} {error.validator_value}"
         case "minItems" | "minLength":
             message = f"{place} is empty"
-            hint = hint or "leave it out if it is not to be managed"
+            hint = hint or ("" if _is_required(error, document) else "leave it out if it is not to be managed")
         case "uniqueItems":
             double = next((item for n, item in enumerate(instance) if item in instance[:n]), None)
             message = f"{place} names {_quote(double)} twice"
@@ -207,9 +227,9 @@ def _expected_one(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         return f"one of {', '.join(map(str, schema['enum']))}"
     if "pattern" in schema:
-        if schema["pattern"] == RATE_PATTERN:
-            return "a rate (KiB/s, or a number with K, M or G)"
-        return _PATTERNS.get(schema["pattern"][:6], f"text like {schema['pattern']}")
+        pattern: str = schema["pattern"]
+        only_tag_letters = pattern.startswith("^[A-Za")
+        return _TAG_LETTERS if only_tag_letters else _PATTERNS.get(pattern, f"text like {pattern}")
     names = {
         "integer": "a whole number",
         "number": "a number",
@@ -222,10 +242,13 @@ def _expected_one(schema: dict[str, Any]) -> str:
     return _enumerate([names.get(name, name) for name in ([kind] if isinstance(kind, str) else kind)], "or")
 
 
+_TAG_LETTERS = "only the letters A-Z a-z, digits and _ . + * / : @ -"
 _PATTERNS = {
-    "^ *([0": "a size (MiB, or a number with M, G or T)",
-    "^[A-Za": "only the letters A-Z a-z, digits and _ . + * / : @ -",
-    "^[0-9]": "numbers in the form that the description shows",
+    SIZE_PATTERN: "a size (MiB, or a number with M, G or T)",
+    RATE_PATTERN: "a rate (KiB/s, or a number with K, M or G)",
+    UID_PATTERN: 'a range like "1000-1010"',
+    PERCENT_PATTERN: "a share like 5%",
+    DAY_PATTERN: 'a day like "2026-12-31"',
 }
 
 

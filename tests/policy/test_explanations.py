@@ -35,7 +35,7 @@ SPEC = "memory-size: 1G, cpu-count: 1, disk-size: 1G, disk-count: 1, nic-count: 
         (
             f"ipolicy:\n  minmax:\n    - min: {{{SPEC}, spindle-use: 1}}\n",
             (6, 7),
-            "ipolicy.minmax.0 lacks max",
+            "ipolicy.minmax[1] lacks max",
             "add `max:`",
         ),
         (
@@ -44,7 +44,8 @@ SPEC = "memory-size: 1G, cpu-count: 1, disk-size: 1G, disk-count: 1, nic-count: 
             "lacks spindle-use",
             "all six parameters",
         ),
-        ('tags: ["a b"]\n', (4, 8), "only the letters", ""),
+        ('tags: [a, "a b"]\n', (4, 11), 'tags[2] cannot be "a b": expected only the letters', ""),
+        ("renamed_from: ''\n", (4, 15), "renamed_from is empty", "leave it out if it is not to be managed"),
         ("nodes: [n1, n1]\n", (4, 8), 'names "n1" twice', ""),
         ("hardware: {memory: 64K}\n", (4, 20), "or a size (MiB, or a number with M, G or T)", ""),
     ],
@@ -72,3 +73,43 @@ def test_a_guard_measures_exactly_one_thing(tmp_path: Path) -> None:
     assert len(messages) == 2
     assert "has at_least and max_changes at once" in messages[0]
     assert "has none of them" in messages[1]
+
+
+CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
+WAIVER = "gpolicy: v1\nkind: Waiver\nwaivers:\n  - {rule: GP201, where: cluster, until: "
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("gpolicy: v1\nkind: NodeGroup\nname: ''\n", "name is empty", ""),
+        ("gpolicy: v1\nkind: NodeGroup\nname:\n", "name has no value", "write the value"),
+        (f'{WAIVER}"2027-01-01", reason: ""}}\n', "waivers[1].reason is empty", ""),
+        ("gpolicy: v1\nkind: Guards\nguards: []\n", "guards is empty", ""),
+        (
+            f"{WAIVER}tomorrow, reason: x}}\n",
+            'waivers[1].until cannot be "tomorrow": expected a day like "2026-12-31"',
+            "",
+        ),
+        (
+            "gpolicy: v1\nkind: Guards\nguards:\n  - {name: a, capacity_loss: {at_most: few}}\n",
+            'guards[1].capacity_loss.at_most cannot be "few": expected a share like 5% or a whole number',
+            "",
+        ),
+        (
+            f"{CLUSTER}uid_pool: [2000, [1000, 1010]]\n",
+            'uid_pool[2] cannot be a list: expected a whole number or a range like "1000-1010"',
+            "",
+        ),
+        (f"{CLUSTER}uid_pool: [-1]\n", "uid_pool[1] is -1, it must be at least 0", ""),
+        (f'{CLUSTER}uid_pool: ["20-10"]\n', "uid_pool[1]: the range 20-10 ends before it begins", ""),
+        (f"{CLUSTER}uid_pool: [4294967296]\n", "uid_pool[1] goes up to 4294967296", "the highest is 4294967295"),
+        (f'{CLUSTER}tags: ["x"]\nenabled_disk_templates: [plain, lvm]\n', "enabled_disk_templates[2] cannot be", ""),
+        (f'{GROUP}nodes: [a, "b\\x07"]\n', "nodes[2] contains", "take it out"),
+    ],
+)
+def test_how_places_and_forms_are_named(text: str, message: str, hint: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(text, encoding="utf-8")
+    (finding,) = load_policy(tmp_path).findings
+    assert message in finding.message
+    assert (hint in finding.hint) if hint else (finding.hint == "")

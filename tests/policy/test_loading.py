@@ -136,6 +136,13 @@ def test_what_ganeti_could_not_hold_is_an_error(text: str, tmp_path: Path) -> No
     assert {finding.severity for finding in findings} == {Severity.ERROR}
 
 
+def test_a_pool_of_user_ids_takes_ranges_and_single_ones(tmp_path: Path) -> None:
+    policy = load(tmp_path, f'{CLUSTER}uid_pool: [2000, "3000", "1000-1010", "3000000000-4294967295"]\n')
+    assert policy.findings == ()
+    pool = leaf(policy, "uid_pool")
+    assert pool == [[2000, 2000], [3000, 3000], [1000, 1010], [3000000000, 4294967295]]
+
+
 def test_ratios_are_floats_and_sets_have_no_order(tmp_path: Path) -> None:
     policy = load(tmp_path, f"{CLUSTER}ipolicy: {{vcpu-ratio: 4, disk-templates: [plain, drbd]}}\n")
     assert type(leaf(policy, "ipolicy", "vcpu-ratio")) is float
