@@ -23,11 +23,12 @@ class UnsafePlanError(GpolicyError):
 
 @dataclass(frozen=True, slots=True)
 class ScriptStep:
-    """One command of a script: the number of its step in the plan, what it does, and its shell line."""
+    """One command of a script: the number of its step in the plan, what it does, its shell line, how often to try."""
 
     number: str
     title: str
     line: str
+    tries: int = 1
 
 
 def render_script(plan: PlanFile, *, rollback: bool = False) -> str:
@@ -53,7 +54,7 @@ def render_script(plan: PlanFile, *, rollback: bool = False) -> str:
 
 def _do(steps: tuple[PlannedStep, ...]) -> Iterator[ScriptStep]:
     for step in steps:
-        yield ScriptStep(step.id, step.title, _line(step, step.argv))
+        yield ScriptStep(step.id, step.title, _line(step, step.argv), _tries(step))
 
 
 def _undo(steps: tuple[PlannedStep, ...]) -> Iterator[ScriptStep]:
@@ -61,7 +62,11 @@ def _undo(steps: tuple[PlannedStep, ...]) -> Iterator[ScriptStep]:
     backwards = [*reversed(steps)]
     for step in sorted(backwards, key=lambda step: step.wave == Wave.POOL):
         for argv in step.undo:
-            yield ScriptStep(step.id, f"undo step {step.id}: {step.title}", _line(step, argv))
+            yield ScriptStep(step.id, f"undo step {step.id}: {step.title}", _line(step, argv), _tries(step))
+
+
+def _tries(step: PlannedStep) -> int:
+    return 2 if step.wave == Wave.POOL else 1
 
 
 def _line(step: PlannedStep, argv: tuple[str, ...] | None) -> str:
