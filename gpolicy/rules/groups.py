@@ -208,10 +208,12 @@ class RenameImpossible(Rule):
                 yield self._but(group, old, f"so is {earlier.name}", "only one group can be the old one", related)
             elif (circle := _circle(group, renamed)) and circle[0] is group:
                 takers = [item for item in circle if item is not group]
-                chain = ", ".join(f"{item.name} from {item.renamed_from.value}" for item in takers if item.renamed_from)
+                names = [(item.name, item.renamed_from.value) for item in takers if item.renamed_from]
+                rest = "".join(f", {name} from {source}" for name, source in names[1:])
+                reason = f"{names[0][0]} is to be renamed from {names[0][1]}{rest}"
                 also = tuple(Related(item.span, f"{item.name} is declared here") for item in takers)
-                hint = "a name must be free first: rename one of them to a new name, and go on from there later"
-                yield self._but(group, old, f"{chain}: names cannot be swapped", hint, also)
+                hint = "names cannot be swapped: rename one of the groups to a new name, and go on from there later"
+                yield self._but(group, old, reason, hint, also)
 
     def _but(self, group: GroupPolicy, old: Located[str], reason: str, hint: str, related: tuple[Related, ...]) -> Hit:
         message = f"{group.name} is to be renamed from {old.value}, but {reason}"

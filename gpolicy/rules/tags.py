@@ -179,7 +179,7 @@ class AllowMigrationWithoutDomain(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         tags = list(declared_tags(context))
-        domains = {tag.suffix for tag in tags if tag.family == "migration"} | _observed(context, "migration")
+        domains = _suffixes(tags, "migration") | _observed(context, "migration")
         for tag in tags:
             for side in _sides(tag) if tag.family == "allowmigration" and len(_sides(tag)) == 2 else ():
                 if not any(side.startswith(f"{domain}:") for domain in domains) and not (
@@ -188,6 +188,12 @@ class AllowMigrationWithoutDomain(Rule):
                     message = f"{side!r} belongs to no migration domain"
                     hint = f"declare the domain {side.partition(':')[0]!r} (TagRules: migration.domains)"
                     yield self.hit(tag.label, message, tag.span, hint=hint)
+
+
+def _suffixes(tags: list[Tag], family: str) -> set[str]:
+    """Return what the declared tags of a family are about; what GP512 reports counts as what it means."""
+    suffixes = {tag.suffix for tag in tags if tag.family == family}
+    return suffixes | {_without_prefix(suffix) for suffix in suffixes if suffix.startswith(_HTOOLS)}
 
 
 def _observed(context: Context, family: str) -> set[str]:
@@ -239,7 +245,7 @@ class DesiredLocationWithoutDomain(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         tags = list(declared_tags(context))
-        domains = {tag.suffix for tag in tags if tag.family == "nlocation"} | _observed(context, "nlocation")
+        domains = _suffixes(tags, "nlocation") | _observed(context, "nlocation")
         for tag in tags:
             if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(_HTOOLS)):
                 continue

@@ -142,11 +142,11 @@ def test_a_mistake_that_many_nodes_show_is_one_finding(tmp_path: Path) -> None:
         (["one\nrenamed_from: default", "main\nrenamed_from: default"], "so is one"),
         (
             ["main\nrenamed_from: default", "default\nrenamed_from: main"],
-            "default from main: names cannot be swapped",
+            "default is to be renamed from main",
         ),
         (
             ["main\nrenamed_from: default", "default\nrenamed_from: third", "third\nrenamed_from: main"],
-            "default from third, third from main: names cannot be swapped",
+            "default is to be renamed from third, third from main",
         ),
     ],
 )
@@ -159,6 +159,15 @@ def test_what_a_rename_that_cannot_be_says(documents: list[str], message: str, t
 def test_a_group_that_joins_a_circle_of_names_is_not_in_it(tmp_path: Path) -> None:
     documents = ["a\nrenamed_from: b", "b\nrenamed_from: c", "c\nrenamed_from: d"]
     assert check("---\n".join(f"{_GROUP}{document}\n" for document in documents), tmp_path) == []
+
+
+def test_a_rule_with_the_prefix_is_one_finding_and_counts_as_what_it_means(tmp_path: Path) -> None:
+    text = "gpolicy: v1\nkind: TagRules\n"
+    text += 'failure_domains: ["htools:nlocation:rack"]\ndesired_location: [rack]\n'
+    text += 'migration: {domains: ["htools:migration:hv"], allow: [{from: "hv:1", to: "hv:2"}]}\n'
+    found = check(text, tmp_path)
+    assert codes(found) == ["GP512", "GP512"]
+    assert [finding.hint for finding in found] == ["write rack", "write hv"]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
