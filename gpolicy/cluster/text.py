@@ -40,6 +40,7 @@ _STATES: dict[str, tuple[str, bool | None]] = {
 """Ganeti's status of an instance: what it should be, and whether it runs."""
 
 _NOTES = (
+    "a text file does not name its cluster: the name is taken from the file's, which hscan calls after the cluster",
     "a text file shows effective policies: own values of groups and nodes are not known from it",
     "a text file gives one disk for all disks of an instance, and no network interfaces",
     "a text file does not tell an offline node from a drained one or one that may hold no instances",
