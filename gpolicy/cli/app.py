@@ -20,6 +20,8 @@ _SRC_HELP = (
     "text:FILE (hscan), snapshot:FILE."
 )
 
+_ALLOW_HELP = "Pass this guard although it fails: right-cluster, disks-stay, exclusive-storage or master-network. Can be repeated."
+
 app = typer.Typer(
     help=_HELP,
     no_args_is_help=True,
@@ -140,11 +142,11 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     path: PolicyPath = Path(),
     output: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--output", "-o", metavar="FILE", help="Keep the plan (JSON), for render and apply."),
+        typer.Option("--output", "-o", metavar="FILE", help="Keep the plan (JSON), for gpolicy render."),
     ] = None,
     allow: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option("--allow", metavar="GUARD", help="Pass this guard although it fails. Can be repeated."),
+        typer.Option("--allow", metavar="GUARD", help=_ALLOW_HELP),
     ] = None,
     form: Format = "text",
     rapi_credentials: Credentials = None,
