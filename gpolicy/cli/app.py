@@ -20,7 +20,10 @@ _SRC_HELP = (
     "text:FILE (hscan), snapshot:FILE."
 )
 
-_ALLOW_HELP = "Pass this guard although it fails: right-cluster, disks-stay, exclusive-storage or master-network. Can be repeated."
+_ALLOW_HELP = (
+    "Pass this guard although it fails: right-cluster, disks-stay, exclusive-storage or master-network. "
+    "Can be repeated."
+)
 
 app = typer.Typer(
     help=_HELP,
