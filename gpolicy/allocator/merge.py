@@ -47,9 +47,7 @@ class Cluster:
     common_suffix: str
 
 
-def merge(
-    data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bool = False
-) -> Cluster:
+def merge(data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bool = False) -> Cluster:
     """Resolve tags and load all instances on their nodes.
 
     `static_kvm_node_memory` (MiB, 0: off) replaces the reported node memory on KVM clusters.

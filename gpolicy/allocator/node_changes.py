@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 Key = TypeVar("Key")
 
 
-def add_primary(
-    node: Node, instance: Instance, *, force: bool = False
-) -> Node | FailReason:
+def add_primary(node: Node, instance: Instance, *, force: bool = False) -> Node | FailReason:
     """Return `node` with `instance` as a new primary, or the first reason against it."""
     forth = _forth_primary_reason(node, instance) if not force else None
     if instance.forthcoming:
