@@ -82,6 +82,8 @@ class ArrayRedundancy:
         row = arrays.row_of[key]
         escape = arrays.group == arrays.group[row]
         escape[row] = False
+        if not arrays.online[escape].all():
+            return can_evacuate(nodes, instances, key)  # the scores over arrays are of online nodes only
         for instance in sorted(residents, key=lambda item: -item.memory):
             trial = SingleTrial(arrays, escape, instance, policy_codes(arrays, instance), force=True)
             if not trial.successes:
