@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpolicy.allocator.array_evacuation import Evacuations
 from gpolicy.allocator.array_score import array_statistics
 from gpolicy.allocator.arrays import NodeArrays
 from gpolicy.allocator.kinds import DiskTemplate
@@ -41,6 +42,7 @@ class ArrayRedundancy:
             dtype=bool,
         )
         self.restricted_moves = any(fact.migration_tags for fact in facts)
+        self.evacuations = Evacuations(arrays)
         self._verdicts: dict[tuple[object, ...], bool] = {}
         self._copier: NodeArrays | None = None
         self._checked: tuple[Mapping[int, Instance], bool] | None = None
@@ -50,6 +52,10 @@ class ArrayRedundancy:
         sure = self.sure_mirrored(instances)
         if sure is not None:
             return sure
+        if not self.restricted_moves:
+            batch = self.evacuations.all_possible(np.flatnonzero(self.examined), instances)
+            if batch is not None:
+                return batch
         unsure = []
         for row in np.flatnonzero(self.examined):
             verdict = self._evacuation(int(row), instances)
@@ -76,6 +82,8 @@ class ArrayRedundancy:
         row = arrays.row_of[key]
         escape = arrays.group == arrays.group[row]
         escape[row] = False
+        if not arrays.online[escape].all():
+            return can_evacuate(nodes, instances, key)  # the scores over arrays are of online nodes only
         for instance in sorted(residents, key=lambda item: -item.memory):
             trial = SingleTrial(arrays, escape, instance, policy_codes(arrays, instance), force=True)
             if not trial.successes:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.model import Instance
     from gpolicy.allocator.outcomes import Demand, SecondaryCodes
 
-FEW_PAIRS = 512
+FEW_PAIRS = 2048
 """Up to so many pairs are simply all computed."""
 MANY_PAIRS = 20000
 """From so many pairs on, equal nodes are put together first."""

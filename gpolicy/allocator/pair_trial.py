@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpolicy.allocator import pair_search
 from gpolicy.allocator.kinds import FailReason
 from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.outcomes import (
@@ -19,6 +20,7 @@ from gpolicy.allocator.outcomes import (
 from gpolicy.allocator.pair_search import (
     BestPair,
     PairScores,
+    best_of,
     better,
     find_best_pair,
     find_best_special,
@@ -183,6 +185,8 @@ class PairTrial:
         arrays = self.arrays
         best: BestPair | None = None
         secondaries = np.flatnonzero(self.secondaries & (self.secondary.codes == OK))
+        if len(rows) * len(secondaries) <= pair_search.FEW_PAIRS and len(self.special_p) <= pair_search.FEW_PAIRS:
+            return self._best_of_few(scores, rows, secondaries)
         if len(rows) and (len(secondaries) or len(self.special_s)):
             either = np.zeros(len(arrays.nodes), dtype=bool)
             either[secondaries] = True
@@ -203,6 +207,25 @@ class PairTrial:
                 scores, self.special_p[keep], self.special_s[keep], self.special_reserved[keep], best
             )
         return best
+
+    def _best_of_few(self, scores: PairScores, rows: Ints, secondaries: Ints) -> BestPair | None:
+        """Compute all pairs of `rows` and `secondaries`, and the special ones of `rows`, in one go."""
+        arrays = self.arrays
+        fine: Bools = rows[:, None] != secondaries
+        if arrays.group_count > 1:
+            fine &= arrays.group[rows][:, None] == arrays.group[secondaries]
+        peers = arrays.peers[rows[:, None], secondaries]
+        fine &= (peers == 0) | (peers + self.demand.kept_memory <= self.secondary.reserved[secondaries])
+        place_p, place_s = np.nonzero(fine)
+        p, s = rows[place_p], secondaries[place_s]
+        reserved = None
+        if len(self.special_p):
+            mine = np.zeros(len(arrays.nodes), dtype=bool)
+            mine[rows] = True
+            keep = mine[self.special_p]
+            reserved = np.concatenate([self.secondary.reserved[s], self.special_reserved[keep]])
+            p, s = np.concatenate([p, self.special_p[keep]]), np.concatenate([s, self.special_s[keep]])
+        return best_of(p, s, scores.exact(p, s, reserved)) if len(p) else None
 
     def _placement(self, pair: BestPair) -> Placement:
         primary, secondary = self.arrays.nodes[pair.primary], self.arrays.nodes[pair.secondary]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 
 from gpolicy.errors import UsageError
 
@@ -13,6 +14,8 @@ def run(argv: list[str]) -> int:
     Writes to stdout and stderr. Raises UsageError for another program's name.
     """
     # a run makes many objects and hardly a cycle: collecting them would take a good part of the time
+    # nor is there a product of matrices big enough to pay for threads, which cost at the start of numpy
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     collecting = gc.isenabled()
     gc.disable()
     try:

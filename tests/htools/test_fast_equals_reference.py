@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpolicy.allocator import pair_search
 from gpolicy.allocator.capacity import Allocator, State
 from gpolicy.allocator.engines import make_allocator, ordinary
 from gpolicy.allocator.fast_engine import FastEngine
@@ -77,6 +79,24 @@ def test_one_attempt(seed: int, checked: bool, force: bool) -> None:
     predicate = redundancy_predicate(where.nodes, where.instances, CapacityRules()) if checked else None
     law = try_allocate(where.nodes, wanted, candidates, force=force, predicate=predicate)
     fast = engine.attempt(where.nodes, where.instances, wanted, checked=checked)
+    assert facts_of(fast) == facts_of(law)
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=SEEDS)
+def test_pairs_by_bounds(seed: int) -> None:
+    """Also clusters so small that all pairs would be computed."""
+    found = some_cluster(seed, 12)
+    if found is None or found[3] != "drbd":
+        return
+    rng, where, candidates, template = found
+    wanted = wanted_instance(rng, template, where)
+    law = try_allocate(where.nodes, wanted, candidates)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_search, "FEW_PAIRS", rng.choice([0, 8, 40]))
+        fast = FastEngine(candidates, CapacityRules(), where.nodes, where.instances).attempt(
+            where.nodes, where.instances, wanted, checked=False
+        )
     assert facts_of(fast) == facts_of(law)
 
 
