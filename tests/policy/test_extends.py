@@ -153,14 +153,14 @@ def _repository(tmp_path: Path) -> Path:
     root = tmp_path / "repository"
     (root / ".git").mkdir(parents=True)
     (root / "policies").mkdir()
-    (root / "shared").mkdir()
+    (root / "common").mkdir()
     body = "ndparams: {ssh_port: 2222}\n"
-    (root / "shared" / "base.yaml").write_text(group("base", body, template=True), encoding="utf-8")
+    (root / "common" / "base.yaml").write_text(group("base", body, template=True), encoding="utf-8")
     (tmp_path / "outside.yaml").write_text(group("base", body, template=True), encoding="utf-8")
     return root
 
 
-@pytest.mark.parametrize("name", ["../shared/base.yaml#base", "../shared/base.yaml", "./../shared//base.yaml#base"])
+@pytest.mark.parametrize("name", ["../common/base.yaml#base", "../common/base.yaml", "./../common//base.yaml#base"])
 def test_a_base_in_another_file(name: str, repository: Path) -> None:
     policy = load(repository / "policies", group("gold", extends=f'"{name}"'))
     assert policy.findings == ()
@@ -169,7 +169,7 @@ def test_a_base_in_another_file(name: str, repository: Path) -> None:
     assert list(policy.groups) == ["gold"]
 
 
-@pytest.mark.parametrize("name", ["../../outside.yaml#base", "../shared/../../outside.yaml", "/etc/passwd.yaml"])
+@pytest.mark.parametrize("name", ["../../outside.yaml#base", "../common/../../outside.yaml", "/etc/passwd.yaml"])
 def test_a_base_outside_the_work_tree_is_not_read(name: str, repository: Path) -> None:
     policy = load(repository / "policies", group("gold", extends=f'"{name}"'))
     assert codes(policy) == ["GP021"]
@@ -181,23 +181,23 @@ def test_an_absolute_path_leads_nowhere_outside(repository: Path) -> None:
 
 
 def test_a_link_leads_nowhere_outside(repository: Path) -> None:
-    (repository / "shared" / "link.yaml").symlink_to(repository.parent / "outside.yaml")
-    policy = load(repository / "policies", group("gold", extends='"../shared/link.yaml#base"'))
+    (repository / "common" / "link.yaml").symlink_to(repository.parent / "outside.yaml")
+    policy = load(repository / "policies", group("gold", extends='"../common/link.yaml#base"'))
     assert codes(policy) == ["GP021"]
 
 
 def test_what_is_wrong_in_a_base_file_is_found_there(repository: Path) -> None:
-    (repository / "shared" / "base.yaml").write_text(
+    (repository / "common" / "base.yaml").write_text(
         "gpolicy: v1\nkind: NodeGroup\nname: base\nx: 1\n", encoding="utf-8"
     )
-    policy = load(repository / "policies", group("gold", extends='"../shared/base.yaml#base"'))
+    policy = load(repository / "policies", group("gold", extends='"../common/base.yaml#base"'))
     assert sorted(codes(policy)) == ["GP011", "GP021"]
     assert any(finding.span and finding.span.file.endswith("base.yaml") for finding in policy.findings)
 
 
 def test_a_base_file_is_read_once_for_all(repository: Path) -> None:
-    base = "../shared/base.yaml#base"
-    (repository / "shared" / "base.yaml").write_text(
+    base = "../common/base.yaml#base"
+    (repository / "common" / "base.yaml").write_text(
         group("base", "beparams: {}\nndparams: {ssh_port: 2222}\n", template=True), encoding="utf-8"
     )
     documents = [group(name, extends=f'"{base}"') for name in ("gold", "silver")]
