@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpolicy.allocator.array_evacuation import Evacuations
 from gpolicy.allocator.array_score import array_statistics
 from gpolicy.allocator.arrays import NodeArrays
 from gpolicy.allocator.kinds import DiskTemplate
@@ -42,7 +41,6 @@ class ArrayRedundancy:
             dtype=bool,
         )
         self.restricted_moves = any(fact.migration_tags for fact in facts)
-        self.evacuations = Evacuations(arrays)
         self._verdicts: dict[tuple[object, ...], bool] = {}
         self._copier: NodeArrays | None = None
         self._checked: tuple[Mapping[int, Instance], bool] | None = None
@@ -52,10 +50,6 @@ class ArrayRedundancy:
         sure = self.sure_mirrored(instances)
         if sure is not None:
             return sure
-        if not self.restricted_moves:
-            batch = self.evacuations.all_possible(np.flatnonzero(self.examined), instances)
-            if batch is not None:
-                return batch
         unsure = []
         for row in np.flatnonzero(self.examined):
             verdict = self._evacuation(int(row), instances)
