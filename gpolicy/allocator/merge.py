@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.ieee import divide, floor, truncate
-from gpolicy.allocator.kinds import NO_NODE, DiskTemplate
 from gpolicy.allocator.node import NO_LOAD, Node, NodeFacts
 from gpolicy.allocator.node_changes import (
     add_disk_load,
@@ -306,8 +305,3 @@ def inconsistent_nodes(cluster: Cluster) -> list[tuple[Node, int, int]]:
         if missing_memory > 512 or missing_disk > 1024:
             found.append((node, missing_memory, missing_disk))
     return found
-
-
-def has_secondary(instance: Instance) -> bool:
-    """Whether the instance is mirrored to a second node of ours."""
-    return instance.template is DiskTemplate.DRBD and instance.secondary != NO_NODE
