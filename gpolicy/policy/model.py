@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import DEFAULT_VERSION
 from gpolicy.policy.yaml_document import Pointer, YamlDocument
+
+if TYPE_CHECKING:
+    from gpolicy.policy.guard import Guard
+    from gpolicy.policy.scenario import Scenario
 
 
 class Inherit(Enum):
@@ -117,6 +121,13 @@ class Hardware:
     pv_sizes: tuple[Located[int], ...] = ()
     pv_count: Located[int] | None = None
 
+    @property
+    def volume_count(self) -> int | None:
+        """The number of physical volumes of a node; None where it is not said. A list names each volume."""
+        if self.pv_count:
+            return self.pv_count.value
+        return len(self.pv_sizes) if len(self.pv_sizes) > 1 else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPolicy(Declared):
@@ -193,6 +204,8 @@ class Policy:
     groups: dict[str, GroupPolicy] = field(default_factory=dict)
     node_sets: tuple[NodeSetPolicy, ...] = ()
     tag_rules: tuple[TagRulesPolicy, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    scenarios: tuple[Scenario, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     documents: tuple[YamlDocument, ...] = ()
     findings: tuple[Finding, ...] = ()

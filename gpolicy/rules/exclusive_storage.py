@@ -12,10 +12,10 @@ from typing import Final
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import release_key
+from gpolicy.ganeti.physical_volumes import sizes_differ
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
 from gpolicy.rules.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number, texts
 from gpolicy.rules.pairs import amount, comparable
-from gpolicy.rules.physical_volumes import sizes_differ
 from gpolicy.rules.rule import Hit, Rule
 from gpolicy.rules.specs import bounds
 from gpolicy.rules.spindles import exclusive_groups

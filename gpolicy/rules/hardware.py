@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.ganeti.physical_volumes import largest_disk
 from gpolicy.policy.model import GroupPolicy, Hardware
 from gpolicy.rules.context import Context, number
 from gpolicy.rules.pairs import Pair, amount, comparable
-from gpolicy.rules.physical_volumes import largest_disk
 from gpolicy.rules.rule import Hit, Rule
 from gpolicy.rules.specs import bounds
 
@@ -41,19 +41,12 @@ def total_disk(hardware: Hardware, *, exclusive: bool) -> int | None:
     Under exclusive storage margin and reserve are taken off each volume.
     """
     sizes = [size.value for size in hardware.pv_sizes]
-    count = volume_count(hardware)
+    count = hardware.volume_count
     if not sizes or count is None:
         return None
     if exclusive:
         return largest_disk(count, min(sizes))
     return sum(sizes) if count == len(sizes) else count * max(sizes)
-
-
-def volume_count(hardware: Hardware) -> int | None:
-    """Return the number of physical volumes of a node; None where it is not said. A list names each volume."""
-    if hardware.pv_count:
-        return hardware.pv_count.value
-    return len(hardware.pv_sizes) if len(hardware.pv_sizes) > 1 else None
 
 
 def _beyond(context: Context, bound: str) -> Iterator[tuple[GroupPolicy, Pair, str, int, float, Span]]:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.ganeti.physical_volumes import largest_disk, volumes_needed
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.rules.context import Context
-from gpolicy.rules.hardware import volume_count
 from gpolicy.rules.pairs import Pair, amount, comparable
-from gpolicy.rules.physical_volumes import largest_disk, volumes_needed
 from gpolicy.rules.rule import Hit, Rule
 from gpolicy.rules.specs import bounds
 
@@ -160,7 +159,7 @@ class SpindlesBeyondNode(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         for group, _, hardware in exclusive_groups(context):
-            volumes = volume_count(hardware)
+            volumes = hardware.volume_count
             if volumes is None:
                 continue
             smallest = min((size.value for size in hardware.pv_sizes), default=0)

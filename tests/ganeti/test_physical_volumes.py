@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.findings import Span
+from gpolicy.ganeti.physical_volumes import largest_disk, sizes_differ, usable_size, volumes_needed
 from gpolicy.policy.model import Hardware, Located
-from gpolicy.rules.hardware import total_disk, volume_count
-from gpolicy.rules.physical_volumes import largest_disk, sizes_differ, usable_size, volumes_needed
+from gpolicy.rules.hardware import total_disk
 
 GANETI = Path("/usr/share/ganeti/3.0")
 MIB = st.integers(2, 64 * 1024**2)
@@ -109,6 +109,6 @@ def hardware(*sizes: int, count: int | None = None) -> Hardware:
 def test_what_a_node_has_at_most(
     described: Hardware, count: int | None, shared: int | None, exclusive: int | None
 ) -> None:
-    assert volume_count(described) == count
+    assert described.volume_count == count
     assert total_disk(described, exclusive=False) == shared
     assert total_disk(described, exclusive=True) == exclusive
