@@ -22,7 +22,8 @@ MAY_IMPORT = {
     "starter": {"writing"},
     "show": {"ganeti", "policy", "writing", "report"},
     "impact": {"ganeti", "cluster", "allocator", "policy", "plan"},
-    "report": {"ganeti", "plan", "impact"},
+    "suggest": {"ganeti", "policy", "cluster", "allocator", "impact", "writing"},
+    "report": {"ganeti", "plan", "impact", "suggest"},
     "allocator": set[str](),
     "htools": {"allocator", "cluster", "ganeti"},
 }

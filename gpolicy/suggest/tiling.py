@@ -1,0 +1,224 @@
+"""How many of a size fill a node, and what they leave: plain integers, no allocator.
+
+A size of divisor k is made so that k of it fill the node that is the measure. Without a mirror that is the k-th part of
+each resource. With DRBD every node is also secondary of k instances: their disks, and for N+1 the memory of those that
+one other node would hand over. With k instances on each of n nodes, spread as evenly as can be, those are
+ceil(k / (n - 1)) instances, so memory is parted by k + ceil(k / (n - 1)) and disk by 2k.
+
+Under exclusive storage a disk takes whole physical volumes, and a size has as many as the k-th part of the node's.
+Sources: design documents "partitioned Ganeti" and "dedicated allocation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import log2
+from typing import Final
+
+DRBD_METADATA: Final = 128
+"""MiB that a DRBD disk takes beside its size."""
+
+USUAL: Final = (1, 2, 4)
+"""Full, half, quarter: what is suggested where nothing speaks against it."""
+
+MOST_DIVISOR: Final = 12
+"""The smallest part that is suggested without being asked for."""
+
+LEAST_MEMORY: Final = 128
+LEAST_DISK: Final = 1024
+"""MiB: Ganeti's own least sizes. Parts below are no instances."""
+
+_STEP: Final = 4  # MiB: the command line rounds sizes up to it
+_GRAINS: Final = (1024, 512, 256, 64, 16)
+_LOST_BY_ROUNDING: Final = 0.01
+_MOST_MEASURES: Final = 8  # kinds of nodes that are tried as the measure, the most frequent ones
+_UNUSUAL: Final = 0.02  # an average waste of 2 % is worth a size that nobody expected
+_NOT_NESTED: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Memory and disk in MiB, virtual CPUs, physical volumes. None where there is no such thing to share out.
+
+    Of a node: the most that instances may use together. Of a size: what one instance uses at most.
+    """
+
+    memory: int
+    cpus: int
+    disk: int | None
+    volumes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What holds for all nodes of a group: whether disks are mirrored, how many nodes, what a volume holds (MiB)."""
+
+    mirrored: bool
+    nodes: int
+    volume: int | None = None
+
+    def kept(self, count: int) -> int:
+        """Return how many instances' memory a node keeps free when each node has `count` of them."""
+        return -(-count // (self.nodes - 1)) if self.mirrored and count else 0
+
+
+def part(node: Resources, divisor: int, ground: Ground) -> Resources | None:
+    """Return the size of which `divisor` fill `node`, unrounded; None where it would be none."""
+    memory = node.memory // (divisor + ground.kept(divisor))
+    cpus = node.cpus // divisor
+    disk = node.disk
+    if disk is not None:
+        disk = disk // (2 * divisor) - DRBD_METADATA if ground.mirrored else disk // divisor
+    volumes = node.volumes
+    if volumes is not None and ground.volume is not None:
+        volumes //= divisor
+        disk = min(volumes * ground.volume, disk if disk is not None else volumes * ground.volume)
+    found = Resources(_floor(memory, _STEP), cpus, None if disk is None else _floor(disk, _STEP), volumes)
+    too_small = found.memory < LEAST_MEMORY or cpus < 1 or volumes == 0
+    return None if too_small or (found.disk is not None and found.disk < LEAST_DISK) else found
+
+
+def fitting(node: Resources, size: Resources, ground: Ground) -> int:
+    """Return how many of `size` the empty `node` takes; mirrored: with as many as secondary, and N+1 kept."""
+    most = [node.memory // size.memory, node.cpus // size.cpus]
+    if node.disk is not None and size.disk is not None:
+        most.append(node.disk // _disk(size, ground))
+    if node.volumes is not None and size.volumes is not None:
+        most.append(node.volumes // size.volumes)
+    count = min(most)
+    while count and (count + ground.kept(count)) * size.memory > node.memory:
+        count -= 1
+    return count
+
+
+def left_over(node: Resources, size: Resources, count: int, ground: Ground) -> Resources:
+    """Return what `count` of `size` leave of `node`. Memory that is kept for N+1 is not left over."""
+    return Resources(
+        node.memory - (count + ground.kept(count)) * size.memory,
+        node.cpus - count * size.cpus,
+        None if node.disk is None or size.disk is None else node.disk - count * _disk(size, ground),
+        None if node.volumes is None or size.volumes is None else node.volumes - count * size.volumes,
+    )
+
+
+def _disk(size: Resources, ground: Ground) -> int:
+    assert size.disk is not None  # noqa: S101 (asked by the callers)
+    return 2 * (size.disk + DRBD_METADATA) if ground.mirrored else size.disk
+
+
+def wasted(node: Resources, size: Resources, ground: Ground) -> float:
+    """Return which share of `node` nobody uses when it is filled with `size`: the mean over its resources."""
+    left = left_over(node, size, fitting(node, size, ground), ground)
+    shares = [
+        (rest, all_of_it)
+        for rest, all_of_it in (
+            (left.memory, node.memory),
+            (left.cpus, node.cpus),
+            (left.volumes, node.volumes) if node.volumes is not None else (left.disk, node.disk),
+        )
+        if rest is not None and all_of_it
+    ]
+    return sum(rest / all_of_it for rest, all_of_it in shares) / len(shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """Sizes by divisor, biggest first, and the node that they are parts of."""
+
+    measure: Resources
+    sizes: dict[int, Resources]
+
+
+def tiling(kinds: Sequence[tuple[Resources, int]], ground: Ground, divisors: Sequence[int] | None) -> Tiling | None:
+    """Return the sizes that waste least on nodes of these kinds (with their number); None if there is none.
+
+    The measure is one kind of node, or the least of each resource of all; the sizes are `divisors`, or else full, half
+    and quarter unless others waste clearly less.
+    """
+    best: tuple[float, Tiling] | None = None
+    for measure in _measures(kinds):
+        parts = {k: found for k in divisors or range(1, MOST_DIVISOR + 1) if (found := part(measure, k, ground))}
+        waste = {k: _mean_waste(kinds, found, ground) for k, found in parts.items()}
+        for chosen in [tuple(divisors)] if divisors else _choices(parts):
+            if not all(k in parts for k in chosen):
+                continue
+            cost = sum(waste[k] for k in chosen) / len(chosen) + (0 if divisors else _strangeness(chosen))
+            if best is None or cost < best[0] - 1e-12:
+                best = cost, Tiling(measure, {k: parts[k] for k in chosen})
+    return None if best is None else Tiling(best[1].measure, _rounded(best[1].sizes, ground))
+
+
+def _measures(kinds: Sequence[tuple[Resources, int]]) -> list[Resources]:
+    nodes = [node for node, _ in kinds]
+    least = Resources(
+        min(node.memory for node in nodes),
+        min(node.cpus for node in nodes),
+        None if any(node.disk is None for node in nodes) else min(node.disk or 0 for node in nodes),
+        None if any(node.volumes is None for node in nodes) else min(node.volumes or 0 for node in nodes),
+    )
+    frequent = sorted(kinds, key=lambda kind: -kind[1])[:_MOST_MEASURES]
+    return list(dict.fromkeys([least, *(node for node, _ in frequent)]))
+
+
+def _mean_waste(kinds: Sequence[tuple[Resources, int]], size: Resources, ground: Ground) -> float:
+    total = sum(count for _, count in kinds)
+    return sum(wasted(node, size, ground) * count for node, count in kinds) / total
+
+
+def _choices(parts: dict[int, Resources]) -> Iterator[tuple[int, ...]]:
+    """Give the sets of divisors to choose from: as near to three sizes as there are, always with full."""
+    others = [k for k in parts if k > 1]
+    for more in range(min(2, len(others)), -1, -1):
+        found = [(1, *chosen) for chosen in combinations(others, more) if _distinct([parts[k] for k in (1, *chosen)])]
+        if found:
+            yield from found
+            return
+
+
+def _distinct(sizes: Sequence[Resources]) -> bool:
+    """Return whether each is smaller than the one before: in memory, and in volumes where they count."""
+    return all(
+        small.memory < big.memory and (small.volumes is None or big.volumes is None or small.volumes < big.volumes)
+        for big, small in zip(sizes, sizes[1:], strict=False)
+    )
+
+
+def _strangeness(divisors: tuple[int, ...]) -> float:
+    """Return what sizes that nobody expects have to save in waste to be worth it."""
+    far = sum(abs(log2(k) - log2(usual)) for k, usual in zip(divisors, USUAL, strict=False))
+    crossed = sum(small % big > 0 for big, small in zip(divisors, divisors[1:], strict=False))
+    return far * _UNUSUAL + crossed * _NOT_NESTED
+
+
+def _rounded(sizes: dict[int, Resources], ground: Ground) -> dict[int, Resources]:
+    """Return the sizes with memory and disk rounded down to a grain that all share, so that parts of parts fit."""
+    memory = _grain([size.memory for size in sizes.values()])
+    disks = [size.disk for size in sizes.values() if size.disk is not None]
+    disk = _grain(disks) if disks else _STEP
+    return {
+        k: Resources(_floor(size.memory, memory), size.cpus, _round_disk(size, disk, ground), size.volumes)
+        for k, size in sizes.items()
+    }
+
+
+def _round_disk(size: Resources, grain: int, ground: Ground) -> int | None:
+    """Return the disk rounded down, but never so far that it would take a volume less."""
+    if size.disk is None:
+        return None
+    found = _floor(size.disk, grain)
+    if ground.volume is not None and -(-found // ground.volume) < -(-size.disk // ground.volume):
+        return size.disk
+    return found
+
+
+def _grain(amounts: Sequence[int]) -> int:
+    """Return the coarsest grain that costs no amount more than a hundredth."""
+    return next(
+        (grain for grain in _GRAINS if all(amount % grain <= amount * _LOST_BY_ROUNDING for amount in amounts)), _STEP
+    )
+
+
+def _floor(amount: int, grain: int) -> int:
+    return amount // grain * grain
