@@ -12,9 +12,10 @@ from functools import cache
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
-from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
+from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.plan.change import MEMBERSHIP, Action, Change, some, words
+from gpolicy.plan.change import Action, Change, some, words
+from gpolicy.plan.projection import projected
 from gpolicy.plan.risk import instances_with
 from gpolicy.policy.model import Policy
 
@@ -35,16 +36,18 @@ class GuardResult:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What guards look at: the cluster now, what changes, and own values as they will be."""
+    """What guards look at: the cluster now and as it will be, and what changes."""
 
     policy: Policy
     state: ClusterState
+    after: ClusterState
     changes: tuple[Change, ...]
     impossible: tuple[str, ...]
-    cluster_after: Values
-    groups_after: dict[str, Values]
-    group_of: dict[str, str]
-    old_names: dict[str, str]
+
+    @property
+    def cluster_after(self) -> Values:
+        """The cluster's values after the changes."""
+        return self.after.cluster.own
 
     def in_force(self, group: str, path: Path) -> Value:
         """Return the effective value of a group before the changes."""
@@ -52,16 +55,9 @@ class Outlook:
         return known.effective.get(path) if known else None
 
     def in_force_after(self, group: str, path: Path) -> Value:
-        """Return the effective value of a group, by its new name, after the changes.
-
-        Where the source cannot show own values, a group that has the cluster's value is taken to follow it.
-        """
-        own = self.groups_after.get(group, {})
-        old = self.old_names.get(group, group)
-        if path in own or old not in self.state.groups or self.state.readable(Level.GROUP, path):
-            return own.get(path, self.cluster_after.get(path))
-        now = self.in_force(old, path)
-        return self.cluster_after.get(path) if now == self.state.cluster.own.get(path) else now
+        """Return the effective value of a group, by its new name, after the changes."""
+        known = self.after.groups.get(group)
+        return known.effective.get(path) if known else None
 
     def change(self, level: Level, path: Path, name: str | None = None) -> Change | None:
         """Return the change of one leaf, if there is one."""
@@ -71,26 +67,8 @@ class Outlook:
 
 
 def outlook(policy: Policy, state: ClusterState, changes: list[Change], impossible: list[str]) -> Outlook:
-    """Return own values and membership as they will be after `changes`."""
-    cluster = dict(state.cluster.own)
-    names = {str(item.before): str(item.after) for item in changes if item.action is Action.RENAME}
-    groups = {names.get(group.name, group.name): dict(group.own) for group in state.groups.values()}
-    group_of = {node.name: names.get(node.group, node.group) for node in state.nodes.values()}
-    for change in changes:
-        if change.action is Action.CREATE:
-            groups[change.object_name or ""] = {}
-        elif change.action is Action.REMOVE:
-            groups.pop(change.object_name or "", None)
-        elif change.path == MEMBERSHIP:
-            group_of[change.object_name or ""] = str(change.after)
-        elif parameter_at(change.path) is not None and change.level is not Level.NODE:
-            own = cluster if change.level is Level.CLUSTER else groups.setdefault(change.object_name or "", {})
-            if change.action is Action.RESET:
-                own.pop(change.path, None)
-            else:
-                own[change.path] = change.after
-    old_names = {new: old for old, new in names.items()}
-    return Outlook(policy, state, tuple(changes), tuple(impossible), cluster, groups, group_of, old_names)
+    """Return the cluster now and after `changes`."""
+    return Outlook(policy, state, projected(state, changes), tuple(changes), tuple(impossible))
 
 
 def judge(view: Outlook, allowed: frozenset[str]) -> list[GuardResult]:
@@ -119,7 +97,7 @@ def _templates_enabled(view: Outlook) -> Iterator[str]:
     enabled = set(words(view.cluster_after.get(_ENABLED)))
     if not enabled:
         return
-    for label, name, own in (("the cluster's policy", None, view.cluster_after), *_labelled(view.groups_after)):
+    for label, name, own in (("the cluster's policy", None, view.cluster_after), *_labelled(view.after)):
         if _ALLOWED not in own:
             continue
         allowed = words(own[_ALLOWED])
@@ -141,8 +119,8 @@ def _touches_policy(view: Outlook, group: str | None) -> bool:
     return any(change.path[0] == "ipolicy" and change.object_name == group for change in view.changes)
 
 
-def _labelled(groups: dict[str, Values]) -> list[tuple[str, str | None, Values]]:
-    return [(f"group {name}", name, own) for name, own in groups.items()]
+def _labelled(state: ClusterState) -> list[tuple[str, str | None, Values]]:
+    return [(f"group {name}", name, group.own) for name, group in state.groups.items()]
 
 
 def _templates_in_use(view: Outlook) -> Iterator[str]:
@@ -181,12 +159,12 @@ def _number(value: Value) -> float:
 
 
 def _groups_empty(view: Outlook) -> Iterator[str]:
-    removed = [str(change.before) for change in view.changes if change.action is Action.REMOVE]
-    for name in removed:
-        nodes = sorted(node for node, group in view.group_of.items() if group == name)
+    removed = {str(change.before) for change in view.changes if change.action is Action.REMOVE}
+    for name in sorted(removed):
+        nodes = sorted(node.name for node in view.after.nodes_of(name))
         if nodes:
             yield f"group {name} is not empty: {some(nodes)} must go to another group first"
-    if removed and not view.groups_after:
+    if removed and not view.after.groups.keys() - removed:
         yield "the last group cannot be removed"
 
 
@@ -195,15 +173,15 @@ def _pairs_together(view: Outlook) -> Iterator[str]:
         instance.name
         for instance in view.state.instances.values()
         for secondary in instance.secondary_nodes
-        if _apart(view.group_of, instance.primary_node, secondary)
-        and not _apart({node.name: node.group for node in view.state.nodes.values()}, instance.primary_node, secondary)
+        if _apart(view.after, instance.primary_node, secondary)
+        and not _apart(view.state, instance.primary_node, secondary)
     ]
     if split:
         yield f"the nodes of {some(sorted(set(split)))} would be in two groups; move both nodes of a DRBD pair"
 
 
-def _apart(group_of: dict[str, str], one: str, other: str) -> bool:
-    return one in group_of and other in group_of and group_of[one] != group_of[other]
+def _apart(state: ClusterState, one: str, other: str) -> bool:
+    return one in state.nodes and other in state.nodes and state.nodes[one].group != state.nodes[other].group
 
 
 def _disks_stay(view: Outlook) -> Iterator[str]:
@@ -214,7 +192,7 @@ def _disks_stay(view: Outlook) -> Iterator[str]:
         if node is None:
             continue
         for path in _redirecting(frozenset(disk.template for disk in instance.disks)):
-            if view.in_force(node.group, path) != view.in_force_after(view.group_of[node.name], path):
+            if view.in_force(node.group, path) != view.in_force_after(view.after.nodes[node.name].group, path):
                 moved.setdefault(path, []).append(instance.name)
     for path, users in moved.items():
         yield f"{'.'.join(path)}: existing disks of {some(sorted(users))} are redirected at once"
@@ -233,7 +211,7 @@ def _exclusive_storage(view: Outlook) -> Iterator[str]:
     """Find the nodes that get exclusive storage, because their group does or because they move."""
     new: dict[str, set[str]] = {}
     for node in view.state.nodes.values():
-        after = view.group_of[node.name]
+        after = view.after.nodes[node.name].group
         if view.in_force(node.group, _EXCLUSIVE) is not True and view.in_force_after(after, _EXCLUSIVE) is True:
             new.setdefault(after, set()).add(node.name)
     for name, nodes in sorted(new.items()):

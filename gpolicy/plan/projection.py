@@ -1,0 +1,134 @@
+"""The cluster as it will be: a state with the changes of a plan made.
+
+Own values, effective values, groups, names, membership and tags are those after the plan; what nodes measure and what
+instances are stays as it was read. So whatever compares a cluster before and after is a function of two states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.values import fill
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, words
+
+_EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
+_NO_VALUES: Final = (NAME, MEMBERSHIP, TAGS)
+
+
+def projected(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
+    """Return `state` as it is once `changes` are made.
+
+    A group that would be removed while nodes are in it stays, as Ganeti refuses to remove it. Where the source cannot
+    show own values of groups, a group that has the cluster's value is taken to follow it. A new group is listed last.
+    """
+    by_object: dict[tuple[Level, str | None], list[Change]] = {}
+    for change in changes:
+        by_object.setdefault((change.level, change.object_name), []).append(change)
+    names = {str(item.before): str(item.after) for item in changes if item.action is Action.RENAME}
+    cluster = _changed_cluster(state.cluster, by_object.get((Level.CLUSTER, None), ()))
+    nodes = {
+        node.name: _changed_node(node, by_object.get((Level.NODE, node.name), ()), names)
+        for node in state.nodes.values()
+    }
+    stays = {node.name: names.get(node.group, node.group) for node in state.nodes.values()}
+    moved = [name for name, node in nodes.items() if node.group != stays[name]]
+    unknown = _give_flag_of_group(nodes, [name for name in moved if _EXCLUSIVE in nodes[name].own])
+    groups = _groups(state, cluster.own, by_object, names, occupied={node.group for node in nodes.values()})
+    notes = state.notes
+    if unknown:
+        notes += (f"whether exclusive storage is on in {', '.join(unknown)} is not known: nodes keep it as they move",)
+    return replace(state, cluster=cluster, groups=groups, nodes=nodes, notes=notes)
+
+
+def _changed_cluster(cluster: ClusterObject, changes: Sequence[Change]) -> ClusterObject:
+    return replace(cluster, own=_own(cluster.own, changes), tags=_tags(cluster.tags, changes))
+
+
+def _changed_node(node: Node, changes: Sequence[Change], names: Mapping[str, str]) -> Node:
+    group = next((str(change.after) for change in changes if change.path == MEMBERSHIP), None)
+    return replace(
+        node,
+        group=group or names.get(node.group, node.group),
+        own=_own(node.own, changes),
+        tags=_tags(node.tags, changes),
+    )
+
+
+def _give_flag_of_group(nodes: dict[str, Node], moved: Sequence[str]) -> list[str]:
+    """Give nodes that move the exclusive_storage of the nodes that are in their new group, and have been before.
+
+    A node never has the flag itself; a source that shows it there (the text format) means its group's. Return the
+    groups of which no node shows it.
+    """
+    flags = {
+        node.group: node.own[_EXCLUSIVE]
+        for name, node in nodes.items()
+        if _EXCLUSIVE in node.own and name not in set(moved)
+    }
+    for name in moved:
+        node = nodes[name]
+        if node.group in flags:
+            nodes[name] = replace(node, own={**node.own, _EXCLUSIVE: flags[node.group]})
+    return sorted({nodes[name].group for name in moved} - flags.keys())
+
+
+def _groups(
+    state: ClusterState,
+    cluster: Values,
+    by_object: Mapping[tuple[Level, str | None], Sequence[Change]],
+    names: Mapping[str, str],
+    occupied: set[str],
+) -> dict[str, Group]:
+    groups: dict[str, Group] = {}
+    for group in state.groups.values():
+        name = names.get(group.name, group.name)
+        changes = by_object.get((Level.GROUP, name), ())
+        removed = any(change.action is Action.REMOVE and change.before == group.name for change in changes)
+        if removed and name not in occupied:
+            continue
+        own = _own(group.own, changes)
+        effective = _effective(state, group, own, cluster)
+        groups[name] = replace(group, name=name, own=own, effective=effective, tags=_tags(group.tags, changes))
+    last = max((group.position for group in state.groups.values() if group.position is not None), default=None)
+    for (level, new), changes in by_object.items():
+        if level is Level.GROUP and new is not None and any(change.action is Action.CREATE for change in changes):
+            own = _own({("alloc_policy",): "preferred"}, changes)
+            last = None if last is None else last + 1
+            groups[new] = Group(
+                name=new,
+                own=own,
+                effective=fill(own, cluster, Level.GROUP),
+                tags=_tags(frozenset(), changes),
+                position=last,
+            )
+    return dict(sorted(groups.items()))
+
+
+def _effective(state: ClusterState, group: Group, own: Values, cluster: Values) -> Values:
+    """Return the effective values of a group that stays, where own values may be hidden."""
+    filled = fill(own, cluster, Level.GROUP)
+    for path, now in group.effective.items():
+        hidden = path not in own and not state.readable(Level.GROUP, path)
+        if hidden and now != state.cluster.own.get(path):
+            filled[path] = now
+    return filled
+
+
+def _own(own: Mapping[Path, Value], changes: Sequence[Change]) -> Values:
+    values = dict(own)
+    for change in changes:
+        if change.path in _NO_VALUES:
+            continue
+        if change.action is Action.RESET:
+            values.pop(change.path, None)
+        else:
+            values[change.path] = change.after
+    return values
+
+
+def _tags(tags: frozenset[str], changes: Sequence[Change]) -> frozenset[str]:
+    return next((frozenset(words(change.after)) for change in changes if change.path == TAGS), tags)

@@ -1,0 +1,187 @@
+"""A projected state is the cluster after the plan: held against the model of what Ganeti's jobs do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import event, given
+from planned import CLUSTERS, cluster, plan_for, recorded
+from strategies import GeneratedPolicy, cluster_states, instance
+from test_plan_laws import _told, carried_out, cases, differences, law, loaded, plan_of
+
+from gpolicy.cluster import unreadable
+from gpolicy.cluster.state import ClusterState, Group, Unreadable
+from gpolicy.cluster.text import read_text_file
+from gpolicy.ganeti.parameter import Level, Values
+from gpolicy.ganeti.values import fill
+from gpolicy.plan.change import Action
+from gpolicy.plan.diff import diff
+from gpolicy.plan.projection import projected
+
+ES = ("ndparams", "exclusive_storage")
+RATIO = ("ipolicy", "vcpu-ratio")
+
+
+@law
+@given(cases())
+def test_nothing_differs_any_more_from_the_policy(case: tuple[ClusterState, GeneratedPolicy]) -> None:
+    state, generated = case
+    policy = loaded(generated.text)
+    changes = diff(policy, state).changes
+    after = projected(state, changes)
+    left = diff(policy, after).changes
+    occupied = {
+        str(item.before) for item in changes if item.action is Action.REMOVE and after.nodes_of(str(item.before))
+    }
+    assert {str(item.before) for item in left} == occupied
+    assert all(item.action is Action.REMOVE for item in left)
+    assert after.instances == state.instances
+
+
+@law
+@given(cases())
+def test_it_is_what_ganetis_jobs_make(case: tuple[ClusterState, GeneratedPolicy]) -> None:
+    state, generated = case
+    plan = plan_of(generated, state)
+    event(f"safe: {plan.safe}")
+    if not plan.safe:
+        return
+    after, made = projected(state, plan.changes), carried_out(plan, state).as_state()
+    assert list(differences(after, made)) == []
+    for name, group in after.groups.items():
+        assert _told(group.effective) == _told(fill(made.groups[name].own, made.cluster.own, Level.GROUP))
+
+
+def hidden(state: ClusterState, gaps: tuple[Unreadable, ...]) -> ClusterState:
+    """Return `state` as a source reads it that cannot show own values in `gaps`, but effective ones."""
+
+    def shown(own: Values, level: Level) -> Values:
+        return {path: value for path, value in own.items() if not any(gap.covers(level, path) for gap in gaps)}
+
+    groups = {
+        name: replace(group, own=shown(group.own, Level.GROUP))  # its effective values stay
+        for name, group in state.groups.items()
+    }
+    nodes = {name: replace(node, own=shown(node.own, Level.NODE)) for name, node in state.nodes.items()}
+    own = shown(state.cluster.own, Level.CLUSTER)
+    return replace(state, cluster=replace(state.cluster, own=own), groups=groups, nodes=nodes, unreadable=gaps)
+
+
+GROUP_POLICIES_HIDDEN = (
+    Unreadable(level=Level.GROUP, prefix=("ipolicy",)),
+    Unreadable(level=Level.GROUP, prefix=("ndparams",)),
+)
+
+
+@law
+@given(cases())
+def test_hidden_own_values_keep_their_meaning(case: tuple[ClusterState, GeneratedPolicy]) -> None:
+    state, generated = case
+    policy = loaded(generated.text)
+    read = hidden(state, GROUP_POLICIES_HIDDEN)
+    changes = diff(policy, read).changes
+    after = projected(read, changes)
+    assert [item for item in diff(policy, after).changes if item.action is not Action.REMOVE] == []
+    names = {str(item.before): str(item.after) for item in changes if item.action is Action.RENAME}
+    for name, group in state.groups.items():
+        now = after.groups.get(names.get(name, name))
+        for path in group.effective if now else ():
+            assert now is not None
+            if path[0] in ("ipolicy", "ndparams"):
+                follows = group.effective[path] == state.cluster.own.get(path)
+                assert now.effective[path] == (after.cluster.own[path] if follows else group.effective[path])
+
+
+@law
+@given(cases())
+def test_the_remote_apis_gaps_do_not_keep_a_plan_from_converging(case: tuple[ClusterState, GeneratedPolicy]) -> None:
+    state, generated = case
+    policy = loaded(generated.text)
+    for gaps in (unreadable.RAPI, (*unreadable.RAPI, unreadable.NODE_OWN)):
+        read = hidden(state, gaps)
+        after = projected(read, diff(policy, read).changes)
+        assert [item for item in diff(policy, after).changes if item.action is not Action.REMOVE] == []
+
+
+@law
+@given(cluster_states())
+def test_no_change_changes_nothing(state: ClusterState) -> None:
+    assert projected(state, ()) == state
+
+
+def test_recorded_clusters_stay_as_they_are_without_changes() -> None:
+    for name in ("base", "rich", "full", "exclusive"):
+        assert projected(recorded(name), ()) == recorded(name)
+
+
+def test_groups_are_renamed_created_and_removed_with_their_nodes() -> None:
+    state = cluster({RATIO: 4.0}, {"old": {RATIO: 2.0}, "spare": {}}, {"node1": "old", "node2": "spare"})
+    state = replace(
+        state, groups={name: replace(group, position=index) for index, (name, group) in enumerate(state.groups.items())}
+    )
+    plan = plan_for(
+        state,
+        "Cluster\nname: cluster.example.org\nipolicy: {vcpu-ratio: 3}",
+        "NodeGroup\nname: gold\nrenamed_from: old",
+        "NodeGroup\nname: bronze\nnodes: [node2]\nndparams: {exclusive_storage: true}\ntags: ['x:y']",
+        "NodeGroup\nname: spare\nremoved: true",
+    )
+    after = projected(state, plan.changes)
+    assert {name: group.position for name, group in after.groups.items()} == {"bronze": 2, "gold": 0}
+    assert after.groups["gold"].effective[RATIO] == 2.0
+    assert after.groups["bronze"].effective[RATIO] == 3.0
+    assert after.groups["bronze"].tags == {"x:y"}
+    assert {node.name: node.group for node in after.nodes.values()} == {"node1": "gold", "node2": "bronze"}
+    assert after.effective_of_node(after.nodes["node2"])[ES] is True
+    assert state.nodes["node2"].group == "spare"
+
+
+def test_a_group_that_is_not_empty_stays() -> None:
+    state = cluster({}, {"default": {}, "full": {}}, {"node1": "full"}, instance("inst1", "node1"))
+    plan = plan_for(state, "NodeGroup\nname: full\nremoved: true")
+    assert "full" in projected(state, plan.changes).groups
+
+
+class TestTextFormat:
+    """What hscan writes shows a group's exclusive storage on its nodes only."""
+
+    def read(self, *groups: tuple[str, str]) -> ClusterState:
+        state = cluster({}, {name: {} for name, _ in groups}, {f"node-{name}": name for name, _ in groups})
+        nodes = {name: replace(node, own={ES: dict(groups)[node.group] == "Y"}) for name, node in state.nodes.items()}
+        return replace(
+            hidden(state, unreadable.text(cluster_policy=True)),
+            nodes=nodes,
+        )
+
+    def test_a_node_that_moves_gets_the_flag_of_its_new_group(self) -> None:
+        state = self.read(("shared", "N"), ("dedicated", "Y"))
+        plan = plan_for(state, "NodeGroup\nname: dedicated\nnodes: [node-shared]")
+        after = projected(state, plan.changes)
+        assert after.effective_of_node(after.nodes["node-shared"])[ES] is True
+        assert after.notes == state.notes
+
+    def test_what_nobody_shows_is_said_to_be_unknown(self) -> None:
+        state = self.read(("shared", "N"), ("dedicated", "Y"))
+        empty = replace(state, groups={**state.groups, "empty": Group(name="empty", own={}, effective={})})
+        plan = plan_for(empty, "NodeGroup\nname: empty\nnodes: [node-shared]")
+        after = projected(empty, plan.changes)
+        assert "exclusive storage is on in empty is not known" in after.notes[-1]
+
+
+def test_policies_are_generated_for_what_matters() -> None:
+    """The laws above would hold for empty policies as well: see that the generated ones do something."""
+    seen: set[str] = set()
+
+    @law
+    @given(cases())
+    def look(case: tuple[ClusterState, GeneratedPolicy]) -> None:
+        changes = diff(loaded(case[1].text), case[0]).changes
+        seen.update(item.action.value for item in changes)
+
+    look()
+    assert seen == {action.value for action in Action}
+
+
+def test_the_text_recording_reads_and_projects() -> None:
+    state = read_text_file(CLUSTERS / "full" / "htools.data")
+    assert projected(state, ()) == state
