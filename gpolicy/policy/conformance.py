@@ -138,6 +138,10 @@ class _Compiler:
         return lambda value: not _is_number(value) or not value <= argument
 
     @staticmethod
+    def _maximum(argument: float) -> Test:
+        return lambda value: not _is_number(value) or not value > argument
+
+    @staticmethod
     def _minLength(argument: int) -> Test:  # noqa: N802
         return lambda value: not isinstance(value, str) or len(value) >= argument
 
@@ -148,6 +152,14 @@ class _Compiler:
     @staticmethod
     def _minItems(argument: int) -> Test:  # noqa: N802
         return lambda value: not isinstance(value, list) or len(value) >= argument
+
+    @staticmethod
+    def _maxItems(argument: int) -> Test:  # noqa: N802
+        return lambda value: not isinstance(value, list) or len(value) <= argument
+
+    @staticmethod
+    def _minProperties(argument: int) -> Test:  # noqa: N802
+        return lambda value: not isinstance(value, dict) or len(value) >= argument
 
     @staticmethod
     def _uniqueItems(argument: bool) -> Test:  # noqa: FBT001, N802

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
@@ -10,6 +11,7 @@ from gpolicy.findings import Finding, Related
 from gpolicy.policy.building import Builder
 from gpolicy.policy.extending import extend
 from gpolicy.policy.files import SUFFIXES, FileSet, policy_files, read_files
+from gpolicy.policy.guard import Guard, build_guards
 from gpolicy.policy.model import (
     ClusterPolicy,
     Declared,
@@ -20,9 +22,14 @@ from gpolicy.policy.model import (
     TagRulesPolicy,
     Waiver,
 )
-from gpolicy.policy.structure import DUPLICATE_OBJECT, SEVERAL_CLUSTERS
+from gpolicy.policy.scenario import Scenario
+from gpolicy.policy.scenario_building import build_scenarios
+from gpolicy.policy.structure import DUPLICATE_OBJECT, SEVERAL_CLUSTERS, UNKNOWN_SNAPSHOT
 from gpolicy.policy.validation import validate
 from gpolicy.policy.yaml_document import YamlDocument
+
+LARGEST_SNAPSHOT = 64 * 1024**2
+"""Bytes of a snapshot that a test reads."""
 
 _Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
 
@@ -43,10 +50,13 @@ class _Loader:
         self._files = files
         self._findings: list[Finding] = list(files.findings)
         self._boundary = _boundary(root)
+        self._home = _home(root)
         self._bases: dict[Path, list[Declared]] = {}
         self._objects: list[Declared] = []
         self._tag_rules: list[TagRulesPolicy] = []
         self._waivers: list[Waiver] = []
+        self._guards: list[Guard] = []
+        self._scenarios: list[Scenario] = []
 
     def policy(self, paths: tuple[str, ...]) -> Policy:
         for document in self._files.documents:
@@ -63,6 +73,8 @@ class _Loader:
             groups=self._by_name([declared for declared in kept if isinstance(declared, GroupPolicy)]),
             node_sets=tuple(self._by_name([item for item in kept if isinstance(item, NodeSetPolicy)]).values()),
             tag_rules=tuple(self._tag_rules),
+            guards=tuple(self._guards),
+            scenarios=tuple(self._scenarios),
             waivers=tuple(self._waivers),
             documents=tuple(self._files.documents),
             findings=tuple(sorted(self._findings, key=Finding.sort_key)),
@@ -80,8 +92,26 @@ class _Loader:
                 self._objects.append(_build(builder))
             case "TagRules":
                 self._tag_rules.append(builder.tag_rules())
+            case "Guards":
+                self._guards += build_guards(document, self._report)
+            case "Test":
+                self._scenarios += [self._with_snapshot(item) for item in build_scenarios(document, self._report)]
             case "Waiver":
                 self._waivers += builder.waivers()
+
+    def _report(self, finding: Finding) -> None:
+        self._findings.append(finding)
+
+    def _with_snapshot(self, scenario: Scenario) -> Scenario:
+        """Return the test with the path of its snapshot made whole; report a file that it may not read."""
+        named = scenario.stage.snapshot
+        if named is None:
+            return scenario
+        path, reason = _snapshot(Path(named.span.file).parent / named.value, self._home)
+        if reason:
+            hint = "keep it in the policy's directory and write its path from this document"
+            self._report(UNKNOWN_SNAPSHOT.finding(f"snapshot {named.value!r}: {reason}", named.span, hint=hint))
+        return replace(scenario, stage=replace(scenario.stage, snapshot=Located(str(path), named.span)))
 
     def _by_name(self, objects: list[_Named]) -> dict[str, _Named]:
         result: dict[str, _Named] = {}
@@ -153,10 +183,30 @@ def _pick(objects: list[Declared], declared: Declared, name: str | None) -> Decl
     return next((item for item in same_kind if item.name == name), itself)
 
 
+def _snapshot(path: Path, home: Path) -> tuple[Path, str]:
+    """Return the path of a snapshot, and why it must not be read (or nothing)."""
+    try:
+        resolved = path.resolve()
+        if not resolved.is_relative_to(home):
+            return path, "lies outside of the policy's directory"
+        if not resolved.is_file():
+            return path, "no such file"
+        if resolved.stat().st_size > LARGEST_SNAPSHOT:
+            return path, f"larger than {LARGEST_SNAPSHOT // 1024**2} MiB"
+    except (OSError, ValueError, RuntimeError):  # a null byte, a loop of links, a name that is too long
+        return path, "cannot be read"
+    return Path(os.path.normpath(path)), ""
+
+
+def _home(root: Path) -> Path:
+    """Return the directory that a policy lies in."""
+    resolved = root.resolve()
+    return resolved if resolved.is_dir() else resolved.parent
+
+
 def _boundary(root: Path) -> Path:
     """Return the directory that `extends` may reach: the git work tree around the policy, or the policy's parent."""
-    start = root.resolve()
-    start = start if start.is_dir() else start.parent
+    start = _home(root)
     for directory in (start, *start.parents):
         if (directory / ".git").exists():
             return directory

@@ -12,6 +12,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, parameter_properties
+from gpolicy.policy.schema_tests import MOST_TESTS, test_items
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 PERCENT_PATTERN: Final = r"^[0-9]+(\.[0-9]+)? *%$"
@@ -379,22 +380,6 @@ def _guards() -> Schema:
 
 
 def _test() -> Schema:
-    instance = {
-        "type": "object",
-        "description": "An instance of this size.",
-        "properties": {
-            "group": {**NAME, "description": "Group to check against."},
-            "spec": {**NAME, "description": "Named spec pair whose least size is meant."},
-            "memory-size": {**SIZE, "description": "Memory, MiB."},
-            "cpu-count": {"type": "integer", "minimum": 0, "description": "Virtual CPUs."},
-            "disks": {"type": "array", "items": {**SIZE}, "description": "Size of each disk, MiB."},
-            "nic-count": {"type": "integer", "minimum": 0, "description": "Network interfaces."},
-            "spindle-use": {"type": "integer", "minimum": 0, "description": "Spindles."},
-            "disk-template": {"type": "string", "description": "Disk template."},
-            "tags": {"type": "array", "items": _TAG, "description": "Tags of the instance."},
-        },
-        "additionalProperties": False,
-    }
     return _document(
         "Test",
         "Scenarios with expected outcomes.",
@@ -403,24 +388,9 @@ def _test() -> Schema:
             "tests": {
                 "type": "array",
                 "minItems": 1,
+                "maxItems": MOST_TESTS,
+                "items": test_items(),
                 "description": "Each test has a name, what is done, and what is expected.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "name": {**NAME, "description": "What the test shows."},
-                        "on": {"type": "object", "description": "The cluster: a snapshot, simulated hardware, edits."},
-                        "place": {**instance, "description": "Place an instance."},
-                        "check_instance": {**instance, "description": "Ask whether the policy lets an instance be."},
-                        "capacity": {"type": "object", "description": "Count how many instances fit."},
-                        "redundancy": {"type": "object", "description": "Ask which node failures can be absorbed."},
-                        "expect": {"type": "object", "description": "What must come out."},
-                    },
-                    "required": ["name", "expect"],
-                    "oneOf": [
-                        {"required": [action]} for action in ("place", "check_instance", "capacity", "redundancy")
-                    ],
-                    "additionalProperties": False,
-                },
             },
         },
         required=("tests",),

@@ -186,6 +186,22 @@ SEVERAL_CLUSTERS: Final = RuleInfo(
     bad=f"{_CLUSTER}---\ngpolicy: v1\nkind: Cluster\nname: d.example.org\n",
     good=_CLUSTER,
 )
+_TEST = "gpolicy: v1\nkind: Test\ntests:\n  - name: two CPUs are legal\n"
+UNKNOWN_SNAPSHOT: Final = RuleInfo(
+    code="GP025",
+    name="unknown-snapshot",
+    severity=Severity.ERROR,
+    summary="A test runs on a snapshot that is not there, or that lies outside of the policy's directory.",
+    rationale="The test could not run. A policy must not be able to make gpolicy read any file there is, so a snapshot"
+    " lies in the directory of the policy, and is no larger than 64 MiB.",
+    source="gpolicy",
+    bad=f'{_CLUSTER}---\n{_TEST}    "on": {{snapshot: missing.json}}\n'
+    "    check_instance: {memory-size: 2G, cpu-count: 2, disks: [10G], disk-template: plain}\n"
+    "    expect: {refused: false}\n",
+    good=f"{_CLUSTER}---\n{_TEST}"
+    "    check_instance: {memory-size: 2G, cpu-count: 2, disks: [10G], disk-template: plain}\n"
+    "    expect: {refused: false}\n",
+)
 
 STRUCTURE_RULES: Final = (
     UNREADABLE_FILE,
@@ -205,4 +221,5 @@ STRUCTURE_RULES: Final = (
     EXTENDS_CYCLE,
     EXTENDS_CONFLICT,
     SEVERAL_CLUSTERS,
+    UNKNOWN_SNAPSHOT,
 )

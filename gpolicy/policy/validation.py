@@ -179,7 +179,11 @@ def _wrong_value(error: ValidationError, document: YamlDocument, place: str) -> 
         case "minimum" | "exclusiveMinimum":
             bound = "above" if error.validator == "exclusiveMinimum" else "at least"
             message = f"{place} is {instance}, it must be {bound} {error.validator_value}"
-        case "minItems" | "minLength":
+        case "maximum":
+            message = f"{place} is {_quote(instance)}, it must be at most {error.validator_value}"
+        case "maxItems":
+            message = f"{place} has {len(instance)} entries, it may have {error.validator_value}"
+        case "minItems" | "minLength" | "minProperties":
             message = f"{place} is empty"
             hint = hint or ("" if _is_required(error, document) else "leave it out if it is not to be managed")
         case "uniqueItems":

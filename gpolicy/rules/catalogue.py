@@ -24,6 +24,7 @@ FAMILIES: Final = {
     "GP5": "Tags",
     "GP6": "Groups, nodes and node sets",
     "GP7": "Policy against cluster",
+    "GP8": "Guards and tests",
     "GP9": "Waivers",
 }
 """What the rules of a range of codes are about."""

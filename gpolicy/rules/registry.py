@@ -9,10 +9,12 @@ from gpolicy.rules.cluster_fit import FIT_RULES
 from gpolicy.rules.drbd import DRBD_RULES
 from gpolicy.rules.exclusive_storage import EXCLUSIVE_STORAGE_RULES
 from gpolicy.rules.groups import GROUP_RULES
+from gpolicy.rules.guards import GUARD_RULES
 from gpolicy.rules.hardware import HARDWARE_RULES
 from gpolicy.rules.parameters import PARAMETER_RULES
 from gpolicy.rules.ratios import RATIO_RULES
 from gpolicy.rules.rule import Rule
+from gpolicy.rules.scenarios import SCENARIO_RULES
 from gpolicy.rules.specs import SPEC_RULES
 from gpolicy.rules.spindles import SPINDLE_RULES
 from gpolicy.rules.tags import TAG_RULES
@@ -31,7 +33,10 @@ RULES: Final[tuple[Rule, ...]] = (
     *TAG_RULES,
     *GROUP_RULES,
     *FIT_RULES,
+    *GUARD_RULES,
+    *SCENARIO_RULES,
 )
 """Families by range of codes: GP1xx parameters, GP2xx specs, GP3xx disk templates, GP4xx exclusive storage, GP5xx
-tags, GP6xx groups, nodes and node sets, GP7xx the policy on a cluster. GP0xx (structure) and GP9xx (waivers) are found
+tags, GP6xx groups, nodes and node sets, GP7xx the policy on a cluster, GP8xx
+guards and tests. GP0xx (structure) and GP9xx (waivers) are found
 elsewhere."""

@@ -1,0 +1,108 @@
+"""What a change may cost: the guards that a policy declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from gpolicy.findings import Finding, Span
+from gpolicy.policy.model import Located
+from gpolicy.policy.structure import WRONG_VALUE
+from gpolicy.policy.yaml_document import Pointer, YamlDocument
+
+Report = Callable[[Finding], None]
+
+
+class Measure(StrEnum):
+    """What a guard measures: the key of its document."""
+
+    AT_LEAST = "at_least"
+    CAPACITY_LOSS = "capacity_loss"
+    NEWLY_VIOLATING = "newly_violating"
+    NODE_FAILURES = "node_failures"
+    MAX_CHANGES = "max_changes"
+
+
+ABOUT_SPECS: Final = frozenset({Measure.AT_LEAST, Measure.CAPACITY_LOSS})
+"""Measures that are taken for each group and spec; `group` and `spec` restrict them."""
+
+ABOUT_GROUPS: Final = ABOUT_SPECS | {Measure.NODE_FAILURES, Measure.NEWLY_VIOLATING}
+"""Measures that `group` restricts."""
+
+BUILT_IN: Final = frozenset(
+    {
+        "right-cluster",
+        "expressible",
+        "templates-enabled",
+        "templates-in-use",
+        "std-in-bounds",
+        "groups-empty",
+        "pairs-together",
+        "storage-set-up",
+        "disks-stay",
+        "exclusive-storage",
+        "master-network",
+    }
+)
+"""Names of the guards that every plan has anyway (`gpolicy.plan.guards`; a test compares the two)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """One guard: a measure and its limit.
+
+    `limit` is a number of instances, node failures or changes; with `percent` a share of what fits now. `group` and
+    `spec` restrict what is measured (None: each). `span` is where the limit stands.
+    """
+
+    name: Located[str]
+    measure: Measure
+    limit: int | float
+    span: Span
+    percent: bool = False
+    group: Located[str] | None = None
+    spec: Located[str] | None = None
+
+    @property
+    def shown_limit(self) -> str:
+        """The limit as it is written."""
+        return f"{self.limit:g} %" if self.percent else str(self.limit)
+
+
+def build_guards(document: YamlDocument, report: Report) -> Iterator[Guard]:
+    """Yield the guards of a document that conforms to its schema; what is wrong with a value goes to `report`."""
+    for index, written in enumerate(document.root["guards"]):
+        place: Pointer = ("guards", index)
+        measure = next(item for item in Measure if item.value in written)
+        where: Pointer = (*place, measure.value)
+        value: Any = written[measure.value]
+        if measure is Measure.CAPACITY_LOSS:
+            where, value = (*where, "at_most"), value["at_most"]
+        percent = isinstance(value, str)
+        limit = float(value.rstrip("% ")) if percent else int(value)
+        if percent and limit > 100:
+            message = f"a loss of {value} is more than there is"
+            report(WRONG_VALUE.finding(message, document.value_span(where), hint="write a share of at most 100%"))
+        group, spec = (_word(document, place, key) for key in ("group", "spec"))
+        for key, named, fits in (("group", group, ABOUT_GROUPS), ("spec", spec, ABOUT_SPECS)):
+            if named is not None and measure not in fits:
+                message = f"{measure} has no {key}: it is about the whole {'group' if key == 'spec' else 'plan'}"
+                span = document.key_span((*place, key))
+                report(WRONG_VALUE.finding(message, span, hint=f"leave {key} out"))
+        yield Guard(
+            name=Located(written["name"], document.value_span((*place, "name"))),
+            measure=measure,
+            limit=limit,
+            percent=percent,
+            span=document.value_span(where),
+            group=group,
+            spec=spec,
+        )
+
+
+def _word(document: YamlDocument, place: Pointer, key: str) -> Located[str] | None:
+    pointer = (*place, key)
+    written = document.root["guards"][place[1]].get(key)
+    return None if written is None else Located(written, document.value_span(pointer))

@@ -1,0 +1,52 @@
+"""The nodes that a group names, as far as its patterns tell: node[1-4] are four, node* are unknown."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice, product
+from typing import Final
+
+from gpolicy.policy.model import GroupPolicy
+
+MOST_NODES: Final = 2000
+"""Nodes of one group that are counted out."""
+
+_PART = re.compile(r"\[([^\]!][^\]]*)\]|([^\[\]*?]+)")
+
+
+def promised_nodes(group: GroupPolicy) -> tuple[str, ...] | None:
+    """Return the names of the group's nodes; None where a pattern leaves open which there are, or none is written."""
+    names: dict[str, None] = {}
+    for pattern in group.nodes or ():
+        found = _written_out(pattern.value)
+        if found is None:
+            return None
+        names.update(dict.fromkeys(found))
+    return tuple(names) if 0 < len(names) <= MOST_NODES else None
+
+
+def _written_out(pattern: str) -> list[str] | None:
+    """Return the names that a pattern of letters and sets of letters stands for, None if it holds a wildcard."""
+    parts, end = [], 0
+    for match in _PART.finditer(pattern):
+        if match.start() != end:
+            return None
+        end = match.end()
+        parts.append(_letters(match[1]) if match[1] else [match[2]])
+    if end != len(pattern):
+        return None
+    found = ["".join(choice) for choice in islice(product(*parts), MOST_NODES + 1)]
+    return found if len(found) <= MOST_NODES else None
+
+
+def _letters(text: str) -> list[str]:
+    """Return the letters of a set, as `fnmatch` reads it: `1-4` is a range."""
+    letters: dict[str, None] = {}
+    while text:
+        if len(text) > 2 and text[1] == "-":
+            letters.update(dict.fromkeys(map(chr, range(ord(text[0]), ord(text[2]) + 1))))
+            text = text[3:]
+        else:
+            letters[text[0]] = None
+            text = text[1:]
+    return list(letters)

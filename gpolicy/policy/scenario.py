@@ -1,0 +1,217 @@
+"""A test of a policy as data: the cluster, what is done on it, and what must come out.
+
+All sizes are MiB, exact as written: they describe hardware and instances, and are not stored by Ganeti. What is None
+was not written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpolicy.findings import Span
+    from gpolicy.policy.model import Located
+
+
+class Action(StrEnum):
+    """What a test does: the key of its document."""
+
+    PLACE = "place"
+    CHECK_INSTANCE = "check_instance"
+    CAPACITY = "capacity"
+    REDUNDANCY = "redundancy"
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSize:
+    """One disk: MiB, and the physical volumes that it takes under exclusive storage."""
+
+    size: int
+    spindles: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """The size of an instance: of a named spec (its least size, or with `bound` max its largest), or as written."""
+
+    span: Span
+    group: Located[str] | None = None
+    spec: Located[str] | None = None
+    bound: str = "min"
+    memory: int | None = None
+    minmem: int | None = None
+    cpus: int | None = None
+    disks: tuple[DiskSize, ...] | None = None
+    spindle_use: int | None = None
+    nic_count: int | None = None
+    template: Located[str] | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Existing:
+    """Instances that are on a cluster already: `count` of them if it is given, named NAME-1, NAME-2, …"""
+
+    name: Located[str]
+    nodes: tuple[Located[str], ...]
+    sizes: Sizes
+    running: bool = True
+    count: int | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all of them."""
+        if self.count is None:
+            return (self.name.value,)
+        return tuple(f"{self.name.value}-{number}" for number in range(1, self.count + 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """The hardware of a node. `pv_sizes` are all its physical volumes, one by one."""
+
+    memory: int | None = None
+    memory_node: int | None = None
+    cpus: int | None = None
+    disk: int | None = None
+    spindles: int | None = None
+    pv_sizes: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedNode:
+    """One node that exists on paper only. `filled` is how much of it is in use, in quarters."""
+
+    name: str
+    span: Span
+    machine: Machine = Machine()
+    filled: int = 0
+    offline: bool = False
+    drained: bool = False
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedGroup:
+    """Nodes of one group; `machine` is what all have that do not say otherwise."""
+
+    span: Span
+    group: Located[str] | None
+    machine: Machine
+    nodes: tuple[SimulatedNode, ...]
+    instances: tuple[Existing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One difference from the cluster as it is. Just one of `node`, `instance`, `add`, `removed_*` is given."""
+
+    span: Span
+    node: Located[str] | None = None
+    instance: Located[str] | None = None
+    add: Existing | None = None
+    removed_instance: Located[str] | None = None
+    removed_node: Located[str] | None = None
+    offline: bool | None = None
+    drained: bool | None = None
+    group: Located[str] | None = None
+    add_tags: tuple[str, ...] = ()
+    remove_tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """The cluster of a test. `snapshot` is a path as written; without it and `simulated`, what the groups promise."""
+
+    snapshot: Located[str] | None = None
+    simulated: tuple[SimulatedGroup, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+    @property
+    def promised(self) -> bool:
+        """Whether the cluster is made of the hardware that the groups promise."""
+        return self.snapshot is None and not self.simulated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityQuestion:
+    """How to count what fits. `standard` are the parameters of a standard instance that differ from the policy's."""
+
+    group: Located[str] | None = None
+    template: Located[str] | None = None
+    standard: tuple[tuple[str, int], ...] = ()
+    without: tuple[str, ...] = ()
+    max_node_failures: int | None = None
+    resource_model: bool = False
+    oversubscription: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedundancyQuestion:
+    """Which losses of `failures` nodes at once can be absorbed."""
+
+    group: Located[str] | None = None
+    failures: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that must lie within bounds, both included."""
+
+    least: int | None
+    most: int | None
+
+    def __contains__(self, number: object) -> bool:
+        return (
+            isinstance(number, int)
+            and (self.least is None or number >= self.least)
+            and (self.most is None or number <= self.most)
+        )
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return str(self.least)
+        parts = [f"at least {self.least}"] if self.least is not None else []
+        parts += [f"at most {self.most}"] if self.most is not None else []
+        return " and ".join(parts)
+
+
+Wanted = bool | str | Number | tuple[str, ...] | tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One thing that must come out: at `path` below `expect`, in words, flags, numbers or lists of words."""
+
+    path: tuple[str, ...]
+    wanted: Wanted
+    span: Span
+
+    @property
+    def title(self) -> str:
+        """How reports name it."""
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One test. `sizes` is for place and check_instance, `capacity` and `redundancy` for those."""
+
+    name: Located[str]
+    action: Action
+    span: Span
+    stage: Stage
+    expectations: tuple[Expectation, ...]
+    sizes: Sizes | None = None
+    capacity: CapacityQuestion | None = None
+    redundancy: RedundancyQuestion | None = None
+
+    @property
+    def group(self) -> Located[str] | None:
+        """The group that the test asks about."""
+        for part in (self.sizes, self.capacity, self.redundancy):
+            if part is not None:
+                return part.group
+        return None

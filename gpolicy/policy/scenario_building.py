@@ -1,0 +1,333 @@
+"""Make tests from documents that conform to their schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gpolicy.findings import Finding, Span
+from gpolicy.ganeti.units import parse_size_exact
+from gpolicy.policy.model import Located
+from gpolicy.policy.places import place_name
+from gpolicy.policy.scenario import (
+    Action,
+    CapacityQuestion,
+    DiskSize,
+    Edit,
+    Existing,
+    Expectation,
+    Machine,
+    Number,
+    RedundancyQuestion,
+    Scenario,
+    SimulatedGroup,
+    SimulatedNode,
+    Sizes,
+    Stage,
+    Wanted,
+)
+from gpolicy.policy.schema_tests import FILLINGS, MOST_NODES
+from gpolicy.policy.structure import WRONG_VALUE
+from gpolicy.policy.yaml_document import Pointer, YamlDocument
+
+Report = Callable[[Finding], None]
+
+
+def build_scenarios(document: YamlDocument, report: Report) -> Iterator[Scenario]:
+    """Yield the tests of a document; what is wrong with a value goes to `report`."""
+    builder = _Builder(document, report)
+    for index, written in enumerate(document.root["tests"]):
+        yield builder.scenario(written, ("tests", index))
+
+
+class _Builder:
+    def __init__(self, document: YamlDocument, report: Report) -> None:
+        self._document = document
+        self._report = report
+
+    def scenario(self, written: dict[str, Any], at: Pointer) -> Scenario:
+        action = next(item for item in Action if item.value in written)
+        question, place = written[action.value], (*at, action.value)
+        instance = action in (Action.PLACE, Action.CHECK_INSTANCE)
+        return Scenario(
+            name=Located(written["name"], self._span((*at, "name"))),
+            action=action,
+            span=self._span((*at, "name")),
+            stage=self._stage(written["on"], (*at, "on")) if "on" in written else Stage(),
+            expectations=tuple(self._expectations(action, written["expect"], (*at, "expect"))),
+            sizes=self._sizes(question, place) if instance else None,
+            capacity=self._capacity(question, place) if action is Action.CAPACITY else None,
+            redundancy=RedundancyQuestion(
+                group=self._word(question, place, "group"), failures=int(question.get("failures", 1))
+            )
+            if action is Action.REDUNDANCY
+            else None,
+        )
+
+    # --- the cluster -----------------------------------------------------------------------------------------------
+
+    def _stage(self, written: dict[str, Any], at: Pointer) -> Stage:
+        if "snapshot" in written and "simulate" in written:
+            message = "a test runs on a snapshot or on simulated hardware, not on both"
+            hint = "leave one of them out; `edits` change either"
+            self._wrong(message, (*at, "simulate"), hint, of_key=True)
+        parts = written.get("simulate", [])
+        several = isinstance(parts, list)
+        groups = [
+            self._simulated(part, (*at, "simulate", index) if several else (*at, "simulate"))
+            for index, part in enumerate(parts if several else [parts])
+        ]
+        self._check_nodes(groups)
+        return Stage(
+            snapshot=self._word(written, at, "snapshot"),
+            simulated=tuple(groups),
+            edits=tuple(self._edit(item, (*at, "edits", n)) for n, item in enumerate(written.get("edits", ()))),
+        )
+
+    def _check_nodes(self, groups: list[SimulatedGroup]) -> None:
+        seen: set[str] = set()
+        for group in groups:
+            for node in group.nodes:
+                if node.name in seen:
+                    self._report(WRONG_VALUE.finding(f"a second node {node.name!r}", node.span))
+                seen.add(node.name)
+        if len(seen) > MOST_NODES:
+            message = f"{len(seen)} simulated nodes; a test has at most {MOST_NODES}"
+            self._report(WRONG_VALUE.finding(message, groups[0].span))
+
+    def _simulated(self, written: dict[str, Any], at: Pointer) -> SimulatedGroup:
+        instances = enumerate(written.get("instances", ()))
+        return SimulatedGroup(
+            span=self._span(at),
+            group=self._word(written, at, "group"),
+            machine=self._machine(written, at),
+            nodes=tuple(self._nodes(written["nodes"], (*at, "nodes"))),
+            instances=tuple(self._existing(item, (*at, "instances", index)) for index, item in instances),
+        )
+
+    def _nodes(self, written: Any, at: Pointer) -> Iterator[SimulatedNode]:
+        if isinstance(written, list):
+            for index, node in enumerate(written):
+                yield self._node(node, (*at, index))
+        elif isinstance(written, dict):
+            for filling, count in written.items():
+                span = self._span((*at, filling))
+                for number in range(1, min(int(count), MOST_NODES + 1) + 1):
+                    name = filling if count == 1 else f"{filling}-{number}"
+                    yield SimulatedNode(name=name, span=span, filled=FILLINGS[filling])
+        else:
+            for number in range(1, int(written) + 1):
+                yield SimulatedNode(name=f"node-{number}", span=self._span(at))
+
+    def _node(self, written: dict[str, Any], at: Pointer) -> SimulatedNode:
+        return SimulatedNode(
+            name=written["name"],
+            span=self._span((*at, "name")),
+            machine=self._machine(written, at),
+            filled=FILLINGS[written.get("filled", "empty")],
+            offline=written.get("offline", False),
+            drained=written.get("drained", False),
+            tags=tuple(written.get("tags", ())),
+        )
+
+    def _machine(self, written: dict[str, Any], at: Pointer) -> Machine:
+        return Machine(
+            memory=self._size(written, at, "memory"),
+            memory_node=self._size(written, at, "memory_node"),
+            cpus=_count(written, "cpus"),
+            disk=self._size(written, at, "disk"),
+            spindles=_count(written, "spindles"),
+            pv_sizes=self._volumes(written, at),
+        )
+
+    def _volumes(self, written: dict[str, Any], at: Pointer) -> tuple[int, ...] | None:
+        if "pvs" in written:
+            if "pv_size" in written or "pv_count" in written:
+                self._wrong("pvs are all physical volumes: no pv_size or pv_count beside them", (*at, "pvs"))
+            return tuple(self._mib(size, (*at, "pvs", index)) for index, size in enumerate(written["pvs"]))
+        if ("pv_size" in written) != ("pv_count" in written):
+            self._wrong("pv_size and pv_count belong together", at, "write both, or neither")
+        if "pv_size" not in written or "pv_count" not in written:
+            return None
+        if written["pv_count"] > 1000:
+            self._wrong("a node has at most 1000 physical volumes here", (*at, "pv_count"))
+            return None
+        return (self._mib(written["pv_size"], (*at, "pv_size")),) * int(written["pv_count"])
+
+    def _edit(self, written: dict[str, Any], at: Pointer) -> Edit:
+        edit = Edit(
+            span=self._span(at),
+            node=self._word(written, at, "node"),
+            instance=self._word(written, at, "instance"),
+            add=self._existing(written["add_instance"], (*at, "add_instance")) if "add_instance" in written else None,
+            removed_instance=self._word(written, at, "remove_instance"),
+            removed_node=self._word(written, at, "remove_node"),
+            offline=written.get("offline"),
+            drained=written.get("drained"),
+            group=self._word(written, at, "group"),
+            add_tags=tuple(written.get("add_tags", ())),
+            remove_tags=tuple(written.get("remove_tags", ())),
+        )
+        of_nodes = [key for key in ("offline", "drained", "group") if key in written]
+        tags = [key for key in ("add_tags", "remove_tags") if key in written]
+        extra = [
+            *(of_nodes if edit.node is None else ()),
+            *(tags if edit.node is None and edit.instance is None else ()),
+        ]
+        if extra:
+            self._wrong(f"{extra[0]} does not belong to this edit", (*at, extra[0]), of_key=True)
+        if not extra and (edit.node or edit.instance) and not of_nodes and not tags:
+            self._wrong("this edit changes nothing", at, "say what is different: offline, drained, group, tags")
+        return edit
+
+    # --- instances -------------------------------------------------------------------------------------------------
+
+    def _existing(self, written: dict[str, Any], at: Pointer) -> Existing:
+        nodes = tuple(Located(name, self._span((*at, "nodes", n))) for n, name in enumerate(written["nodes"]))
+        sizes = self._sizes(written, at)
+        if sizes.template is not None and (sizes.template.value == "drbd") != (len(nodes) == 2):
+            self._wrong(f"an instance on {sizes.template.value} has {2 if len(nodes) < 2 else 1} nodes", (*at, "nodes"))
+        return Existing(
+            name=Located(written["name"], self._span((*at, "name"))),
+            nodes=nodes,
+            sizes=sizes,
+            running=written.get("running", True),
+            count=_count(written, "count"),
+        )
+
+    def _sizes(self, written: dict[str, Any], at: Pointer) -> Sizes:
+        if "bound" in written and "spec" not in written:
+            self._wrong("bound is an end of a spec, and there is no spec here", (*at, "bound"), of_key=True)
+        return Sizes(
+            span=self._span(at),
+            group=self._word(written, at, "group"),
+            spec=self._word(written, at, "spec"),
+            bound=written.get("bound", "min"),
+            memory=self._size(written, at, "memory-size"),
+            minmem=self._size(written, at, "minmem"),
+            cpus=_count(written, "cpu-count"),
+            disks=self._disks(written, at),
+            spindle_use=_count(written, "spindle-use"),
+            nic_count=_count(written, "nic-count"),
+            template=self._word(written, at, "disk-template"),
+            tags=tuple(written.get("tags", ())),
+        )
+
+    def _disks(self, written: dict[str, Any], at: Pointer) -> tuple[DiskSize, ...] | None:
+        if "disks" not in written:
+            return None
+        disks = []
+        for index, item in enumerate(written["disks"]):
+            place = (*at, "disks", index)
+            if isinstance(item, dict):
+                disks.append(DiskSize(self._mib(item["size"], (*place, "size")), _count(item, "spindles")))
+            else:
+                disks.append(DiskSize(self._mib(item, place)))
+        return tuple(disks)
+
+    # --- questions -------------------------------------------------------------------------------------------------
+
+    def _capacity(self, written: dict[str, Any], at: Pointer) -> CapacityQuestion:
+        standard = written.get("standard", {})
+        where = (*at, "standard")
+        failures, ratio = written.get("max_node_failures"), written.get("oversubscription")
+        if ratio is not None and not written.get("resource_model"):
+            self._wrong("oversubscription belongs to the resource model", (*at, "oversubscription"), of_key=True)
+        if ratio is not None and not ratio < 1000:
+            self._wrong("oversubscription is below 1000", (*at, "oversubscription"))
+        return CapacityQuestion(
+            group=self._word(written, at, "group"),
+            template=self._word(written, at, "disk-template"),
+            standard=tuple((key, self._mib(value, (*where, key))) for key, value in standard.items()),
+            without=tuple(written.get("without", ())),
+            max_node_failures=None if failures is None else int(failures),
+            resource_model=written.get("resource_model", False),
+            oversubscription=None if ratio is None else float(ratio),
+        )
+
+    # --- what must come out ----------------------------------------------------------------------------------------
+
+    def _expectations(self, action: Action, written: dict[str, Any], at: Pointer) -> Iterator[Expectation]:
+        for key, value in written.items():
+            place = (*at, key)
+            match key, value:
+                case "tiered", dict() if "specs" in value:
+                    yield from self._each(value["specs"], (key,), (*place, "specs"))
+                case "lost_allocations" | "specs", dict():
+                    yield from self._each(value, (key,), place)
+                case "binding", dict():
+                    yield from (self._one((key, name), item, (*place, name)) for name, item in value.items())
+                case "candidates", dict():
+                    for node, about in value.items():
+                        yield from self._about_candidate(about, (key, node), (*place, node))
+                case "failing", _:
+                    pairs = value.items() if isinstance(value, dict) else value
+                    yield Expectation((key,), tuple(sorted(pairs)), self._span(place))
+                case "because", str() if action is Action.CHECK_INSTANCE:
+                    yield Expectation((key,), (value,), self._span(place))
+                case _:
+                    yield self._one((key,), value, place)
+
+    def _about_candidate(self, written: dict[str, Any], path: tuple[str, ...], at: Pointer) -> Iterator[Expectation]:
+        for what, item in written.items():
+            if what == "lost_allocations":
+                yield from self._each(item, (*path, what), (*at, what))
+            else:
+                yield self._one((*path, what), item, (*at, what))
+
+    def _each(self, written: dict[str, Any], path: tuple[str, ...], at: Pointer) -> Iterator[Expectation]:
+        for name, value in written.items():
+            yield Expectation((*path, name), self._number(value, (*at, name)), self._span((*at, name)))
+
+    def _one(self, path: tuple[str, ...], value: Any, at: Pointer) -> Expectation:
+        wanted: Wanted
+        if isinstance(value, bool):
+            wanted = value
+        elif isinstance(value, list):
+            wanted = tuple(value)
+        elif path[-1] == "disk_left":
+            size = self._mib(value, at)
+            wanted = Number(size, size)
+        elif isinstance(value, str):
+            wanted = value
+        else:
+            wanted = self._number(value, at)
+        return Expectation(path, wanted, self._span(at))
+
+    def _number(self, value: Any, at: Pointer) -> Number:
+        if not isinstance(value, dict):
+            return Number(int(value), int(value))
+        exactly = _count(value, "exactly")
+        least, most = _count(value, "at_least"), _count(value, "at_most")
+        if exactly is not None and (least is not None or most is not None):
+            self._wrong("exactly stands alone: no at_least or at_most beside it", at)
+        if least is not None and most is not None and least > most:
+            self._wrong(f"no number is at least {least} and at most {most}", at)
+        return Number(least, most) if exactly is None else Number(exactly, exactly)
+
+    # --- values ----------------------------------------------------------------------------------------------------
+
+    def _word(self, written: dict[str, Any], at: Pointer, key: str) -> Located[str] | None:
+        return Located(written[key], self._span((*at, key))) if key in written else None
+
+    def _size(self, written: dict[str, Any], at: Pointer, key: str) -> int | None:
+        return self._mib(written[key], (*at, key)) if key in written else None
+
+    def _mib(self, value: Any, at: Pointer) -> int:
+        try:
+            return int(parse_size_exact(value if isinstance(value, str) else int(value)))
+        except ValueError as error:
+            self._wrong(f"{place_name(at)}: {error}", at)
+            return 0
+
+    def _wrong(self, message: str, at: Pointer, hint: str = "", *, of_key: bool = False) -> None:
+        span = self._document.key_span(at) if of_key else self._span(at)
+        self._report(WRONG_VALUE.finding(message, span, hint=hint))
+
+    def _span(self, at: Pointer) -> Span:
+        return self._document.value_span(at)
+
+
+def _count(written: dict[str, Any], key: str) -> int | None:
+    value = written.get(key)
+    return None if value is None else int(value)
