@@ -216,10 +216,15 @@ def _disks(instance: observed.Instance, template: DiskTemplate) -> tuple[int, tu
         summed = instance.summed_disk
         return summed.size, (Disk(summed.size, summed.spindles),)
     disks = tuple(Disk(disk.size, disk.spindles) for disk in instance.disks)
+    return charged_space(template, [disk.size for disk in disks]), disks
+
+
+def charged_space(template: DiskTemplate, sizes: Iterable[int]) -> int:
+    """Return the MiB that disks of these sizes take on each node of an instance (Ganeti's `disk_usage`)."""
     if template in (DiskTemplate.DISKLESS, DiskTemplate.BLOCK):
-        return 0, disks
+        return 0
     extra = DRBD_METADATA if template is DiskTemplate.DRBD else 0
-    return sum(disk.size + extra for disk in disks), disks
+    return sum(size + extra for size in sizes)
 
 
 def _template(name: str, where: str) -> DiskTemplate:

@@ -109,7 +109,7 @@ def _causes(
     """Give for every refused candidate reason and cause, and for how many candidates it stands."""
     if isinstance(candidates, SingleCandidates):
         for index in candidates.nodes:
-            found = _primary(nodes[index], instance)
+            found = primary_refusal(nodes[index], instance)
             if found:
                 yield *found, 1
         return
@@ -121,22 +121,22 @@ def _pair_causes(
 ) -> Iterator[tuple[FailReason, Cause, int]]:
     for primary, members in candidates.members:
         others = [other for other in members if other != primary]
-        found = _primary(nodes[primary], instance)
+        found = primary_refusal(nodes[primary], instance)
         if found:
             yield *found, len(others)
             continue
         for other in others:
-            refused = _secondary(nodes[other], instance, primary)
+            refused = secondary_refusal(nodes[other], instance, primary)
             if refused:
                 yield *refused, 1
 
 
-def _primary(node: Node, instance: Instance) -> tuple[FailReason, Cause] | None:
+def primary_refusal(node: Node, instance: Instance) -> tuple[FailReason, Cause] | None:
     """Return why `node` refuses the instance as a primary: the order of the checks is the allocator's."""
     facts = node.facts
     verdict = check_policy(facts.policy, instance, exclusive=facts.exclusive)
     if verdict is not None:
-        inside = _accepts(facts.policy, instance, exclusive=facts.exclusive)
+        inside = accepts(facts.policy, instance, exclusive=facts.exclusive)
         return verdict, Cause.TEMPLATE if inside else Cause.BOUNDS
     reason = add_primary(node, instance)
     if not isinstance(reason, FailReason):
@@ -150,12 +150,12 @@ def _primary(node: Node, instance: Instance) -> tuple[FailReason, Cause] | None:
     return reason, _BY_REASON[reason]
 
 
-def _accepts(policy: Policy, instance: Instance, *, exclusive: bool) -> bool:
+def accepts(policy: Policy, instance: Instance, *, exclusive: bool) -> bool:
     """Return whether some pair takes the instance, its template apart."""
     return not policy.minmax or any(check_pair(pair, instance, exclusive=exclusive) is None for pair in policy.minmax)
 
 
-def _secondary(node: Node, instance: Instance, primary: int) -> tuple[FailReason, Cause] | None:
+def secondary_refusal(node: Node, instance: Instance, primary: int) -> tuple[FailReason, Cause] | None:
     """Return why `node` refuses the instance as a secondary of `primary`."""
     reason = add_secondary(node, instance, primary)
     if not isinstance(reason, FailReason):

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gpolicy.policy.model import INHERIT
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.ganeti.parameter import Value
+    from gpolicy.policy.model import Declared, Policy
+
+MINMAX = ("ipolicy", "minmax")
 
 Names = tuple[str | None, ...]
 """The name of each pair in the order of `ipolicy.minmax`; None for a pair without one."""
@@ -18,3 +28,35 @@ class PairNames:
 
     cluster: Names = ()
     groups: Mapping[str, Names] = field(default_factory=dict)
+
+    def of(self, group: str | None, count: int) -> tuple[str, ...]:
+        """Return a name for each of the `count` pairs of `group` (None: of the cluster): its own, else its place."""
+        names = self.cluster if group is None else self.groups.get(group, ())
+        if len(names) != count:
+            names = (None,) * count
+        return tuple(name or str(place) for place, name in enumerate(names, start=1))
+
+
+def pair_names(policy: Policy, state: ClusterState) -> PairNames:
+    """Return the names that `policy` gives to the pairs that hold in `state` (the cluster as it will be).
+
+    Names are given only to pairs that are in force: where the state holds others than the policy declares, they have
+    no names.
+    """
+    cluster = _declared(policy.cluster, state.cluster.own.get(MINMAX))
+    groups = {}
+    for name, group in state.groups.items():
+        own = group.own.get(MINMAX)
+        effective = group.effective.get(MINMAX)
+        names = _declared(policy.groups.get(name), effective)
+        if not names and own is None and effective == state.cluster.own.get(MINMAX):
+            names = cluster
+        groups[name] = names
+    return PairNames(cluster, groups)
+
+
+def _declared(declared: Declared | None, held: Value) -> Names:
+    leaf = declared.leaves.get(MINMAX) if declared is not None else None
+    if leaf is None or leaf.value is INHERIT or leaf.value != held:
+        return ()
+    return leaf.pair_names

@@ -7,11 +7,34 @@ lost allocations and disk left (design document "dedicated allocation"), elsewhe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.allocator.dedicated import is_dedicated, sample_instances, search_dedicated
+from gpolicy.allocator.group_choice import GroupAnswer, RequestError, choose_group, one_group, search_ordinary
+from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.merge import merge
+from gpolicy.allocator.model import NodeData
+from gpolicy.allocator.ordering import sorted_by_score
+from gpolicy.allocator.placement import candidate_nodes
+from gpolicy.allocator.policy_check import check_pair
+from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.impact.allocator_input import cluster_data
+from gpolicy.impact.binding import Cause
+from gpolicy.impact.capacity import KVM_NODE_MEMORY
+from gpolicy.impact.pair_names import PairNames
+from gpolicy.impact.trials import Trial, dedicated_trials, ordinary_trials
+from gpolicy.impact.wanted_instance import wanted_group, wanted_instance
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.kinds import DiskTemplate
+    from gpolicy.allocator.group_choice import Search
+    from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.model import ClusterData, Group, Instance
+    from gpolicy.allocator.placement import Attempt
+    from gpolicy.allocator.redundancy import Instances
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.impact.trials import Nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +141,275 @@ class PlaceReport:
     def chosen(self) -> Candidate | None:
         """The candidate that is taken."""
         return next((item for item in self.candidates if self.ok and item.nodes == self.nodes), None)
+
+
+_BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
+
+
+def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None = None) -> PlaceReport:
+    """Return where the instance of `request` would go on the cluster in `state`, and what each candidate says to it.
+
+    `names` are the names of the policy's spec pairs, for the sizes of the dedicated metric. Raise UsageError for a
+    request that makes no sense on this cluster, and GpolicyError where the state does not hold what has to be known.
+    """
+    data = _as_hail_reads(state, cluster_data(state))
+    group = wanted_group(request, data)
+    instance = wanted_instance(request, group, state, data)
+    cluster = merge(data, static_kvm_node_memory=KVM_NODE_MEMORY)
+    options = RequestOptions(restriction=None if request.nodes is None else frozenset(request.nodes))
+    count = 2 if instance.template is DiskTemplate.DRBD else 1
+    dedicated = is_dedicated(cluster.groups, cluster.nodes, group.name if group else None)
+    asked = _Asked(cluster, instance, count, options, group, dedicated=dedicated)
+    answer = asked.answer()
+    found = [item for attempt in asked.attempts for item in asked.candidates(attempt)]
+    chosen = None if answer.placement is None else answer.placement.nodes
+    found = _best_first(cluster, found, chosen)
+    verdict = "successful" if chosen else "failed"
+    return PlaceReport(
+        source=state.source,
+        cluster_name=state.name,
+        instance=_placed(instance),
+        ok=chosen is not None,
+        info=f"Request {verdict}: {', '.join(answer.messages)}",
+        metric="lost-allocations" if dedicated else "score",
+        sizes=_sizes(cluster, names or PairNames(), answer, group) if dedicated else (),
+        group=None if answer.placement is None or answer.group is None else cluster.groups[answer.group].name,
+        nodes=() if chosen is None else tuple(cluster.nodes[index].facts.name for index in chosen),
+        reason=None if chosen else _why_not(found),
+        groups=tuple(_group_trials(cluster, asked, answer, group)),
+        candidates=tuple(item for _, item in found),
+        notes=tuple(_notes(state, cluster, request, instance, answer)),
+    )
+
+
+def _as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
+    """Return `data` as hail reads it from an allocator request of Ganeti.
+
+    There an instance that is to be up counts as running with its maxmem, every instance is balanced, there is no CPU
+    speed, and a node that is offline or holds no instances has no resources at all.
+    """
+    instances = []
+    for instance in data.instances:
+        observed = state.instances[instance.name]
+        status = _BY_ADMIN_STATE.get(observed.admin_state, InstanceStatus.RUNNING)
+        instances.append(replace(instance, status=status, memory=observed.maxmem, auto_balance=True))
+    nodes = []
+    for node in data.nodes:
+        live = not state.nodes[node.name].offline and state.nodes[node.name].vm_capable
+        nodes.append(replace(node, cpu_speed=1.0) if live else _without_resources(node))
+    return replace(data, nodes=tuple(nodes), instances=tuple(instances))
+
+
+def _without_resources(node: NodeData) -> NodeData:
+    return NodeData(
+        index=node.index,
+        name=node.name,
+        group=node.group,
+        total_memory=0.0,
+        node_memory=0,
+        free_memory=0,
+        total_disk=0.0,
+        free_disk=0,
+        total_cpus=0.0,
+        node_cpus=0,
+        offline=True,
+        spindles=0 if node.exclusive_storage else node.spindles,
+        exclusive_storage=node.exclusive_storage,
+        tags=node.tags,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempted:
+    """The search of one group: what it was given, and what the allocator says."""
+
+    nodes: Nodes
+    instances: Instances
+    members: tuple[int, ...]
+    attempt: Attempt
+
+
+@dataclass(slots=True)
+class _Asked:
+    """One request, and the searches that its answer was found by."""
+
+    cluster: Cluster
+    instance: Instance
+    count: int
+    options: RequestOptions
+    group: Group | None
+    dedicated: bool
+    attempts: list[_Attempted] = field(default_factory=list)
+
+    def answer(self) -> GroupAnswer:
+        """Return hail's answer; a refused request is an answer as well."""
+        group = self.group
+        groups, nodes, instances = self.cluster.groups, self.cluster.nodes, self.cluster.instances
+        try:
+            if group is not None:
+                return one_group(
+                    group, nodes, instances, self.instance, self.count, self.options, search=self._search()
+                )
+            return choose_group(
+                groups,
+                nodes,
+                instances,
+                self.instance,
+                self.count,
+                self.options,
+                search=self._search(),
+                separate_network_messages=not self.dedicated,
+            )
+        except RequestError as error:
+            return GroupAnswer(None, (error.message,))
+
+    def _search(self) -> Search:
+        search = search_dedicated if self.dedicated else search_ordinary
+
+        def recorded(
+            nodes: Nodes,
+            instances: Instances,
+            instance: Instance,
+            count: int,
+            members: Sequence[int],
+            options: RequestOptions,
+        ) -> Attempt:
+            attempt = search(nodes, instances, instance, count, members, options)
+            self.attempts.append(_Attempted(nodes, instances, tuple(members), attempt))
+            return attempt
+
+        return recorded
+
+    def candidates(self, tried: _Attempted) -> list[tuple[Trial, Candidate]]:
+        """Return every candidate of one search."""
+        listed = candidate_nodes(
+            {},
+            {index: tried.nodes[index] for index in tried.members},
+            self.count,
+            drop_unallocable=False,
+            restriction=self.options.restriction,
+        )
+        if self.dedicated:
+            trials = dedicated_trials(tried.nodes, self.instance, listed)
+        else:
+            trials = ordinary_trials(tried.nodes, tried.instances, self.instance, listed, tried.attempt)
+        return [(trial, self._candidate(trial)) for trial in trials]
+
+    def _candidate(self, trial: Trial) -> Candidate:
+        nodes = [self.cluster.nodes[index] for index in trial.nodes]
+        group = self.cluster.groups[nodes[0].facts.group]
+        refusal, placement = trial.refusal, trial.placement
+        closed = self.group is None and group.alloc_policy is AllocPolicy.UNALLOCABLE
+        cause = refusal.cause if refusal else Cause.CLOSED if closed else None
+        return Candidate(
+            group=group.name,
+            nodes=tuple(node.facts.name for node in nodes),
+            ok=cause is None,
+            reason=cause.key if cause else None,
+            explanation=cause.sentence if cause else None,
+            detail=refusal.detail if refusal else None,
+            htools_reason=refusal.reason.title if refusal else None,
+            score=placement.score if placement and placement.lost is None else None,
+            lost_allocations=placement.lost if placement else None,
+            disk_left=sum(node.free_disk for node in placement.changed) if placement else None,
+        )
+
+
+def _placed(instance: Instance) -> Placed:
+    return Placed(
+        name=instance.name,
+        memory=instance.memory,
+        vcpus=instance.vcpus,
+        disks=tuple(WantedDisk(disk.size, disk.spindles) for disk in instance.disks),
+        disk=instance.disk,
+        spindle_use=instance.spindle_use,
+        template=instance.template,
+        tags=instance.tags,
+    )
+
+
+Found = list[tuple[Trial, Candidate]]
+
+
+def _best_first(cluster: Cluster, found: Found, chosen: tuple[int, ...] | None) -> Found:
+    """Sort as hail prefers: the chosen one, the other possible ones, the refused ones in the order of the nodes."""
+
+    def preference(item: tuple[Trial, Candidate]) -> tuple[bool, int]:
+        group = cluster.groups[cluster.nodes[item[0].nodes[0]].facts.group]
+        return item[0].nodes != chosen, group.alloc_policy.rank
+
+    possible = [item for item in reversed(found) if item[1].ok]  # of equal ones the later wins
+    if any(item[1].lost_allocations is not None for item in possible):
+        possible.sort(key=lambda item: (item[1].lost_allocations or (), item[1].disk_left or 0))
+    else:
+        possible = sorted_by_score(possible, lambda item: item[1].score or 0.0)
+    possible.sort(key=preference)
+    return [*possible, *(item for item in found if not item[1].ok)]
+
+
+def _why_not(found: Found) -> str:
+    """Return in a sentence what keeps the instance out."""
+    if not found:
+        return "there is no node, or no pair of nodes, that could be tried"
+    counts: dict[str, int] = {}
+    for _, item in found:
+        counts[item.reason or ""] = counts.get(item.reason or "", 0) + 1
+    parts = [f"{key} ({count})" for key, count in sorted(counts.items(), key=lambda pair: -pair[1])]
+    return f"refused by {', '.join(parts)}"
+
+
+def _sizes(cluster: Cluster, names: PairNames, answer: GroupAnswer, group: Group | None) -> tuple[str, ...]:
+    """Return the names of the sizes that the loss counts, biggest disk first: those of the group that is asked."""
+    index = group.index if group is not None else answer.group
+    if index is None:
+        policies = {item.policy for item in cluster.groups.values()}
+        if len(policies) != 1:
+            return ()
+        index = next(iter(cluster.groups))
+    chosen = cluster.groups[index]
+    shown = names.of(chosen.name, len(chosen.policy.minmax))
+    order = sorted(range(len(shown)), key=lambda place: -chosen.policy.minmax[place].min.disk_size)
+    assert len(order) == len(sample_instances(chosen.policy))  # noqa: S101
+    return tuple(shown[place] for place in order)
+
+
+def _group_trials(cluster: Cluster, asked: _Asked, answer: GroupAnswer, group: Group | None) -> list[GroupTrial]:
+    tried = {cluster.nodes[item.members[0]].facts.group for item in asked.attempts if item.members}
+    trials = []
+    for item in cluster.groups.values():
+        words = [text for text in answer.messages if text.startswith((f"Group {item.name} (", f"Group {item.name}:"))]
+        words = words or [text for text in answer.messages if text.startswith(f"group {item.name} is not connected")]
+        if group is not None and item.index != group.index:
+            text = "not asked for"
+        elif not any(node.facts.group == item.index for node in cluster.nodes.values()):
+            text = "has no nodes"
+        else:
+            text = words[0] if words else ", ".join(answer.messages)
+        trials.append(GroupTrial(item.name, item.alloc_policy.value, item.index in tried, text))
+    return trials
+
+
+def _notes(
+    state: ClusterState, cluster: Cluster, request: PlaceRequest, instance: Instance, answer: GroupAnswer
+) -> list[str]:
+    """Return what Ganeti would say although hail does not, and which nodes are not candidates at all."""
+    notes = []
+    for node in state.nodes.values():
+        why = "offline" if node.offline else "drained" if node.drained else "" if node.vm_capable else "not vm_capable"
+        if why:
+            notes.append(f"{node.name} is {why}: not tried")
+    if answer.group is None or answer.placement is None:
+        return notes
+    group = cluster.groups[answer.group]
+    exclusive = any(cluster.nodes[index].facts.exclusive for index in answer.placement.nodes)
+    nics = request.nic_count if request.nic_count is not None else len(request.networks) or None
+    pairs = [pair for pair in group.policy.minmax if check_pair(pair, instance, exclusive=exclusive) is None]
+    if nics is not None and pairs and not any(pair.min.nic_count <= nics <= pair.max.nic_count for pair in pairs):
+        notes.append(f"hail does not count network interfaces; Ganeti refuses {nics} in group {group.name}")
+    if exclusive and instance.template is not DiskTemplate.PLAIN and instance.disks:
+        notes.append(
+            f"Ganeti makes no {instance.template.value} disks on nodes with exclusive storage, only plain ones"
+        )
+    if request.group is not None and group.alloc_policy is AllocPolicy.UNALLOCABLE:
+        notes.append(f"group {group.name} is unallocable: it takes the instance only because it is asked for by name")
+    return notes

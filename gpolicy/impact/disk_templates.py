@@ -1,0 +1,43 @@
+"""Which disk template new instances get where none is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Policy
+    from gpolicy.cluster.state import ClusterState
+
+_LIKELY: Final = (DiskTemplate.DRBD, DiskTemplate.PLAIN)
+
+
+def enabled_templates(state: ClusterState) -> tuple[DiskTemplate, ...] | None:
+    """Return the enabled templates, Ganeti's default first; None if the source does not name them."""
+    names = state.cluster.own.get(("enabled_disk_templates",))
+    if not isinstance(names, list):
+        return None
+    return tuple(DiskTemplate(name) for name in names if name in {template.value for template in DiskTemplate})
+
+
+def wanted_template(name: str, enabled: tuple[DiskTemplate, ...] | None) -> DiskTemplate:
+    """Return the template of this name. Raise UsageError if there is none, or it is not enabled."""
+    known = {template.value: template for template in DiskTemplate}
+    if name not in known:
+        raise UsageError(f"there is no disk template {name!r}", hint=f"the templates are {', '.join(known)}")
+    if enabled is not None and known[name] not in enabled:
+        names = ", ".join(template.value for template in enabled)
+        raise UsageError(f"disk template {name} is not enabled on the cluster", hint=f"enabled are {names}")
+    return known[name]
+
+
+def first_allowed(enabled: tuple[DiskTemplate, ...] | None, policy: Policy) -> DiskTemplate | None:
+    """Return the default template under `policy`.
+
+    Where the source does not name the enabled ones, DRBD and plain come first: the order of a policy's own list means
+    nothing to Ganeti, although hspace takes the first of it.
+    """
+    order = (*_LIKELY, *DiskTemplate) if enabled is None else enabled
+    return next((template for template in order if template in policy.templates), None)
