@@ -6,6 +6,7 @@ The form is a contract, described by `schemas/output/plan.json`.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from gpolicy.plan.change import Change
 from gpolicy.plan.planning import Plan
 from gpolicy.plan.steps import Inverse, Step
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 _COMMANDS = frozenset(
     (f"gnt-{level}", verb)
     for level, verbs in {
@@ -30,8 +31,8 @@ _COMMANDS = frozenset(
 """All that the steps of a plan run, and so all that a plan file may."""
 
 
-def plan_as_json(plan: Plan) -> dict[str, Any]:
-    """Return the plan in the form of the contract."""
+def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the plan in the form of the contract. `impact` is what `gpolicy.report.impact_json` makes, if known."""
     return {
         "format_version": FORMAT_VERSION,
         "kind": "gpolicy-plan",
@@ -43,7 +44,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
         "serials": plan.serials,
         "changes": [_change(change) for change in plan.changes],
         "steps": [_step(number, step) for number, step in enumerate(plan.steps, start=1)],
-        "impact": {},
+        "impact": dict(impact or {}),
         "guards": [
             {"name": guard.name, "ok": guard.ok, "message": guard.message, "allowed": guard.allowed}
             for guard in plan.guards
@@ -205,6 +206,6 @@ def _no_null(text: str, where: str) -> str:
     return text
 
 
-def plan_text(plan: Plan) -> str:
-    """Return the JSON text of a plan."""
-    return json.dumps(plan_as_json(plan), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def plan_text(plan: Plan, impact: Mapping[str, Any] | None = None) -> str:
+    """Return the JSON text of a plan, with its impact if known."""
+    return json.dumps(plan_as_json(plan, impact), indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -18,8 +18,8 @@ def capacity_data(report: CapacityReport) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "cluster_name": report.cluster_name,
         "source": report.source,
-        "groups": [{"group": item.group, **_capacity(item)} for item in report.groups],
-        "cluster": None if report.cluster is None else _capacity(report.cluster),
+        "groups": [{"group": item.group, **capacity_of_group(item)} for item in report.groups],
+        "cluster": None if report.cluster is None else capacity_of_group(report.cluster),
         "notes": list(report.notes),
     }
 
@@ -29,17 +29,18 @@ def capacity_json(report: CapacityReport) -> str:
     return json.dumps(capacity_data(report), indent=2, allow_nan=False) + "\n"
 
 
-def _capacity(item: GroupCapacity) -> dict[str, Any]:
+def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:
+    """Return what `gpolicy capacity` says of one group, or of the whole cluster."""
     return {
         "template": item.template.value if item.template else None,
         "nodes": item.nodes,
         "instances": item.instances,
         "specs": [_spec(spec) for spec in item.specs],
-        "tiered": {"fits": _total(item.tiered), "sizes": _sizes(item.tiered), **_binding(item.tiered_binding)},
+        "tiered": {"fits": _total(item.tiered), "sizes": _sizes(item.tiered), **binding_data(item.tiered_binding)},
         "standard": {
             "spec": spec_values(item.standard.spec),
             "fits": item.standard.fits,
-            **_binding(item.standard.binding),
+            **binding_data(item.standard.binding),
         },
         **_score(item.score),
     }
@@ -52,12 +53,13 @@ def _spec(spec: SpecCapacity) -> dict[str, Any]:
         "max": spec_values(spec.pair.max),
         "spindle_use": spec.spindle_use,
         "fits": spec.fits,
-        **_binding(spec.binding),
+        **binding_data(spec.binding),
         "tiered": {"fits": _total(spec.tiered), "sizes": _sizes(spec.tiered)},
     }
 
 
-def _binding(binding: Binding) -> dict[str, Any]:
+def binding_data(binding: Binding) -> dict[str, Any]:
+    """Return what keeps out the next instance."""
     return {
         "binding": binding.cause.key,
         "explanation": binding.cause.sentence,

@@ -1,0 +1,370 @@
+"""An impact with every kind of fact in it, made by hand; `named` may turn each name into a hostile one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.model import Spec, SpecPair
+from gpolicy.impact.binding import Binding, Cause
+from gpolicy.impact.capacity import GroupCapacity, Score, ScoreComponent, Size, SpecCapacity, StandardCapacity
+from gpolicy.impact.capacity_change import (
+    AllocationVectors,
+    CapacityChange,
+    Fit,
+    FitChange,
+    GroupCapacityChange,
+)
+from gpolicy.impact.exclusive_storage import (
+    DiskFinding,
+    DiskTrouble,
+    ExclusiveStorageChange,
+    GroupVolumes,
+    InstanceEffect,
+    PartlyUsedVolume,
+    SpindleNumbers,
+    Turn,
+    VolumesFrom,
+)
+from gpolicy.impact.impact import Impact
+from gpolicy.impact.location import (
+    Compared,
+    DesiredLocationMissing,
+    DomainConflict,
+    ExclusionConflict,
+    ExclusionUnsatisfiable,
+    LocationChange,
+    SharedDomain,
+    Stranded,
+)
+from gpolicy.impact.redundancy import (
+    GroupRedundancy,
+    GroupRedundancyChange,
+    Homeless,
+    Loss,
+    RedundancyChange,
+    Shortage,
+)
+from gpolicy.impact.resource_model import (
+    Declared,
+    GroupModel,
+    Model,
+    NodeModel,
+    ResourceModel,
+    ResourceModelChange,
+)
+from gpolicy.impact.violations import (
+    Breach,
+    InstanceViolation,
+    PolicyViolation,
+    UnknownViolation,
+    Verdict,
+    ViolationChange,
+)
+
+Named = Callable[[str], str]
+
+SMALL = SpecPair(Spec(1024, 1, 10240, 1, 1, 1), Spec(12288, 3, 92160, 4, 4, 2))
+LARGE = SpecPair(Spec(16384, 4, 102400, 1, 1, 1), Spec(65536, 16, 1048576, 8, 8, 8))
+OLD = SpecPair(Spec(128, 1, 1024, 1, 1, 1), Spec(32768, 8, 1048576, 16, 8, 12))
+STANDARD = Spec(4096, 2, 40960, 1, 1, 1)
+MEMORY = Binding(Cause.MEMORY, "FailMem", (("FailMem", 20),))
+SPINDLES = Binding(Cause.SPINDLE_RATIO, "FailDisk", (("FailDisk", 12), ("FailMem", 8)))
+SCORE = Score(2.25, (ScoreComponent("free_mem_cv", 0.25, 1.0), ScoreComponent("n1_cnt", 2.0, 1.0)))
+BETTER = Score(1.25, (ScoreComponent("free_mem_cv", 0.25, 1.0), ScoreComponent("n1_cnt", 1.0, 1.0)))
+
+
+def plain(name: str) -> str:
+    return name
+
+
+def full_impact(named: Named = plain) -> Impact:
+    return Impact(
+        violations=violations(named),
+        capacity=capacity_change(named),
+        redundancy=redundancy(named),
+        location=location(named),
+        exclusive_storage=exclusive_storage(named),
+        resource_model=resource_model(named),
+    )
+
+
+def counted(
+    group: str | None, pairs: tuple[tuple[str, SpecPair, int], ...], standard: int, score: Score
+) -> GroupCapacity:
+    return GroupCapacity(
+        group=group,
+        template=DiskTemplate.DRBD,
+        nodes=5,
+        instances=7,
+        specs=tuple(
+            SpecCapacity(
+                name,
+                pair,
+                1,
+                fits,
+                MEMORY,
+                (Size(pair.max.memory, pair.max.disk_size, pair.max.cpus, 0, fits),) if fits else (),
+            )
+            for name, pair, fits in pairs
+        ),
+        tiered=(Size(65536, 1048576, 16, 0, 2), Size(12288, 92160, 3, 0, 5)),
+        tiered_binding=MEMORY,
+        standard=StandardCapacity(STANDARD, standard, SPINDLES),
+        score=score,
+    )
+
+
+def runs(pair: SpecPair, fits: int) -> tuple[Size, ...]:
+    return (Size(pair.max.memory, pair.max.disk_size, pair.max.cpus, 0, fits),) if fits else ()
+
+
+def capacity_change(named: Named = plain) -> CapacityChange:
+    shared, small, large = named("shared"), named("small"), named("large")
+    lost = GroupCapacityChange(
+        group=shared,
+        before=counted(named("default"), ((large, LARGE, 8), (small, SMALL, 40)), 48, SCORE),
+        after=counted(shared, ((large, LARGE, 3), (small, SMALL, 40)), 30, BETTER),
+        rows=(
+            FitChange(large, Fit(8, MEMORY, LARGE.max), Fit(3, SPINDLES, LARGE.max)),
+            FitChange(small, Fit(40, MEMORY, SMALL.max), Fit(40, MEMORY, SMALL.max)),
+            FitChange("1", Fit(8, MEMORY, OLD.max), None, Fit(0, Binding(Cause.BOUNDS), OLD.max)),
+            FitChange(named("resized"), Fit(9, MEMORY, OLD.max), Fit(3, MEMORY, LARGE.max), Fit(6, MEMORY, OLD.max)),
+        ),
+        tiered=FitChange("tiered", Fit(12, MEMORY), Fit(7, MEMORY)),
+        standard=FitChange("standard", Fit(48, SPINDLES, STANDARD), Fit(30, SPINDLES, STANDARD)),
+        renamed_from=named("default"),
+    )
+    dedicated = GroupCapacityChange(
+        group=named("dedicated"),
+        before=counted(named("dedicated"), (("1", OLD, 0),), 0, SCORE),
+        after=counted(named("dedicated"), ((named("full"), LARGE, 1),), 0, SCORE),
+        rows=(
+            FitChange("1", Fit(0, MEMORY, OLD.max), None, Fit(0, MEMORY, OLD.max)),
+            FitChange(named("full"), None, Fit(1, MEMORY, LARGE.max)),
+        ),
+        tiered=FitChange("tiered", Fit(0, MEMORY), Fit(4, MEMORY)),
+        standard=FitChange("standard", Fit(0, MEMORY, STANDARD), Fit(0, Binding(Cause.BOUNDS), STANDARD)),
+        vectors=AllocationVectors(("1",), (12,), (10,), (named("full"), named("half")), (1, 3)),
+    )
+    same = GroupCapacityChange(
+        group=named("spare"),
+        before=counted(named("spare"), (("1", OLD, 4),), 20, SCORE),
+        after=counted(named("spare"), (("1", OLD, 4),), 20, SCORE),
+        rows=(FitChange("1", Fit(4, MEMORY, OLD.max), Fit(4, MEMORY, OLD.max)),),
+        tiered=FitChange("tiered", Fit(4, MEMORY), Fit(4, MEMORY)),
+        standard=FitChange("standard", Fit(20, MEMORY, STANDARD), Fit(20, MEMORY, STANDARD)),
+    )
+    new = GroupCapacityChange(
+        group=named("fresh"),
+        before=None,
+        after=counted(named("fresh"), ((small, SMALL, 0),), 0, SCORE),
+        rows=(FitChange(small, None, Fit(0, Binding(Cause.NO_NODES), SMALL.max)),),
+        tiered=FitChange("tiered", None, Fit(0, Binding(Cause.NO_NODES))),
+        standard=FitChange("standard", None, Fit(0, Binding(Cause.NO_NODES), STANDARD)),
+    )
+    whole = GroupCapacityChange(
+        group=None,
+        before=counted(None, (("1", OLD, 8),), 68, SCORE),
+        after=counted(None, ((large, LARGE, 4),), 50, BETTER),
+        rows=(
+            FitChange("1", Fit(8, MEMORY, OLD.max), None, Fit(4, MEMORY, OLD.max)),
+            FitChange(large, None, Fit(4, MEMORY, LARGE.max)),
+        ),
+        tiered=FitChange("tiered", Fit(12, MEMORY), Fit(11, MEMORY)),
+        standard=FitChange("standard", Fit(68, SPINDLES, STANDARD), Fit(50, SPINDLES, STANDARD)),
+    )
+    unavailable = {named("remote"): f"node {named('node9')} has no measured memory"}
+    return CapacityChange((dedicated, new, lost, same), whole, (f"instance {named('web')}: split",), unavailable)
+
+
+def violations(named: Named = plain) -> ViolationChange:
+    memory = Breach(parameter="memory-size", value=98304, minimum=16384, maximum=65536)
+    disk = Breach(parameter="disk-size", value=5120, minimum=10240, maximum=92160, disk=1)
+    template = Breach(parameter="disk-templates", value="file", allowed=("drbd", "plain"))
+    unset = Breach(parameter="spindles")
+
+    def broken(*breaches: Breach, pair: str | None = "large", exclusive: bool = False) -> PolicyViolation:
+        name = named(pair) if pair else None
+        return PolicyViolation(
+            group=named("shared"), pair=1, pair_name=name, breaches=breaches, exclusive_storage=exclusive
+        )
+
+    def one(name: str, before: PolicyViolation | None, after: PolicyViolation | None) -> InstanceViolation:
+        return InstanceViolation(instance=named(name), primary_node=named("node1"), before=before, after=after)
+
+    unknown = UnknownViolation(
+        instance=named("dark"),
+        primary_node=named("node2"),
+        parameters=("nic-count",),
+        before=Verdict(),
+        after=Verdict(violation=broken(memory), unknown=("nic-count",)),
+    )
+    return ViolationChange(
+        newly=(one("web", None, broken(memory, disk)), one("db", None, broken(template))),
+        still=(one("old", broken(disk, pair=None), broken(unset, exclusive=True)),),
+        no_longer=(one("good", broken(memory), None),),
+        unknown=(unknown,),
+        minmem_newly=(one("thin", None, broken(Breach(parameter="memory-size", value=64, minimum=128, maximum=256))),),
+        minmem_still=(one("thin2", broken(memory), broken(memory)),),
+        minmem_no_longer=(one("thin3", broken(memory), None),),
+    )
+
+
+def redundancy(named: Named = plain) -> RedundancyChange:
+    hopeless = Homeless(
+        named("web"), "memory", "free memory of the nodes", f"{named('node2')}: 4096 MiB free, 8192 needed"
+    )
+    tight = Homeless(named("db"), "ipolicy.vcpu-ratio", "virtual CPUs for each CPU of a node", "5.0 above 4.0")
+    now = GroupRedundancy(named("default"), 5, 2, 1, (Loss((named("node1"), named("node2")), (hopeless,)),), (), 15)
+    then = GroupRedundancy(
+        named("shared"),
+        5,
+        2,
+        0,
+        (Loss((named("node1"),), (hopeless,), (tight,)), Loss((named("node2"),), (), (tight,))),
+        (Shortage(named("node2"), 8192, 4096),),
+        5,
+        "more than 100,000 sets of 2 nodes",
+    )
+    alone = GroupRedundancy(named("spare"), 1, 2, 0, (), (), 1)
+    return RedundancyChange(
+        failures=2,
+        groups=(
+            GroupRedundancyChange(named("shared"), now, then, named("default")),
+            GroupRedundancyChange(named("spare"), alone, alone),
+            GroupRedundancyChange(named("gone"), alone, None),
+            GroupRedundancyChange(named("fresh"), None, alone),
+        ),
+        score_before=SCORE,
+        score_after=BETTER,
+        notes=(f"instance {named('web')} is down",),
+    )
+
+
+def location(named: Named = plain) -> LocationChange:
+    def pair(name: str) -> SharedDomain:
+        return SharedDomain(
+            instance=named(name),
+            primary_node=named("node1"),
+            secondary_node=named("node3"),
+            tags=(named("rack:a"), named("power:x")),
+        )
+
+    conflict = ExclusionConflict(tag=named("service:web"), node=named("node1"), instances=(named("web"), named("web2")))
+    domain = DomainConflict(
+        tag=named("service:db"),
+        domain=named("rack:a"),
+        nodes=(named("node1"), named("node3")),
+        instances=(named("db"), named("db2")),
+    )
+    instances = (named("db"), named("db2"), named("db3"))
+    racks = ExclusionUnsatisfiable(
+        tag=named("service:db"),
+        group=named("shared"),
+        instances=instances,
+        domain_kind="rack",
+        places=(named("rack:a"),),
+    )
+    nodes = ExclusionUnsatisfiable(
+        tag=named("service:db"), group=named("spare"), instances=instances, domain_kind=None, places=(named("node8"),)
+    )
+    stranded = Stranded(
+        instance=named("web"), primary_node=named("node1"), targets=((named("node2"), (named("cpu:new"),)),)
+    )
+    missing = DesiredLocationMissing(
+        instance=named("web"), group=named("shared"), tag=named("room:cold"), elsewhere=(named("node7"),)
+    )
+    return LocationChange(
+        shared_domains=Compared(new=(pair("web"),), still=(pair("db"),), gone=(pair("mail"),)),
+        exclusion_conflicts=Compared(new=(conflict,)),
+        domain_conflicts=Compared(still=(domain,)),
+        unsatisfiable=Compared(new=(racks,), gone=(nodes,)),
+        stranded=Compared(new=(stranded,)),
+        desired_missing=Compared(gone=(missing,)),
+    )
+
+
+def exclusive_storage(named: Named = plain) -> ExclusiveStorageChange:
+    before = SpindleNumbers(
+        spindle_use=1,
+        disk_spindles=None,
+        compared=1,
+        spec_spindle_use=((1, 12),),
+        spindle_count=1,
+        physical_volumes=12,
+        spindle_ratio=32.0,
+        in_use=True,
+    )
+    after = SpindleNumbers(
+        spindle_use=1,
+        disk_spindles=3,
+        compared=3,
+        spec_spindle_use=((12, 12), (6, 6)),
+        spindle_count=1,
+        physical_volumes=12,
+        spindle_ratio=32.0,
+        in_use=False,
+    )
+    disks = (
+        DiskFinding(disk=0, trouble=DiskTrouble.NOT_PLAIN, size=10240, template="drbd", spindles=None),
+        DiskFinding(disk=1, trouble=DiskTrouble.TOO_FEW_SPINDLES, size=3145728, template="plain", spindles=2, needed=4),
+    )
+    return ExclusiveStorageChange(
+        groups=(
+            GroupVolumes(
+                group=named("dedicated"),
+                known_from=VolumesFrom.MEASURED,
+                smallest=1000000,
+                largest=1048576,
+                differ=True,
+                differ_on=(named("node5"),),
+                usable=970873,
+                counts=((named("node5"), 12), (named("node6"), 11)),
+                partly_used=(PartlyUsedVolume(node=named("node5"), volume=named("/dev/sdb"), size=1048576, free=1024),),
+                not_measured=(named("node7"),),
+            ),
+            GroupVolumes(group=named("promised"), known_from=VolumesFrom.UNKNOWN),
+        ),
+        turned_on=(named("node5"),),
+        turned_off=(named("node4"),),
+        instances=(
+            InstanceEffect(
+                instance=named("db"),
+                primary_node=named("node5"),
+                group=named("dedicated"),
+                turn=Turn.ON,
+                disks=disks,
+                before=before,
+                after=after,
+            ),
+            InstanceEffect(
+                instance=named("web"),
+                primary_node=named("node4"),
+                group=named("shared"),
+                turn=Turn.OFF,
+                disks=(),
+                before=after,
+                after=before,
+            ),
+        ),
+        not_reported=(named("node5"),),
+    )
+
+
+def resource_model(named: Named = plain) -> ResourceModelChange:
+    def model(declared: int) -> ResourceModel:
+        node = NodeModel(
+            node=named("node1"),
+            group=named("shared"),
+            declared=(Declared("mem_node", declared, "cluster", 4096), Declared("cpu_node", 2, "cluster", None)),
+            measured=Model(100000, 2000000, 48),
+            configured=Model(100000 + 4096 - declared, 2000000, 46),
+            available_memory=190000,
+            minimum_memory=100000,
+            maximum_memory=228000,
+        )
+        group = GroupModel(named("shared"), 30, MEMORY, 28 if declared > 4096 else 30, SPINDLES)
+        return ResourceModel((node,), (group,), (f"node {named('node9')}: not measured",))
+
+    return ResourceModelChange(model(4096), model(6144))
