@@ -1,0 +1,217 @@
+"""Guards that a policy declares: every verdict with its figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpolicy.impact.binding import Binding, Cause
+from gpolicy.impact.capacity import Score
+from gpolicy.impact.capacity_change import CapacityChange, Fit, FitChange, GroupCapacityChange
+from gpolicy.impact.guards import declared_guards, failures_asked
+from gpolicy.impact.impact import Impact
+from gpolicy.impact.redundancy import GroupRedundancy, GroupRedundancyChange, Homeless, Loss, RedundancyChange
+from gpolicy.impact.violations import (
+    InstanceViolation,
+    PolicyViolation,
+    UnknownViolation,
+    Verdict,
+    ViolationChange,
+)
+from gpolicy.plan.guards import GUARDS, GuardResult
+from gpolicy.policy.guard import BUILT_IN
+from gpolicy.policy.loading import load_policy
+
+SCORE = Score(0.0, ())
+
+
+def judged(
+    tmp_path: Path, guard: str, impact: Impact | None, *allowed: str, changes: tuple[object, ...] = (None,)
+) -> GuardResult:
+    file = tmp_path / "policy.yaml"
+    file.write_text(f"gpolicy: v1\nkind: Guards\nguards:\n  - {{name: g, {guard}}}\n", encoding="utf-8")
+    policy = load_policy(file)
+    assert policy.findings == ()
+    (result,) = declared_guards(policy, changes, impact, allowed=frozenset(allowed))  # type: ignore[arg-type]
+    return result
+
+
+def fit(fits: int) -> Fit:
+    return Fit(fits, Binding(Cause.MEMORY))
+
+
+def row(name: str, before: int | None, after: int | None, old_size: int | None = None) -> FitChange:
+    sides = [None if fits is None else fit(fits) for fits in (before, after, old_size)]
+    return FitChange(name, *sides)
+
+
+def group(name: str, *rows: FitChange) -> GroupCapacityChange:
+    return GroupCapacityChange(name, None, None, rows, row("tiered", 0, 0), row("standard", 0, 0))
+
+
+def with_capacity(*groups: GroupCapacityChange, **unavailable: str) -> Impact:
+    return Impact(capacity=CapacityChange(groups, None, unavailable=unavailable))
+
+
+CAPACITY = with_capacity(
+    group("shared", row("half", 12, 9), row("small", 40, 41)),
+    group("dedicated", row("full", 3, 2), row("new", None, 5), row("half", 0, 0)),
+)
+
+
+@pytest.mark.parametrize(
+    ("guard", "ok", "message"),
+    [
+        (
+            'group: shared, capacity_loss: {at_most: "5%"}',
+            False,
+            "group shared, spec half: 12 fit now, 9 after, -25 % > 5 %",
+        ),
+        (
+            'group: shared, spec: half, capacity_loss: {at_most: "25%"}',
+            True,
+            "group shared, spec half: 12 fit now, 9 after, -25 % within 25 %",
+        ),
+        (
+            "spec: full, capacity_loss: {at_most: 0}",
+            False,
+            "group dedicated, spec full: 3 fit now, 2 after, -1 > 0",
+        ),
+        (
+            "spec: half, capacity_loss: {at_most: 3}",
+            True,
+            "group shared, spec half: 12 fit now, 9 after, -3 within 3; "
+            "group dedicated, spec half: 0 fit now, 0 after, nothing to lose within 3",
+        ),
+        ("group: dedicated, spec: full, at_least: 2", True, "group dedicated, spec full: 2 fit after, >= 2"),
+        (
+            "group: dedicated, spec: full, at_least: 3",
+            False,
+            "group dedicated, spec full: 2 fit after, < 3 (bound by memory)",
+        ),
+        (
+            "group: dedicated, spec: quarter, at_least: 3",
+            False,
+            "cannot be measured: group dedicated has no spec quarter",
+        ),
+        ("spec: quarter, at_least: 3", False, "cannot be measured: no group has a spec quarter"),
+        ("group: gold, at_least: 3", False, "cannot be measured: there is no group gold"),
+    ],
+)
+def test_capacity(guard: str, ok: bool, message: str, tmp_path: Path) -> None:
+    result = judged(tmp_path, guard, CAPACITY)
+    assert (result.ok, result.message) == (ok, message)
+
+
+def test_a_spec_that_is_removed_is_lost_but_for_what_still_fits_of_its_size(tmp_path: Path) -> None:
+    gone = with_capacity(group("shared", row("half", 4, None, 1)))
+    result = judged(tmp_path, "capacity_loss: {at_most: 2}", gone)
+    assert (result.ok, result.message) == (
+        False,
+        "group shared, spec half: 4 fit now, 1 after (the spec is removed), -3 > 2",
+    )
+    assert not judged(tmp_path, "spec: half, at_least: 1", gone).ok
+
+
+def test_only_what_is_wrong_is_said_and_not_all_of_it(tmp_path: Path) -> None:
+    many = with_capacity(group("g", *[row(f"s{n}", 10, 5) for n in range(9)], row("fine", 5, 5)))
+    result = judged(tmp_path, "capacity_loss: {at_most: 1}", many)
+    assert result.message.startswith("group g, spec s0: 10 fit now, 5 after, -5 > 1; ")
+    assert result.message.endswith("; and 5 more")
+    assert "fine" not in result.message
+
+
+def test_a_measure_that_is_not_known_fails_with_the_reason_and_can_be_allowed(tmp_path: Path) -> None:
+    impact = Impact(unavailable={"capacity": "config:x: not known: memory of node1"})
+    result = judged(tmp_path, "at_least: 1", impact)
+    assert result == GuardResult("g", ok=False, message="cannot be measured: config:x: not known: memory of node1")
+    assert judged(tmp_path, "at_least: 1", impact, "other") == result
+    allowed = judged(tmp_path, "at_least: 1", impact, "g")
+    assert (allowed.ok, allowed.allowed, allowed.message) == (True, True, result.message)
+    assert not judged(tmp_path, "at_least: 1", None).ok
+    one = with_capacity(group("a", row("s", 5, 5)), b="not known: disk of node2")
+    result = judged(tmp_path, "at_least: 1", one)
+    assert (result.ok, result.message) == (False, "group b: cannot be measured: not known: disk of node2")
+    assert judged(tmp_path, "group: a, at_least: 1", one).ok
+
+
+def test_a_guard_that_passes_is_not_marked_as_allowed(tmp_path: Path) -> None:
+    assert not judged(tmp_path, "spec: full, at_least: 2", CAPACITY, "g").allowed
+
+
+def violation(name: str, group: str) -> InstanceViolation:
+    after = PolicyViolation(group=group, pair=1, breaches=())
+    return InstanceViolation(instance=name, primary_node="node1", before=None, after=after)
+
+
+def test_newly_violating_instances(tmp_path: Path) -> None:
+    impact = Impact(violations=ViolationChange(newly=(violation("web1", "a"), violation("web2", "b"))))
+    result = judged(tmp_path, "newly_violating: 1", impact)
+    assert (result.ok, result.message) == (False, "2 instances newly violate the policy (web1, web2), more than 1")
+    assert judged(tmp_path, "newly_violating: 2", impact).ok
+    result = judged(tmp_path, "group: b, newly_violating: 0", impact)
+    assert result.message == "group b: 1 instances newly violate the policy (web2), more than 0"
+
+
+def test_an_instance_that_nobody_can_judge_counts_as_one_that_violates(tmp_path: Path) -> None:
+    verdict = Verdict(unknown=("nic-count",))
+    unknown = UnknownViolation(
+        instance="web1", primary_node="node1", parameters=("nic-count",), before=verdict, after=verdict
+    )
+    impact = Impact(violations=ViolationChange(unknown=(unknown,)))
+    result = judged(tmp_path, "newly_violating: 0", impact)
+    assert (result.ok, result.message) == (
+        False,
+        "cannot be measured: whether web1 violate the policy is not known for want of nic-count",
+    )
+    assert judged(tmp_path, "newly_violating: 1", impact).ok
+    assert judged(tmp_path, "newly_violating: 0", impact, changes=()).ok
+
+
+def redundancy(survives: int, *, asked: int = 2, nodes: int = 4, now: int = 1, reason: str | None = None) -> Impact:
+    homeless = Homeless("web1", "memory", "", "")
+    losses = (Loss(("node1",), (homeless,)),) if survives < asked else ()
+    after = GroupRedundancy("shared", nodes, asked, survives, losses, (), 4, reason)
+    before = GroupRedundancy("shared", nodes, asked, now, (), (), 4)
+    change = GroupRedundancyChange("shared", before, after)
+    return Impact(redundancy=RedundancyChange(asked, (change,), SCORE, SCORE))
+
+
+def test_node_failures(tmp_path: Path) -> None:
+    assert judged(tmp_path, "group: shared, node_failures: 2", redundancy(2)).ok
+    result = judged(tmp_path, "node_failures: 1", redundancy(0))
+    assert (result.ok, result.message) == (
+        False,
+        "group shared: survives 0 node failures after, < 1 (now 1): without node1 web1 has no place (memory)",
+    )
+    assert "(as now)" in judged(tmp_path, "node_failures: 1", redundancy(0, now=0)).message
+
+
+def test_more_failures_than_were_looked_at_are_not_taken_as_survived(tmp_path: Path) -> None:
+    result = judged(tmp_path, "node_failures: 3", redundancy(2, asked=2))
+    assert (result.ok, result.message) == (
+        False,
+        "group shared: cannot be measured: only 2 failures at once were examined",
+    )
+    result = judged(tmp_path, "node_failures: 2", redundancy(1, reason="too many sets of nodes"))
+    assert result.message == "group shared: cannot be measured: too many sets of nodes"
+
+
+def test_changes_are_counted_without_any_impact(tmp_path: Path) -> None:
+    assert judged(tmp_path, "max_changes: 2", None, changes=(1, 2)).ok
+    result = judged(tmp_path, "max_changes: 2", None, changes=(1, 2, 3))
+    assert (result.ok, result.message) == (False, "3 changes, more than 2")
+
+
+def test_redundancy_is_examined_for_as_many_failures_as_a_guard_asks_for(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(
+        "gpolicy: v1\nkind: Guards\nguards:\n  - {name: a, node_failures: 3}\n  - {name: b, node_failures: 2}\n"
+    )
+    assert failures_asked(load_policy(tmp_path)) == 3
+    (tmp_path / "a.yaml").write_text("gpolicy: v1\nkind: Guards\nguards:\n  - {name: a, max_changes: 3}\n")
+    assert failures_asked(load_policy(tmp_path)) == 1
+
+
+def test_the_names_that_are_taken_are_those_of_the_guards_that_every_plan_has() -> None:
+    assert set(GUARDS) == BUILT_IN
