@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.kinds import DiskTemplate
     from gpolicy.allocator.model import Spec, SpecPair
     from gpolicy.impact.binding import Binding
-    from gpolicy.suggest.tiling import Resources
+    from gpolicy.suggest.tiling import Ground, Resources
 
 Bounds = Literal["fixed", "ranges"]
 """fixed: an instance is of one of the sizes, give or take a few percent. ranges: it may be smaller as well."""
@@ -137,16 +137,19 @@ class Mix:
 class Suggestion:
     """Sizes for one group.
 
-    `measure` is the node that they are parts of. `std_in` names the pair that holds the cluster's std, None if none
-    does; `std` is one that lies in the smallest. `newly_forbidden` are instances of the group that are legal today and
-    in none of the pairs. `document` is the NodeGroup as YAML.
+    `measure` is the node that they are parts of. `writes_ratio`: the document sets vcpu-ratio, else today's holds.
+    `std_in` names the pair that holds the cluster's std, None if none does; `std` is one that lies in the smallest.
+    `newly_forbidden` are instances of the group that are legal today and in none of the pairs. `document` is the
+    NodeGroup as YAML.
     """
 
     group: str
     template: DiskTemplate
     exclusive: bool
+    ground: Ground
     bounds: Bounds
     vcpu_ratio: float
+    writes_ratio: bool
     volume: int | None
     kinds: tuple[NodeKind, ...]
     measure: Resources

@@ -1,13 +1,44 @@
-"""Suggest spec pairs for a group: sizes that tile its nodes, what they give, and the document that declares them."""
+"""Suggest spec pairs for a group: sizes that tile its nodes, what they give, and the document that declares them.
+
+What is promised is counted by the allocator on the observed state with the suggested values in place: whoever plans
+the document and counts again gets the same numbers.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.allocator.capacity import DivisionError
+from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.merge import merge
+from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.ganeti.parameter import Level, Values
+from gpolicy.ganeti.units import format_size
+from gpolicy.ganeti.values import fill
+from gpolicy.impact.allocator_input import cluster_data
+from gpolicy.impact.capacity import group_data
+from gpolicy.impact.disk_templates import enabled_templates, first_allowed, wanted_template
+from gpolicy.impact.violations import violations_of
+from gpolicy.suggest.counting import Counter, count_mix, largest
+from gpolicy.suggest.document import declared_values, document
+from gpolicy.suggest.hardware import emptied, hidden_state, kinds_of, node_hardware
+from gpolicy.suggest.model import OldPair, Size, Stranded, Suggestion, SuggestReport
+from gpolicy.suggest.pairs import holding, pairs, standard
+from gpolicy.suggest.size_names import size_name
+from gpolicy.suggest.tiling import Ground, fitting, left_over, part, tiling, wasted
+from gpolicy.suggest.volumes import smallest_volume, usable_volume
+from gpolicy.writing.written import name_complaint
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
+    from gpolicy.allocator.model import ClusterData, Policy, SpecPair
+    from gpolicy.cluster.state import ClusterState, Group
     from gpolicy.impact.capacity import Observer
-    from gpolicy.suggest.model import Request, SuggestReport
+    from gpolicy.suggest.model import Bounds, Mix, NodeKind, Request
+    from gpolicy.suggest.tiling import Tiling
+
+_MOST_MARGIN: Final = 50.0
+_EXCLUSIVE: Final = ("ndparams", "exclusive_storage")
 
 
 def suggest(
@@ -17,4 +48,300 @@ def suggest(
 
     Raise UsageError for what makes no sense, GpolicyError where nodes have no numbers or no size fits them.
     """
-    raise NotImplementedError
+    _check(state, request, group)
+    data = cluster_data(state)
+    found: list[Suggestion] = []
+    passed_over: dict[str, str] = {}
+    for item in data.groups:
+        if group is not None and item.name != group:
+            continue
+        try:
+            alone, _ = group_data(data, item.index)
+            found.append(_Maker(state, request, alone, observer or _silent).suggestion())
+        except GpolicyError as error:
+            if group is not None or len(data.groups) == 1:
+                raise
+            passed_over[item.name] = error.message
+    if not found:
+        reasons = "; ".join(passed_over.values())
+        raise GpolicyError(f"{state.source}: no group to suggest sizes for: {reasons}")
+    return SuggestReport(source=state.source, cluster_name=state.name, groups=tuple(found), passed_over=passed_over)
+
+
+def _silent(_what: str) -> None:
+    pass
+
+
+def _check(state: ClusterState, request: Request, group: str | None) -> None:
+    if group is not None and group not in state.groups:
+        raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
+    if request.vcpu_ratio is not None and not 0 < request.vcpu_ratio < 10_000:
+        raise UsageError(f"a vcpu-ratio of {request.vcpu_ratio:g} makes no sense", hint="write a number above 0")
+    if not 0 <= request.margin <= _MOST_MARGIN:
+        raise UsageError(f"a margin of {request.margin:g} % makes no sense", hint=f"0 to {_MOST_MARGIN:g}")
+    if request.volume is not None and request.volume < 1:
+        raise UsageError("a physical volume has at least 1 MiB")
+    if request.mix and request.divisors and not set(request.mix) <= set(request.divisors):
+        strange = ", ".join(size_name(divisor) for divisor in request.mix if divisor not in request.divisors)
+        raise UsageError(f"the mix has sizes that are not among --sizes: {strange}")
+
+
+@dataclass(slots=True)
+class _Maker:
+    """Makes the suggestion for one group, of which `data` is all that the allocator is told."""
+
+    state: ClusterState
+    request: Request
+    data: ClusterData
+    tell: Observer
+
+    def suggestion(self) -> Suggestion:
+        name = self.data.groups[0].name
+        group = self.state.groups[name]
+        reason = name_complaint(name, pattern=False)
+        if reason:
+            raise GpolicyError(f"group {name!r} cannot be declared in a policy: {reason}")
+        today = self.data.policy
+        dedicated = group.effective.get(_EXCLUSIVE) is True
+        template = self._template(group, today, exclusive=dedicated)
+        ratio = self.request.vcpu_ratio or (1.0 if dedicated else today.vcpu_ratio)
+        notes: list[str] = []
+        ground, volume = self._ground(template, notes, exclusive=dedicated)
+        kinds = self._kinds(template, ratio, notes)
+        tiles = self._tiles(kinds, ground)
+        bounds: Bounds = self.request.bounds or ("fixed" if dedicated else "ranges")
+        found = pairs(tiles, bounds, today, self._spindle_use(tiles, template), volume)
+        policy = replace(
+            today,
+            minmax=tuple(found.values()),
+            vcpu_ratio=ratio,
+            templates=(DiskTemplate.PLAIN,) if dedicated else today.templates,
+        )
+        counts = self._counts(policy, template, dedicated=dedicated)
+        sizes = tuple(self._size(divisor, found[divisor], kinds, tiles, ground, counts) for divisor in tiles.sizes)
+        order = list(found.values())
+        inside = holding(order, today.std)
+        std = standard(order[-1])
+        made = Suggestion(
+            group=name,
+            template=template,
+            exclusive=dedicated,
+            ground=ground,
+            bounds=bounds,
+            vcpu_ratio=ratio,
+            writes_ratio=dedicated or self.request.vcpu_ratio is not None,
+            volume=volume,
+            kinds=kinds,
+            measure=tiles.measure,
+            sizes=sizes,
+            today=self._today(counts, template),
+            stranded=_stranded(kinds, tiles, ground),
+            std_in=None if inside is None else sizes[inside].name,
+            std=std,
+            newly_forbidden=(),
+            instances=len(self.data.instances),
+            mixes=self._mixes(policy, template, sizes, dedicated=dedicated),
+            document="",
+            notes=tuple(notes),
+        )
+        made = replace(made, newly_forbidden=self._newly_forbidden(group, declared_values(made)))
+        return replace(made, document=document(made, self.request, self.state.source))
+
+    # --- what the sizes rest on ----------------------------------------------------------------------------------
+
+    def _template(self, group: Group, today: Policy, *, exclusive: bool) -> DiskTemplate:
+        enabled = enabled_templates(self.state)
+        if exclusive:
+            if self.request.template not in (None, DiskTemplate.PLAIN.value):
+                raise UsageError(f"group {group.name} has exclusive storage, which is for plain disks only")
+            return wanted_template(DiskTemplate.PLAIN.value, enabled)
+        if self.request.template is None:
+            found = first_allowed(enabled, today)
+            if found is None:
+                raise GpolicyError(f"group {group.name}: no enabled disk template is allowed by its policy")
+            return found
+        template = wanted_template(self.request.template, enabled)
+        if template not in today.templates:
+            names = ", ".join(item.value for item in today.templates)
+            raise UsageError(f"group {group.name} does not allow {template.value}", hint=f"it allows {names}")
+        return template
+
+    def _ground(self, template: DiskTemplate, notes: list[str], *, exclusive: bool) -> tuple[Ground, int | None]:
+        nodes = [node for node in self.data.nodes if not node.offline]
+        name = self.data.groups[0].name
+        if not nodes:
+            raise GpolicyError(f"group {name}: no node is online, so there is nothing to measure")
+        mirrored = template is DiskTemplate.DRBD
+        if mirrored and len(nodes) == 1:
+            hint = "for instances without a mirror: --template plain"
+            raise UsageError(f"group {name}: drbd takes two nodes, and only one is online", hint=hint)
+        left_out = [node.name for node in self.data.nodes if node.offline]
+        if left_out:
+            notes.append(f"not counted, since offline or drained: {', '.join(left_out)}")
+        if hidden_state(self.state):
+            notes.append("the source does not show hv_state and disk_state: what nodes keep is as measured")
+        if not exclusive:
+            return Ground(mirrored, len(nodes)), None
+        smallest = smallest_volume(self.state, [node.name for node in nodes], self.request.volume, notes)
+        return Ground(mirrored, len(nodes), usable_volume(smallest)), smallest
+
+    def _kinds(self, template: DiskTemplate, ratio: float, notes: list[str]) -> tuple[NodeKind, ...]:
+        kinds = kinds_of(node_hardware(self.data, self.state, template, ratio, self.request))
+        useless = [node.name for kind in kinds for node in kind.nodes if not (node.room.memory and node.room.cpus)]
+        if useless:
+            notes.append(f"no memory or no CPUs for instances: {', '.join(useless)}")
+        usable = tuple(kind for kind in kinds if kind.room.memory and kind.room.cpus)
+        if not usable:
+            raise GpolicyError(
+                f"group {self.data.groups[0].name}: its nodes have no memory or no CPUs for instances"
+                f" ({_room(kinds[0])})",
+                hint="compare vcpu-ratio and hv_state with what the nodes keep for themselves",
+            )
+        if len(usable) > 1:
+            notes.append(f"the nodes are of {len(usable)} kinds: see what each wastes")
+        return usable
+
+    def _tiles(self, kinds: tuple[NodeKind, ...], ground: Ground) -> Tiling:
+        divisors = self.request.divisors or (tuple(sorted(self.request.mix)) if self.request.mix else None)
+        rooms = [(kind.room, len(kind.nodes)) for kind in kinds]
+        found = tiling(rooms, ground, divisors)
+        if found is not None:
+            return found
+        name = self.data.groups[0].name
+        room = f"the largest node has {_room(kinds[0])}"
+        for divisor in divisors or ():
+            if not any(part(kind.room, divisor, ground) for kind in kinds):
+                hint = "name other --sizes"
+                raise UsageError(f"group {name}: there is no {size_name(divisor)} of its nodes: {room}", hint=hint)
+        raise GpolicyError(f"group {name}: its nodes are too small for any instance: {room}")
+
+    def _spindle_use(self, tiles: Tiling, template: DiskTemplate) -> dict[int, int]:
+        """Return the most that an instance of each size may use: its volumes, or its part of what the ratio allows."""
+        nodes = merge(self.data).nodes.values()
+        most = min(node.facts.high_spindles for node in nodes if not node.facts.offline)
+        copies = 2 if template is DiskTemplate.DRBD else 1
+        return {
+            divisor: size.volumes if size.volumes is not None else max(1, int(most // (divisor * copies)))
+            for divisor, size in tiles.sizes.items()
+        }
+
+    # --- what they give ------------------------------------------------------------------------------------------
+
+    def _counts(self, policy: Policy, template: DiskTemplate, *, dedicated: bool) -> _Counts:
+        data = self.data
+        return _Counts(
+            now=Counter(data, data.policy, template),
+            then=Counter(data, policy, template),
+            empty=Counter(emptied(data), policy, template),
+            placeable=Counter(data, policy, template, n1=False) if dedicated else None,
+        )
+
+    def _size(
+        self,
+        divisor: int,
+        pair: SpecPair,
+        kinds: tuple[NodeKind, ...],
+        tiles: Tiling,
+        ground: Ground,
+        counts: _Counts,
+    ) -> Size:
+        name = size_name(divisor)
+        self.tell(f"group {self.data.groups[0].name}: size {name}")
+        instance = largest(pair.max, pair.min, self.data.policy.std, counts.then.template)
+        size = tiles.sizes[divisor]
+        return Size(
+            name=name,
+            divisor=divisor,
+            size=size,
+            pair=pair,
+            a_node=tuple(fitting(kind.room, size, ground) for kind in kinds),
+            now=counts.now.fit(instance),
+            then=counts.then.fit(instance),
+            empty=counts.empty.fit(instance),
+            placeable=None if counts.placeable is None else counts.placeable.fit(instance),
+        )
+
+    def _today(self, counts: _Counts, template: DiskTemplate) -> tuple[OldPair, ...]:
+        found = []
+        policy = self.data.policy
+        for place, pair in enumerate(policy.minmax, start=1):
+            self.tell(f"group {self.data.groups[0].name}: today's spec pair {place}")
+            instance = largest(pair.max, pair.min, policy.std, template)
+            try:
+                found.append(
+                    OldPair(place=place, pair=pair, now=counts.now.fit(instance), then=counts.then.fit(instance))
+                )
+            except DivisionError:
+                continue  # a pair without memory can hold nothing that could be counted
+        return tuple(found)
+
+    def _mixes(
+        self, policy: Policy, template: DiskTemplate, sizes: tuple[Size, ...], *, dedicated: bool
+    ) -> tuple[Mix, ...]:
+        if not self.request.mix:
+            return ()
+        self.tell(f"group {self.data.groups[0].name}: the mix")
+        data = emptied(self.data) if self.request.empty else self.data
+        instances = {size.name: largest(size.pair.max, size.pair.min, self.data.policy.std, template) for size in sizes}
+        weights = {size.name: self.request.mix[size.divisor] for size in sizes if size.divisor in self.request.mix}
+        return tuple(
+            count_mix(Counter(data, policy, template, n1=n1), instances, weights)
+            for n1 in ((True, False) if dedicated else (True,))
+        )
+
+    def _newly_forbidden(self, group: Group, values: Values) -> tuple[str, ...]:
+        """Return the instances of the group that conform to its policy today and would not any more."""
+        after = with_values(self.state, group.name, values).groups[group.name]
+        found = []
+        for instance in self.state.instances.values():
+            if self.state.nodes[instance.primary_node].group != group.name:
+                continue
+            exclusive = any(
+                self.state.effective_of_node(self.state.nodes[node]).get(_EXCLUSIVE) is True
+                for node in (instance.primary_node, *instance.secondary_nodes)
+            )
+            verdicts = [
+                violations_of(instance, item.effective, group=group.name, exclusive_storage=exclusive)
+                for item in (group, after)
+            ]
+            if verdicts[0].violation is None and verdicts[1].violation is not None:
+                found.append(instance.name)
+        return tuple(sorted(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    now: Counter
+    then: Counter
+    empty: Counter
+    placeable: Counter | None
+
+
+def with_values(state: ClusterState, group: str, values: Values) -> ClusterState:
+    """Return `state` as it is once `group` has `values` of its own."""
+    old = state.groups[group]
+    own = {**old.own, **values}
+    groups = {**state.groups, group: replace(old, own=own, effective=fill(own, state.cluster.own, Level.GROUP))}
+    return replace(state, groups=groups)
+
+
+def _stranded(kinds: tuple[NodeKind, ...], tiles: Tiling, ground: Ground) -> tuple[Stranded, ...]:
+    found = []
+    for place, kind in enumerate(kinds):
+        for divisor, size in tiles.sizes.items():
+            count = fitting(kind.room, size, ground)
+            left = left_over(kind.room, size, count, ground)
+            share = wasted(kind.room, size, ground)
+            found.append(Stranded(kind=place, name=size_name(divisor), count=count, left=left, share=share))
+    return tuple(found)
+
+
+def _room(kind: NodeKind) -> str:
+    room = kind.room
+    parts = [f"{format_size(room.memory)} MiB memory" if room.memory % 1024 else f"{format_size(room.memory)} memory"]
+    parts.append(f"{room.cpus} virtual CPUs")
+    if room.disk is not None:
+        parts.append(f"{room.disk} MiB disk")
+    if room.volumes is not None:
+        parts.append(f"{room.volumes} physical volumes")
+    return f"{', '.join(parts)} for instances"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import log2
 from typing import Final
 
@@ -181,14 +181,14 @@ def _distinct(sizes: Sequence[Resources]) -> bool:
     """Return whether each is smaller than the one before: in memory, and in volumes where they count."""
     return all(
         small.memory < big.memory and (small.volumes is None or big.volumes is None or small.volumes < big.volumes)
-        for big, small in zip(sizes, sizes[1:], strict=False)
+        for big, small in pairwise(sizes)
     )
 
 
 def _strangeness(divisors: tuple[int, ...]) -> float:
     """Return what sizes that nobody expects have to save in waste to be worth it."""
     far = sum(abs(log2(k) - log2(usual)) for k, usual in zip(divisors, USUAL, strict=False))
-    crossed = sum(small % big > 0 for big, small in zip(divisors, divisors[1:], strict=False))
+    crossed = sum(small % big > 0 for big, small in pairwise(divisors))
     return far * _UNUSUAL + crossed * _NOT_NESTED
 
 

@@ -1,0 +1,204 @@
+"""The suggestion as a NodeGroup document, with a comment on each number that says where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.physical_volumes import usable_size
+from gpolicy.ganeti.units import format_size
+from gpolicy.impact.capacity import spec_values
+from gpolicy.suggest.tiling import DRBD_METADATA
+from gpolicy.writing.documents import SCHEMA_FILE, file_text, modelines
+from gpolicy.writing.written import written_value
+from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow
+
+if TYPE_CHECKING:
+    from gpolicy.ganeti.parameter import Path, Values
+    from gpolicy.suggest.model import NodeKind, Request, Size, Suggestion
+
+_NODES_SHOWN: Final = 6
+_MINMAX: Final = ("ipolicy", "minmax")
+
+
+def declared_values(suggestion: Suggestion) -> Values:
+    """Return the own values that the document gives the group."""
+    values: Values = {}
+    if suggestion.exclusive:
+        values["ndparams", "exclusive_storage"] = True
+        values["ipolicy", "disk-templates"] = [suggestion.template.value]
+    if suggestion.writes_ratio:
+        values["ipolicy", "vcpu-ratio"] = float(suggestion.vcpu_ratio)
+    values[_MINMAX] = [
+        {"min": dict(spec_values(size.pair.min)), "max": dict(spec_values(size.pair.max))} for size in suggestion.sizes
+    ]
+    return values
+
+
+def document(suggestion: Suggestion, request: Request, source: str) -> str:
+    """Return the document as text."""
+    return file_text(_lines(suggestion, request, source))
+
+
+def _lines(made: Suggestion, request: Request, source: str) -> Iterator[str]:
+    yield from modelines(f"../{SCHEMA_FILE}")
+    yield from comment_lines(
+        f"Sizes that tile the nodes of group {made.group}, suggested from what {source} shows of them. What is not"
+        " written here is not managed. The names of the pairs are for guards, tests and reports."
+    )
+    yield "gpolicy: v1"
+    yield "kind: NodeGroup"
+    yield from entry("name", made.group)
+    yield ""
+    for place, kind in enumerate(made.kinds, start=1):
+        yield from comment_lines(_kind(place, kind, made))
+    yield from entry("hardware", _hardware(made), as_flow=True)
+    values = declared_values(made)
+    if made.exclusive:
+        yield ""
+        yield from comment_lines(
+            "The sizes below rest on it: a disk takes whole physical volumes, here called spindles."
+        )
+        yield "ndparams:"
+        yield from _leaf(("ndparams", "exclusive_storage"), values)
+    yield ""
+    yield from comment_lines(_memory(made, request))
+    yield from comment_lines(_disk(made))
+    yield from comment_lines(_bounds(made))
+    yield "ipolicy:"
+    if made.writes_ratio:
+        why = "a CPU of its own for each virtual CPU" if made.vcpu_ratio == 1 else "the sizes below rest on it"
+        yield from _leaf(("ipolicy", "vcpu-ratio"), values, why)
+    if made.exclusive:
+        yield from _leaf(("ipolicy", "disk-templates"), values, "exclusive storage is for plain disks only")
+    yield "  minmax:"
+    parameter = parameter_at(_MINMAX)
+    assert parameter is not None  # noqa: S101 (it is in the table)
+    written = written_value(parameter, values[_MINMAX])
+    assert isinstance(written, list)  # noqa: S101
+    for size, pair in zip(made.sizes, written, strict=True):
+        assert isinstance(pair, dict)  # noqa: S101
+        yield from comment_lines(_size(size, made), indent=4)
+        yield f"    - name: {size.name}"
+        yield f"      min: {flow(pair['min'])}"
+        yield f"      max: {flow(pair['max'])}"
+    if made.std_in is None:
+        yield from comment_lines(_std(made), indent=2)
+
+
+def _leaf(path: Path, values: Values, comment: str = "") -> list[str]:
+    parameter = parameter_at(path)
+    assert parameter is not None  # noqa: S101 (it is in the table)
+    return entry(path[-1], written_value(parameter, values[path]), indent=2, comment=comment, as_flow=True)
+
+
+def _kind(place: int, kind: NodeKind, made: Suggestion) -> str:
+    names = [node.name for node in kind.nodes]
+    shown = ", ".join(names[:_NODES_SHOWN]) + (f" and {len(names) - _NODES_SHOWN} more" * (len(names) > _NODES_SHOWN))
+    node = min(kind.nodes, key=lambda node: node.room.memory)
+    room = kind.room
+    kept = f"{mib(node.kept_memory)} are the node's own or not free"
+    cpus = f"of {node.total_cpus} CPUs {made.vcpu_ratio:g} times, less {node.kept_cpus} of the node's own, {room.cpus}"
+    parts = [f"of {mib(node.total_memory)} memory instances may use {mib(room.memory)} ({kept})", cpus]
+    if room.volumes is not None:
+        parts.append(f"{room.volumes} physical volumes")
+    elif room.disk is not None:
+        parts.append(f"{mib(room.disk)} disk")
+    which = f"Kind {place}: " if len(made.kinds) > 1 else ""
+    return f"{which}{len(names)} node{'s' * (len(names) != 1)} ({shown}): {'; '.join(parts)}."
+
+
+def _hardware(made: Suggestion) -> dict[str, Node]:
+    """Return what every node has: the least memory, and the counts where they are the same everywhere."""
+    nodes = [node for kind in made.kinds for node in kind.nodes]
+    memory = format_size(min(node.total_memory for node in nodes))
+    found: dict[str, Node] = {"memory": int(memory) if memory.isdigit() else memory}
+    cpus = {node.total_cpus for node in nodes}
+    if len(cpus) == 1 and cpus != {0}:
+        found["cpus"] = cpus.pop()
+    if made.volume is not None:
+        volumes = {node.room.volumes for node in nodes}
+        if len(volumes) == 1:
+            found["pv_count"] = volumes.pop() or 0
+        size = format_size(made.volume)
+        found["pv_size"] = int(size) if size.isdigit() else size
+    return found
+
+
+def _memory(made: Suggestion, request: Request) -> str:
+    text = (
+        f"Memory: measured, less {request.margin:g} % because it differs a little from boot to boot, parted and rounded"
+        " down. A node must be left with some free memory, so nothing is used to the last MiB."
+    )
+    if not made.ground.mirrored:
+        return text
+    return (
+        f"{text} With DRBD a node keeps memory free for the instances that one other node would hand over (N+1): it is"
+        " parted by those as well."
+    )
+
+
+def _disk(made: Suggestion) -> str:
+    if made.volume is not None:
+        usable = usable_size(made.volume)
+        return (
+            f"Disk: Ganeti counts a physical volume of {mib(made.volume)} as floor({made.volume} / 1.03) = {usable} MiB,"
+            " 1 % off for differences between volumes, 2 % in reserve. A size has as many whole volumes as its part of"
+            " the node, and disks that need all of them."
+        )
+    if made.measure.disk is None:
+        return f"Disk: {made.template.value} disks are not on the nodes; their sizes are those of today's policy."
+    if made.ground.mirrored:
+        return (
+            "Disk: parted twice, since a node is secondary of as many instances as it is primary of, less"
+            f" {DRBD_METADATA} MiB of metadata for each disk."
+        )
+    return "Disk: what the volume group has free without instances, parted and rounded down."
+
+
+def _bounds(made: Suggestion) -> str:
+    if made.bounds == "fixed":
+        return (
+            "Bounds: an instance is of one of the sizes. The least memory is so near to the most that not one more fits"
+            " on a node. disk-size is of each disk, so an instance has one."
+        )
+    return (
+        "Bounds: every memory size up to the largest is legal; a pair begins where the next smaller one ends. disk-size"
+        " is of each disk, so an instance has one."
+    )
+
+
+def _size(size: Size, made: Suggestion) -> str:
+    whole = size.size
+    ground, room = made.ground, made.measure
+    count = size.divisor
+    kept = ground.kept(count)
+    memory = f"{count} x {mib(whole.memory)} memory" + (f" and {kept} x as much kept for N+1" if kept else "")
+    parts = [
+        f"{memory} = {mib((count + kept) * whole.memory)} of {mib(room.memory)}",
+        f"{count} x {whole.cpus} CPU{'s' * (whole.cpus != 1)} = {count * whole.cpus} of {room.cpus}",
+    ]
+    if whole.volumes is not None and room.volumes is not None:
+        parts.append(f"{count} x {whole.volumes} = {count * whole.volumes} of {room.volumes} volumes")
+    elif whole.disk is not None and room.disk is not None:
+        times = 2 * count if ground.mirrored else count
+        parts.append(f"{times} x {mib(whole.disk)} disk = {mib(times * whole.disk)} of {mib(room.disk)}")
+    return f"{size.name}: {count} fill{'s' * (count == 1)} a node: {', '.join(parts)}."
+
+
+def _std(made: Suggestion) -> str:
+    values = {name: mib(value) if name.endswith("-size") else value for name, value in spec_values(made.std).items()}
+    written: dict[str, Node] = {
+        key: value.replace(" MiB", "") if isinstance(value, str) else value for key, value in values.items()
+    }
+    return (
+        "The cluster's std, which groups cannot set, lies in none of these sizes: hspace will count no standard"
+        f" instance here. One that does: {flow(written)}"
+    )
+
+
+def mib(size: int) -> str:
+    """Return a size for people: 62G, 516 MiB."""
+    text = format_size(size)
+    return f"{text} MiB" if text.isdigit() else text

@@ -1,0 +1,167 @@
+"""What each node of a group has for instances once it is empty, and which nodes are alike.
+
+Memory is counted as the allocator counts it: total less what the node keeps for itself, or what is measured as free,
+whichever is less. Where hv_state (or disk_state) says that a node is to keep more than it is seen to use, that is
+believed. A node must be left with some free memory and disk, so a size may never use the last MiB.
+Sources: design documents "resource model" and "partitioned Ganeti" (dedicated CPUs and RAM).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.allocator.merge import merge
+from gpolicy.ganeti.parameter import Level
+from gpolicy.impact.capacity import KVM_NODE_MEMORY
+from gpolicy.suggest.model import NodeHardware, NodeKind
+from gpolicy.suggest.tiling import Resources
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.kinds import DiskTemplate
+    from gpolicy.allocator.model import ClusterData, NodeData
+    from gpolicy.allocator.node import Node
+    from gpolicy.cluster import state as observed
+    from gpolicy.suggest.model import Request
+
+
+_ALIKE: Final = 0.97
+"""Nodes are of one kind when none has less of a resource than this part of what another has: measures differ."""
+
+
+def emptied(data: ClusterData) -> ClusterData:
+    """Return `data` without instances: what they used is free again, as far as that is known."""
+    memory: dict[int, int] = {}
+    disk: dict[int, int] = {}
+    spindles: dict[int, int] = {}
+    for instance in data.instances:
+        if instance.uses_memory:
+            memory[instance.primary] = memory.get(instance.primary, 0) + instance.memory
+        if not instance.template.local or instance.forthcoming:
+            continue
+        for node in {instance.primary, instance.secondary}:
+            disk[node] = disk.get(node, 0) + instance.disk
+            spindles[node] = spindles.get(node, 0) + (instance.total_spindles or 0)
+    nodes = (
+        replace(
+            node,
+            free_memory=node.free_memory + memory.get(node.index, 0),
+            free_disk=min(int(node.total_disk), node.free_disk + disk.get(node.index, 0)),
+            free_spindles=min(node.spindles, node.free_spindles + spindles.get(node.index, 0))
+            if node.exclusive_storage
+            else node.free_spindles,
+        )
+        for node in data.nodes
+    )
+    return replace(data, nodes=tuple(nodes), instances=())
+
+
+def node_hardware(
+    data: ClusterData, state: observed.ClusterState, template: DiskTemplate, ratio: float, request: Request
+) -> list[NodeHardware]:
+    """Return the nodes of `data` (one group) that take instances, with `ratio` virtual CPUs for each CPU."""
+    empty = emptied(data)
+    merged = merge(empty, static_kvm_node_memory=KVM_NODE_MEMORY).nodes
+    return [
+        _hardware(node, merged[node.index], _declared(state, state.nodes[node.name]), template, ratio, request.margin)
+        for node in empty.nodes
+        if not node.offline
+    ]
+
+
+def _hardware(
+    node: NodeData, merged: Node, declared: Mapping[str, int], template: DiskTemplate, ratio: float, margin: float
+) -> NodeHardware:
+    total = int(node.total_memory)
+    keeps = declared.get("mem_node", 0) + declared.get("mem_hv", 0)
+    measured = min(merged.unallocated_memory, merged.forth_free_memory)
+    memory = min(math.floor(measured * (1 - margin / 100)), measured - 1, total - keeps - 1)
+    kept_cpus = max(node.node_cpus, declared.get("cpu_node", 0))
+    cpus = math.floor(ratio * node.total_cpus) if ratio > 0 else int(node.total_cpus)
+    while cpus > 0 and 0 < ratio < cpus / node.total_cpus:
+        cpus -= 1  # the product was rounded up
+    disk = None
+    if template.local:
+        reserved = declared.get("disk_reserved", 0) + declared.get("disk_overhead", 0)
+        disk = max(0, min(node.free_disk, int(node.total_disk) - reserved) - 1)
+    return NodeHardware(
+        name=node.name,
+        room=Resources(
+            max(0, memory),
+            max(0, cpus - kept_cpus),
+            disk,
+            max(0, node.free_spindles) if node.exclusive_storage else None,
+        ),
+        total_memory=total,
+        kept_memory=max(total - measured, keeps),
+        total_cpus=int(node.total_cpus),
+        kept_cpus=kept_cpus,
+    )
+
+
+def _declared(state: observed.ClusterState, node: observed.Node) -> dict[str, int]:
+    """Return what hv_state of the default hypervisor and disk_state of the volume group say of a node.
+
+    The nearest level that says it counts. A CPU kept for the node is what Ganeti fills in by itself: only more is said.
+    """
+    hypervisors = state.cluster.own.get(("enabled_hypervisors",))
+    hypervisor = str(hypervisors[0]) if isinstance(hypervisors, list) and hypervisors else ""
+    group = str(state.cluster.own.get(("volume_group_name",)) or "")
+    found: dict[str, int] = {}
+    for own in (state.cluster.own, state.groups[node.group].own, node.own):
+        for path, value in own.items():
+            wanted = path[:2] == ("hv_state", hypervisor) or (
+                path[:2] == ("disk_state", "plain") and path[2:3] == (group,)
+            )
+            if wanted and isinstance(value, int):
+                found[path[-1]] = value
+    return found
+
+
+def hidden_state(state: observed.ClusterState) -> bool:
+    """Return whether the source does not show what nodes are declared to keep."""
+    return not all(
+        state.readable(level, (family,))
+        for level in (Level.CLUSTER, Level.GROUP, Level.NODE)
+        for family in ("hv_state", "disk_state")
+    )
+
+
+def kinds_of(nodes: Iterable[NodeHardware]) -> tuple[NodeKind, ...]:
+    """Return the kinds of `nodes`, the most numerous first."""
+    kinds: list[list[NodeHardware]] = []
+    for node in sorted(nodes, key=lambda node: _sorting(node.room), reverse=True):
+        home = next((kind for kind in kinds if _alike(kind[0].room, node.room)), None)
+        if home is None:
+            kinds.append([node])
+        else:
+            home.append(node)
+    kinds.sort(key=lambda kind: -len(kind))
+    return tuple(
+        NodeKind(nodes=tuple(sorted(kind, key=lambda node: node.name)), room=_least([node.room for node in kind]))
+        for kind in kinds
+    )
+
+
+def _sorting(room: Resources) -> tuple[int, ...]:
+    return room.cpus, room.volumes or 0, room.memory, room.disk or 0
+
+
+def _alike(one: Resources, other: Resources) -> bool:
+    if (one.cpus, one.volumes) != (other.cpus, other.volumes):
+        return False
+    return all(
+        min(first, second) >= _ALIKE * max(first, second)
+        for first, second in ((one.memory, other.memory), (one.disk or 0, other.disk or 0))
+    )
+
+
+def _least(rooms: list[Resources]) -> Resources:
+    return Resources(
+        min(room.memory for room in rooms),
+        rooms[0].cpus,
+        None if rooms[0].disk is None else min(room.disk or 0 for room in rooms),
+        rooms[0].volumes,
+    )

@@ -1,0 +1,136 @@
+"""Spec pairs around sizes: how much smaller than its size an instance may be.
+
+`fixed`: an instance is of one of the sizes, a few percent apart, as for dedicated nodes. The least memory of a size is
+so near to its most that no more of it fit on a node than are meant to: hail's dedicated metric counts least sizes.
+`ranges`: every memory size up to the largest is legal; each pair begins where the next smaller one ends.
+Both are ordered biggest first and never overlap. Sources: design documents "partitioned Ganeti" (constrained instance
+sizes) and "dedicated allocation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from gpolicy.allocator.model import Policy, Spec, SpecPair
+from gpolicy.errors import UsageError
+from gpolicy.ganeti.physical_volumes import largest_disk, volumes_needed
+from gpolicy.suggest.model import Bounds
+from gpolicy.suggest.size_names import size_name
+from gpolicy.suggest.tiling import Resources, Tiling
+
+STEP: Final = 4
+"""MiB: the command line rounds sizes up to it, so no bound lies between."""
+
+_SLACK: Final = 0.04
+_MOST_NICS: Final = 8  # Ganeti's own limit
+
+
+def pairs(
+    found: Tiling, bounds: Bounds, today: Policy, spindle_use: Mapping[int, int], volume: int | None
+) -> dict[int, SpecPair]:
+    """Return the pair of each size by its divisor, biggest first.
+
+    `today` gives what the hardware says nothing of: least sizes, network interfaces, and disk sizes where disks do not
+    lie on the nodes. `spindle_use` is the most of a size; `volume` the size of the smallest physical volume under
+    exclusive storage. Raise UsageError when two sizes are too near to one another.
+    """
+    sizes = found.sizes
+    order = sorted(sizes)
+    result: dict[int, SpecPair] = {}
+    for place, divisor in enumerate(order):
+        smaller = sizes[order[place + 1]] if place + 1 < len(order) else None
+        size = sizes[divisor]
+        if smaller is not None and not _well_apart(size, smaller):
+            names = f"{size_name(divisor)} and {size_name(order[place + 1])}"
+            raise UsageError(f"{names} are too near to one another on these nodes", hint="leave one out of --sizes")
+        high = Spec(size.memory, size.cpus, _disk(size, today), 1, _nics(today), spindle_use[divisor])
+        if bounds == "fixed":
+            one_more = found.measure.memory // (divisor + 1)
+            low = _fixed(size, smaller, one_more, high, volume)
+        else:
+            low = _ranging(smaller, high, today)
+        result[divisor] = SpecPair(low, high)
+    return result
+
+
+def _well_apart(size: Resources, smaller: Resources) -> bool:
+    return smaller.memory + STEP <= size.memory and (
+        size.volumes is None or smaller.volumes is None or smaller.volumes < size.volumes
+    )
+
+
+def _fixed(size: Resources, smaller: Resources | None, one_more: int, high: Spec, volume: int | None) -> Spec:
+    """Return least values a little below `high`; with less memory than `one_more`, one more would fit on a node."""
+    memory = _coarse(_up(round(size.memory * (1 - _SLACK))), size.memory)
+    memory = max(memory, _up(one_more + 1), smaller.memory + STEP if smaller else 0)
+    if volume is not None and size.disk is not None:
+        fewer = largest_disk(volumes_needed(size.disk, volume) - 1, volume)
+        disk = max(_up(fewer + 1), _up(size.disk // 2))
+        disk = _coarse(disk, size.disk)
+        spindles = high.spindle_use
+    else:
+        disk = _up(round(high.disk_size * (1 - _SLACK)))
+        spindles = 1
+    return Spec(min(memory, high.memory), high.cpus, min(disk, high.disk_size), 1, 1, spindles)
+
+
+def _ranging(smaller: Resources | None, high: Spec, today: Policy) -> Spec:
+    least = [pair.min for pair in today.minmax] or [today.std]
+    disk = min(spec.disk_size for spec in least)
+    if smaller is not None and smaller.volumes is not None and smaller.disk is not None:
+        disk = smaller.disk + STEP
+    return Spec(
+        memory=smaller.memory + STEP if smaller else _within(min(spec.memory for spec in least), STEP, high.memory),
+        cpus=_within(min(spec.cpus for spec in least), 1, high.cpus),
+        disk_size=_within(disk, STEP, high.disk_size),
+        disk_count=1,
+        nic_count=_within(min(spec.nic_count for spec in least), 0, high.nic_count),
+        spindle_use=smaller.volumes + 1 if smaller and smaller.volumes else 1,
+    )
+
+
+def _disk(size: Resources, today: Policy) -> int:
+    if size.disk is not None:
+        return size.disk
+    return max((pair.max.disk_size for pair in today.minmax), default=today.std.disk_size)
+
+
+def _nics(today: Policy) -> int:
+    return _within(max((pair.max.nic_count for pair in today.minmax), default=1), 1, _MOST_NICS)
+
+
+def standard(smallest: SpecPair) -> Spec:
+    """Return a standard instance inside the smallest size: as large as it may be, with one network interface."""
+    high = smallest.max
+    return Spec(high.memory, high.cpus, high.disk_size, 1, max(1, smallest.min.nic_count), smallest.min.spindle_use)
+
+
+def holding(found: Sequence[SpecPair], spec: Spec) -> int | None:
+    """Return the place of the first pair that `spec` lies in."""
+    for place, pair in enumerate(found):
+        bounds = zip(_numbers(pair.min), _numbers(spec), _numbers(pair.max), strict=True)
+        if all(low <= value <= high for low, value, high in bounds):
+            return place
+    return None
+
+
+def _numbers(spec: Spec) -> tuple[int, ...]:
+    return spec.memory, spec.cpus, spec.disk_size, spec.disk_count, spec.nic_count, spec.spindle_use
+
+
+def _within(value: int, low: int, high: int) -> int:
+    return max(low, min(value, high))
+
+
+def _up(value: int) -> int:
+    return -(-value // STEP) * STEP
+
+
+def _coarse(value: int, high: int) -> int:
+    """Return `value` rounded up to a number that is easy to read, where that changes little."""
+    for grain in (1024, 256, 64):
+        rounded = -(-value // grain) * grain
+        if rounded <= high and rounded - value <= value // 100:
+            return rounded
+    return value

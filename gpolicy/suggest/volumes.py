@@ -1,0 +1,48 @@
+"""The smallest physical volume of a group, which is what Ganeti counts disks in under exclusive storage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.ganeti.physical_volumes import sizes_differ, usable_size
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+
+
+def smallest_volume(state: ClusterState, names: Sequence[str], given: int | None, notes: list[str]) -> int:
+    """Return the size (MiB) of the smallest physical volume of the nodes `names`; `given` wins over what is measured.
+
+    Where the state does not show volumes one by one, those of a node are taken as equal, which is added to `notes`.
+    Raise GpolicyError where it shows nothing of them.
+    """
+    if given is not None:
+        return given
+    sizes = []
+    for name in names:
+        measured = state.nodes[name].resources
+        if not measured.spindles_total or not measured.disk_total:
+            raise GpolicyError(
+                f"{state.source}: not known: the physical volumes of {name}",
+                hint="say how large the smallest is: --pv-size 1T (and see `gpolicy explain exclusive-storage-reads`)",
+            )
+        sizes.append(measured.disk_total // measured.spindles_total)
+    notes.append(
+        f"physical volumes taken as equal on each node: disk / spindles, at least {min(sizes)} MiB (--pv-size if not)"
+    )
+    if sizes_differ(min(sizes), max(sizes)):
+        notes.append(
+            f"physical volumes of {min(sizes)} and {max(sizes)} MiB are too different for one group with exclusive"
+            " storage: Ganeti calls that an error, and counts all of them as the smallest"
+        )
+    return min(sizes)
+
+
+def usable_volume(smallest: int) -> int:
+    """Return how much of each volume disks can use. Raise UsageError if that is nothing."""
+    usable = usable_size(smallest)
+    if usable < 1:
+        raise UsageError(f"a physical volume of {smallest} MiB holds nothing", hint="--pv-size takes MiB, or 1T")
+    return usable
