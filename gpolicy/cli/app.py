@@ -17,7 +17,7 @@ what a cluster has now with `gpolicy adopt`.
 """
 _SRC_HELP = (
     "Where the cluster's state comes from: rapi://host[:port], local:, ssh://[user@]host, config:FILE (config.data), "
-    "text:FILE (hscan), snapshot:FILE."
+    "text:FILE (hscan), snapshot:FILE, sim:SPEC (as hspace --simulate)."
 )
 
 _ALLOW_HELP = (
@@ -226,6 +226,41 @@ def capacity(
     options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
     request = counting.Request(state=state, options=options, group=group, template=template, score=score, form=form)
     return counting.capacity(request)
+
+
+@app.command()
+def place(
+    request: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="REQUEST...",
+            help="The instance: words KEY=VALUE (memory=4G vcpus=2 disk=20G disk=10G:2 template=drbd group=NAME "
+            "tags=A,B nodes=A,B spindle-use=1 nics=1), the name of a spec pair, or a file with these keys (YAML or JSON; "
+            "also a request for hail).",
+        ),
+    ],
+    state: State,
+    policy: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--policy", "-p", metavar="PATH", help="On the cluster as it is once this policy is applied."),
+    ] = None,
+    form: Format = "text",
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    every: Annotated[bool, typer.Option("--all", "-a", help="Show every candidate.")] = False,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Say where an instance would go, as hail would, and what every node or pair of nodes says to it.
+
+    A spec pair's name means its least size; what is not said at all is taken from the policy's std. Exit code 1 when
+    the instance goes nowhere.
+    """
+    from gpolicy.cli import placing  # noqa: PLC0415
+
+    options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
+    asked = placing.Request(words=request, state=state, options=options, policy=policy, every=every, form=form)
+    return placing.place(asked)
 
 
 @app.command()

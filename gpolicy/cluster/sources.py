@@ -20,6 +20,7 @@ SCHEMES: Final = {
     "config": "config:FILE, Ganeti's config.data",
     "text": "text:FILE, the text format of htools",
     "snapshot": "snapshot:FILE, written by gpolicy snapshot",
+    "sim": "sim:SPEC, hardware on paper as for hspace --simulate",
 }
 
 
@@ -69,6 +70,10 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
             from gpolicy.cluster.snapshot import read_snapshot  # noqa: PLC0415
 
             return read_snapshot(Path(rest))
+        case "sim" if rest:
+            from gpolicy.cluster.simulated import simulated_state  # noqa: PLC0415
+
+            return simulated_state(rest, source=src)
     raise _unknown(src, scheme if colon else "")
 
 

@@ -33,7 +33,7 @@ def test_rapi_with_all_its_options(tmp_path: Path, ganeti_certificate: Path) -> 
 
 @pytest.mark.parametrize(
     "src",
-    ["", "sim:p,4,1,1,1", "http://host", "rapi:host", "config:", "ssh:host", "nonsense", "a\0b", "rapis://u:hush@h"],
+    ["", "sim:", "http://host", "rapi:host", "config:", "ssh:host", "nonsense", "a\0b", "rapis://u:hush@h"],
 )
 def test_what_is_no_source_is_a_usage_error_that_lists_them(src: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -81,8 +81,10 @@ CAPACITY = with_capacity(
         (
             "spec: half, capacity_loss: {at_most: 3}",
             True,
-            "group shared, spec half: 12 fit now, 9 after, -3 within 3; "
-            "group dedicated, spec half: 0 fit now, 0 after, nothing to lose within 3",
+            (
+                "group shared, spec half: 12 fit now, 9 after, -3 within 3; "
+                "group dedicated, spec half: 0 fit now, 0 after, nothing to lose within 3"
+            ),
         ),
         ("group: dedicated, spec: full, at_least: 2", True, "group dedicated, spec full: 2 fit after, >= 2"),
         (
