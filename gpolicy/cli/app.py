@@ -235,8 +235,8 @@ def place(
         typer.Argument(
             metavar="REQUEST...",
             help="The instance: words KEY=VALUE (memory=4G vcpus=2 disk=20G disk=10G:2 template=drbd group=NAME "
-            "tags=A,B nodes=A,B spindle-use=1 nics=1), the name of a spec pair, or a file with these keys (YAML or JSON; "
-            "also a request for hail).",
+            "tags=A,B nodes=A,B spindle-use=1 nics=1), the name of a spec pair, or a file with these keys (YAML or "
+            "JSON; also a request for hail).",
         ),
     ],
     state: State,
@@ -261,6 +261,87 @@ def place(
     options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
     asked = placing.Request(words=request, state=state, options=options, policy=policy, every=every, form=form)
     return placing.place(asked)
+
+
+@app.command()
+def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
+    state: State,
+    group: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--group", "-g", metavar="NAME", help="For this group only; default: each one that has nodes."),
+    ] = None,
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--output", "-o", metavar="FILE", help="Write the document to this new file."),
+    ] = None,
+    sizes: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--sizes",
+            metavar="SIZE,...",
+            help="Parts of a node: full,half,third,quarter, 1/N; default: full, half and quarter, or what wastes less.",
+        ),
+    ] = None,
+    mix: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--mix", metavar="SIZE=N,...", help="Count how often this mix fits: full=2,half=3,quarter=10."),
+    ] = None,
+    template: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--template", "-t", metavar="TEMPLATE", help="Disk template; default: the first enabled and allowed one."
+        ),
+    ] = None,
+    bounds: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--bounds",
+            metavar="fixed|ranges",
+            help="fixed: the sizes alone (default where exclusive storage is on); ranges: everything between as well.",
+        ),
+    ] = None,
+    vcpu_ratio: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(
+            "--vcpu-ratio", metavar="RATIO", help="Default: 1 where exclusive storage is on, else as it is today."
+        ),
+    ] = None,
+    margin: Annotated[
+        float, typer.Option("--margin", metavar="PERCENT", help="Part of the measured memory to leave alone.")
+    ] = 1.0,
+    pv_size: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--pv-size", metavar="SIZE", help="Size of the smallest physical volume, if it is not measured."),
+    ] = None,
+    form: Annotated[str, typer.Option("--format", "-f", metavar="text|json|yaml", help="Form of the output.")] = "text",
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    empty: Annotated[bool, typer.Option("--empty", help="Count the mix as if no instance were there.")] = False,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Suggest instance sizes that tile the nodes with the least stranded, as a ready NodeGroup document.
+
+    What they give is counted by the allocator, against today's policy.
+    """
+    from gpolicy.cli import suggesting  # noqa: PLC0415
+
+    request = suggesting.Request(
+        state=state,
+        options=_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
+        group=group,
+        template=template,
+        sizes=sizes,
+        bounds=bounds,
+        vcpu_ratio=vcpu_ratio,
+        margin=margin,
+        pv_size=pv_size,
+        mix=mix,
+        empty=empty,
+        output=output,
+        form=form,
+    )
+    return suggesting.suggest(request)
 
 
 @app.command()

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gpolicy.errors import UsageError
+from gpolicy.impact.allocator_input import policy_of
 from gpolicy.policy.model import INHERIT
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.model import SpecPair
     from gpolicy.cluster.state import ClusterState
     from gpolicy.ganeti.parameter import Value
     from gpolicy.policy.model import Declared, Policy
@@ -60,3 +63,30 @@ def _declared(declared: Declared | None, held: Value) -> Names:
     if leaf is None or leaf.value is INHERIT or leaf.value != held:
         return ()
     return leaf.pair_names
+
+
+def find_pair(name: str, names: PairNames, state: ClusterState, group: str | None = None) -> tuple[SpecPair, str]:
+    """Return the pair called `name` (its name, or its place from 1) in `group` or any group, and the group it is in.
+
+    Raise UsageError where there is none, or groups mean different sizes by it.
+    """
+    found: dict[SpecPair, list[str]] = {}
+    known: dict[str, None] = {}
+    for item in state.groups.values():
+        if group not in (None, item.name, item.identity.uuid):
+            continue
+        pairs = policy_of(item.effective, f"group {item.name}").minmax
+        shown = names.of(item.name, len(pairs))
+        known |= dict.fromkeys(shown)
+        for place, pair in enumerate(pairs, start=1):
+            if name in (shown[place - 1], str(place)):
+                found.setdefault(pair, []).append(item.name)
+                break
+    if not found:
+        hint = f"there are {', '.join(known)}" if known else None
+        raise UsageError(f"there is no spec pair {name!r}" + (f" in group {group}" if group else ""), hint=hint)
+    if len(found) > 1:
+        owners = "; ".join(", ".join(groups) for groups in found.values())
+        raise UsageError(f"spec pair {name!r} is of different sizes in the groups {owners}", hint="say group=NAME")
+    pair, groups = next(iter(found.items()))
+    return pair, groups[0]

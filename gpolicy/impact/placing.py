@@ -25,7 +25,7 @@ from gpolicy.impact.binding import Cause
 from gpolicy.impact.capacity import KVM_NODE_MEMORY
 from gpolicy.impact.pair_names import PairNames
 from gpolicy.impact.trials import Trial, dedicated_trials, ordinary_trials
-from gpolicy.impact.wanted_instance import wanted_group, wanted_instance
+from gpolicy.impact.wanted_instance import PlaceRequest, WantedDisk, wanted_group, wanted_instance
 
 if TYPE_CHECKING:
     from gpolicy.allocator.group_choice import Search
@@ -37,34 +37,7 @@ if TYPE_CHECKING:
     from gpolicy.impact.trials import Nodes
 
 
-@dataclass(frozen=True, slots=True)
-class WantedDisk:
-    """One disk of the instance: MiB, and its spindles (physical volumes; exclusive storage only)."""
-
-    size: int
-    spindles: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceRequest:
-    """The instance to place. Memory in MiB; what is None is filled in by `place`.
-
-    `template` None: the first enabled one that the group (or, with no group given, any group) allows. `memory`,
-    `vcpus`, `disks`, `spindle_use` None: those of the policy's `std` (of `group` if one is given). `group` is a name
-    or UUID; `nodes` the only nodes that may be used; `networks` UUIDs, one a network interface.
-    """
-
-    name: str = "new"
-    memory: int | None = None
-    vcpus: int | None = None
-    disks: tuple[WantedDisk, ...] | None = None
-    spindle_use: int | None = None
-    template: str | None = None
-    tags: tuple[str, ...] = ()
-    group: str | None = None
-    nodes: tuple[str, ...] | None = None
-    networks: tuple[str, ...] = ()
-    nic_count: int | None = None
+__all__ = ["Candidate", "GroupTrial", "PlaceReport", "PlaceRequest", "Placed", "WantedDisk", "place"]
 
 
 @dataclass(frozen=True, slots=True)

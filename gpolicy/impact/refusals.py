@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """htools' reason, its cause by the policy key, and the numbers (MiB, CPUs, spindles) in one phrase."""
+    """htools' reason, its cause by the policy key, and the numbers (MiB, CPUs, spindles) in one phrase.
+
+    The phrase begins with the node's name where the node, not the policy alone, is what refuses.
+    """
 
     reason: FailReason
     cause: Cause
@@ -31,7 +34,9 @@ def as_primary(node: Node, instance: Instance) -> Refusal | None:
     if found is None:
         return None
     reason, cause = found
-    return Refusal(reason, cause, f"{node.facts.name}: {_primary_detail(node, instance, cause)}")
+    detail = _primary_detail(node, instance, cause)
+    of_policy = cause in (Cause.BOUNDS, Cause.TEMPLATE)  # the same on every node of the group
+    return Refusal(reason, cause, detail if of_policy else f"{node.facts.name}: {detail}")
 
 
 def as_secondary(node: Node, instance: Instance, primary: int) -> Refusal | None:

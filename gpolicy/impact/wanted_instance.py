@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, InstanceStatus
@@ -14,11 +15,44 @@ from gpolicy.impact.disk_templates import enabled_templates, first_allowed, want
 if TYPE_CHECKING:
     from gpolicy.allocator.model import ClusterData, Group, Policy, Spec
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.impact.placing import PlaceRequest
+
+
+@dataclass(frozen=True, slots=True)
+class WantedDisk:
+    """One disk of the instance: MiB, and its spindles (physical volumes; exclusive storage only)."""
+
+    size: int
+    spindles: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceRequest:
+    """The instance to place. Memory in MiB; what is None is filled in by `wanted_instance`.
+
+    `template` None: the first enabled one that the group (or, with no group given, any group) allows. `memory`,
+    `vcpus`, `disks`, `spindle_use` None: those of the policy's `std` (of `group` if one is given). `group` is a name
+    or UUID; `nodes` the only nodes that may be used; `networks` UUIDs, one a network interface.
+    """
+
+    name: str = "new"
+    memory: int | None = None
+    vcpus: int | None = None
+    disks: tuple[WantedDisk, ...] | None = None
+    spindle_use: int | None = None
+    template: str | None = None
+    tags: tuple[str, ...] = ()
+    group: str | None = None
+    nodes: tuple[str, ...] | None = None
+    networks: tuple[str, ...] = ()
+    nic_count: int | None = None
 
 
 def wanted_group(request: PlaceRequest, data: ClusterData) -> Group | None:
-    """Return the group that is asked for by name or UUID, None if none is. Raise UsageError if it is not there."""
+    """Return the group that is asked for by name or UUID, None if none is. Raise UsageError if it is not there.
+
+    A UUID is taken for the group's name. (hail itself, given a UUID, goes by the dedicated metric even where nodes are
+    ordinary ones.)
+    """
     if request.group is None:
         return None
     found = [group for group in data.groups if request.group == group.name]
@@ -97,6 +131,19 @@ def spec_disks(spec: Spec, *, exclusive: bool) -> tuple[Disk, ...]:
     each, rest = divmod(spec.spindle_use, spec.disk_count) if spec.disk_count else (0, 0)
     return tuple(
         Disk(spec.disk_size, each + (number < rest) if exclusive else None) for number in range(spec.disk_count)
+    )
+
+
+def of_size(request: PlaceRequest, spec: Spec, *, exclusive: bool) -> PlaceRequest:
+    """Return `request` with what it does not say taken from `spec`; `exclusive`: its disks get its spindles."""
+    disks = tuple(WantedDisk(disk.size, disk.spindles) for disk in spec_disks(spec, exclusive=exclusive))
+    return replace(
+        request,
+        memory=spec.memory if request.memory is None else request.memory,
+        vcpus=spec.cpus if request.vcpus is None else request.vcpus,
+        disks=disks if request.disks is None and request.template != DiskTemplate.DISKLESS.value else request.disks,
+        spindle_use=spec.spindle_use if request.spindle_use is None else request.spindle_use,
+        nic_count=spec.nic_count if request.nic_count is None and not request.networks else request.nic_count,
     )
 
 

@@ -22,6 +22,11 @@ def from_text(text: str) -> ClusterState:
     return parse_text(text, where="x", source="text:x", name="x")
 
 
+def text_of(*sections: list[str]) -> str:
+    """Return the text of a cluster: groups, nodes, instances, tags, policies."""
+    return "\n".join("".join(f"{line}\n" for line in lines) for lines in sections)
+
+
 def recorded_cases(file: str = "hspace-hail-score.jsonl.gz") -> list[dict[str, Any]]:
     with gzip.open(DATA / "allocator" / file, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]

@@ -1,0 +1,222 @@
+"""The instance to place, as an administrator writes it: `half`, `memory=8G vcpus=4 disk=100G`, or a file.
+
+Words are KEY=VALUE with Ganeti's own names (those of `gnt-instance add` and of specs), the name of a spec pair, or a
+file: YAML or JSON with the same keys, or an allocator request as Ganeti writes it for hail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from gpolicy.errors import GpolicyError, InputError, UsageError
+from gpolicy.ganeti.units import parse_size
+from gpolicy.impact.placing import PlaceRequest, WantedDisk
+
+ALIASES: Final = {
+    "memory-size": "memory",
+    "maxmem": "memory",
+    "cpu-count": "vcpus",
+    "cpus": "vcpus",
+    "disk": "disks",
+    "disk-size": "disks",
+    "spindle_use": "spindle-use",
+    "disk-template": "template",
+    "disk_template": "template",
+    "group_name": "group",
+    "node": "nodes",
+    "restrict-to-nodes": "nodes",
+    "tag": "tags",
+    "network": "networks",
+    "nic-count": "nics",
+}
+"""Other names of the keys, from specs, gnt-instance and allocator requests."""
+
+KEYS: Final = (
+    "memory",
+    "vcpus",
+    "disks",
+    "spindle-use",
+    "template",
+    "group",
+    "nodes",
+    "tags",
+    "networks",
+    "nics",
+    "name",
+    "spec",
+)
+_EXAMPLE: Final = "for example: memory=4G vcpus=2 disk=20G template=drbd"
+_DISK: Final = re.compile(r"(?:(?P<count>[0-9]{1,2})x)?(?P<size>[^:]*)(?::(?P<spindles>[0-9]{1,6}))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the words say: a request, and the spec pair that it starts from (None: none is named)."""
+
+    request: PlaceRequest
+    spec: str | None = None
+
+
+def read_words(words: Sequence[str]) -> Words:
+    """Return what `words` ask for; later ones win, disks and tags of several words add up.
+
+    Raise UsageError for a word that says nothing, InputError for a file that is no request.
+    """
+    files: list[Mapping[str, Any]] = []
+    values: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if equals:
+            _add(values, _key(key, word), value, word)
+        elif Path(word).suffix in {".yaml", ".yml", ".json"} or (Path(word).is_file() and not _is_name(word)):
+            files.append(_read_file(Path(word)))
+        else:
+            _add(values, "spec", word, word)
+    request = Words(PlaceRequest())
+    for source in (*files, values):
+        request = _with(request, source)
+    return request
+
+
+def _is_name(word: str) -> bool:
+    return re.fullmatch(r"[A-Za-z0-9_-]+", word) is not None
+
+
+def _key(written: str, where: str) -> str:
+    key = ALIASES.get(written, written)
+    if key not in KEYS:
+        raise UsageError(
+            f"{where}: there is no {written!r} to ask for", hint=f"there are {', '.join(KEYS)}; {_EXAMPLE}"
+        )
+    return key
+
+
+def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
+    if not value:
+        raise UsageError(f"{word}: nothing is asked for", hint=_EXAMPLE)
+    if key in ("disks", "tags", "nodes", "networks"):
+        values.setdefault(key, []).extend(value.split(","))
+    else:
+        values[key] = value
+
+
+def _with(words: Words, values: Mapping[str, Any]) -> Words:
+    request, spec = words.request, words.spec
+    readers: dict[str, Callable[[str, Any], Any]] = {
+        "memory": _size,
+        "vcpus": _whole,
+        "disks": _disks,
+        "spindle-use": _whole,
+        "template": _text,
+        "group": _text,
+        "nodes": _texts,
+        "tags": _texts,
+        "networks": _texts,
+        "nics": _whole,
+        "name": _text,
+    }
+    fields = {"spindle-use": "spindle_use", "nics": "nic_count"}
+    for key, value in values.items():
+        if key == "spec":
+            spec = _text(key, value)
+        else:
+            request = replace(request, **{fields.get(key, key): readers[key](key, value)})
+    return Words(request, spec)
+
+
+def _size(key: str, value: Any) -> int:
+    try:
+        return parse_size(value if isinstance(value, int) and not isinstance(value, bool) else str(value))
+    except ValueError as error:
+        raise UsageError(f"{key}={value}: {error}") from None
+
+
+def _whole(key: str, value: Any) -> int:
+    text = str(value)
+    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
+        raise UsageError(f"{key}={value}: not a whole number")
+    return int(text)
+
+
+def _text(key: str, value: Any) -> str:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise UsageError(f"{key}: not a word: {value!r}")
+    return str(value)
+
+
+def _texts(key: str, value: Any) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [value]
+    return tuple(_text(key, item) for item in items)
+
+
+def _disks(key: str, value: Any) -> tuple[WantedDisk, ...]:
+    items = value if isinstance(value, list) else [value]
+    return tuple(disk for item in items for disk in _disk(key, item))
+
+
+def _disk(key: str, value: Any) -> list[WantedDisk]:
+    if isinstance(value, Mapping):
+        extra = sorted(set(map(str, value)) - {"size", "spindles", "mode", "name", "vg", "access", "provider"})
+        if extra or "size" not in value:
+            raise UsageError(f"{key}: a disk has a size and spindles, not {', '.join(extra) or 'neither'}")
+        spindles = value.get("spindles")
+        return [
+            WantedDisk(_size("disk size", value["size"]), None if spindles is None else _whole("spindles", spindles))
+        ]
+    match = _DISK.fullmatch(str(value))
+    if match is None:
+        raise UsageError(f"{key}={value}: a disk is SIZE or SIZE:SPINDLES, 2x20G is two of them")
+    spindles = match["spindles"]
+    disk = WantedDisk(_size(key, match["size"]), None if spindles is None else int(spindles))
+    return [disk] * int(match["count"] or 1)
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    from gpolicy.policy.yaml_reader import read_yaml  # noqa: PLC0415 (most requests are words)
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text") from None
+    reading = read_yaml(text, str(path))
+    if reading.findings:
+        first = reading.findings[0]
+        raise InputError(f"{first.span or path}: {first.message}", hint=first.hint or None)
+    if len(reading.documents) != 1 or not isinstance(reading.documents[0].root, dict):
+        raise InputError(f"{path}: a request is one mapping", hint=_EXAMPLE)
+    document = reading.documents[0]
+    root: dict[str, Any] = document.root
+    prefix: tuple[str, ...] = ()
+    if isinstance(root.get("request"), dict):
+        root, prefix = _allocator_request(root["request"], path), ("request",)
+    values: dict[str, Any] = {}
+    for written, value in root.items():
+        where = str(document.key_span((*prefix, written)))
+        key = _key(str(written), where)
+        if key in values:
+            raise InputError(f"{where}: {key} is asked for twice")
+        try:
+            values |= {key: value}
+            _with(Words(PlaceRequest()), {key: value})
+        except GpolicyError as error:
+            raise InputError(f"{document.value_span((*prefix, written))}: {error.message}", hint=error.hint) from None
+    return values
+
+
+_ONLY_HAIL: Final = {"type", "disk_space_total", "required_nodes", "os", "hypervisor", "spindles"}
+"""Keys of an allocator request that follow from the others, or that no decision depends on."""
+
+
+def _allocator_request(request: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    if request.get("type") != "allocate":
+        raise InputError(f"{path}: the request is not to allocate an instance, but {request.get('type')!r}")
+    kept = {key: value for key, value in request.items() if key not in _ONLY_HAIL and value is not None}
+    nics = kept.pop("nics", [])
+    named = [nic["network"] for nic in nics if isinstance(nic, Mapping) and nic.get("network")]
+    return kept | ({"networks": named} if named else {}) | {"nics": len(nics)}

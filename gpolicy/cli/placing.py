@@ -1,0 +1,81 @@
+"""`place`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpolicy.cli.checking import known_format, read
+from gpolicy.cli.terminal import wants_colour, working
+from gpolicy.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.impact.pair_names import PairNames
+    from gpolicy.impact.wanted_instance import PlaceRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is to be placed, and how to show it. `policy`: on the cluster as it is once that policy is applied."""
+
+    words: Sequence[str]
+    state: str
+    options: SourceOptions
+    policy: Path | None
+    every: bool
+    form: str
+
+
+def place(request: Request) -> int:
+    """Print where the instance would go; exit code 1 if nowhere."""
+    from gpolicy.cli.place_words import read_words  # noqa: PLC0415
+    from gpolicy.impact.pair_names import PairNames  # noqa: PLC0415
+    from gpolicy.impact.placing import place as find  # noqa: PLC0415
+
+    known_format(request.form)
+    words = read_words(request.words)
+    state = read(request.state, request.options)
+    names = PairNames()
+    if request.policy is not None:
+        from gpolicy.cli.under_policy import under_policy  # noqa: PLC0415
+
+        found = under_policy(request.policy, state)
+        if found is None:
+            return int(ExitCode.FINDINGS)
+        state, names = found
+    wanted = words.request if words.spec is None else _of_spec(words.request, words.spec, names, state)
+    with working("trying every node"):
+        report = find(state, wanted, names=names)
+    if request.form == "json":
+        from gpolicy.report.place_json import place_json  # noqa: PLC0415
+
+        sys.stdout.write(place_json(report))
+    else:
+        from gpolicy.report.place_text import place_text  # noqa: PLC0415
+
+        sys.stdout.write(place_text(report, every=request.every, colour=wants_colour(sys.stdout)))
+    return int(ExitCode.FINE if report.ok else ExitCode.FINDINGS)
+
+
+def _of_spec(request: PlaceRequest, spec: str, names: PairNames, state: ClusterState) -> PlaceRequest:
+    """Return the request with the least size of the spec pair for what it does not say.
+
+    The template is then one that the pair's group allows: a size of another group says nothing about it.
+    """
+    from gpolicy.impact.allocator_input import policy_of  # noqa: PLC0415
+    from gpolicy.impact.disk_templates import enabled_templates, first_allowed  # noqa: PLC0415
+    from gpolicy.impact.pair_names import find_pair  # noqa: PLC0415
+    from gpolicy.impact.wanted_instance import of_size  # noqa: PLC0415
+
+    pair, group = find_pair(spec, names, state, request.group)
+    nodes = state.nodes_of(group)
+    exclusive = any(state.effective_of_node(node).get(("ndparams", "exclusive_storage")) is True for node in nodes)
+    if request.template is None:
+        template = first_allowed(enabled_templates(state), policy_of(state.groups[group].effective, f"group {group}"))
+        request = replace(request, template=template.value if template else None)
+    return of_size(request, pair.min, exclusive=exclusive)

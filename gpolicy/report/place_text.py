@@ -1,0 +1,132 @@
+"""Placement for a terminal: the answer first, the other possibilities best first, the refused by reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpolicy.allocator.numerals import fixed
+from gpolicy.ganeti.units import format_size
+from gpolicy.impact.placing import Candidate, Placed, PlaceReport
+from gpolicy.report.findings_text import printable
+
+_BOLD: Final = "\x1b[1m"
+_DIM: Final = "\x1b[2m"
+_GREEN: Final = "\x1b[1;32m"
+_RED: Final = "\x1b[1;31m"
+_RESET: Final = "\x1b[0m"
+_MOST_POSSIBLE: Final = 10
+_MOST_REFUSED: Final = 3
+_RIGHT: Final = frozenset({"score", "disk left"})
+
+
+def place_text(report: PlaceReport, *, every: bool = False, colour: bool = False) -> str:
+    """Return the report as text; `every` lists every candidate instead of the first few of each kind."""
+    return "\n".join(line.rstrip() for line in _Writer(every=every, colour=colour).lines(report)) + "\n"
+
+
+class _Writer:
+    def __init__(self, *, every: bool, colour: bool) -> None:
+        self.every, self.colour = every, colour
+
+    def lines(self, report: PlaceReport) -> Iterator[str]:
+        what = f"{printable(report.instance.name)} ({_size(report.instance)})"
+        if report.ok:
+            where = self.paint(_GREEN, " / ".join(map(printable, report.nodes)))
+            yield f"{what} goes to {where} in group {printable(report.group or '')}"
+        else:
+            yield f"{what} {self.paint(_RED, 'goes nowhere')}: {printable(report.reason or '')}"
+        yield self.paint(_DIM, f"hail: {printable(report.info)}")
+        possible = [item for item in report.candidates if item.ok]
+        if possible:
+            yield ""
+            yield from self.possible(possible, report)
+        refused: dict[str, list[Candidate]] = {}
+        for item in report.candidates:
+            if not item.ok:
+                refused.setdefault(item.reason or "", []).append(item)
+        for items in sorted(refused.values(), key=len, reverse=True):
+            yield ""
+            yield from self.refused(items)
+        untried = [group for group in report.groups if not group.tried]
+        if untried or report.notes:
+            yield ""
+        for group in untried:
+            yield self.paint(_DIM, f"group {printable(group.group)} was not tried: {printable(group.message)}")
+        for note in report.notes:
+            yield self.paint(_DIM, f"note: {printable(note)}")
+
+    def possible(self, items: Sequence[Candidate], report: PlaceReport) -> Iterator[str]:
+        dedicated = report.metric == "lost-allocations"
+        sizes = f" ({', '.join(map(printable, report.sizes))})" if report.sizes else ""
+        headings = ("nodes", "group", f"lost allocations{sizes}" if dedicated else "score", "disk left")
+        shown = items if self.every else items[:_MOST_POSSIBLE]
+        rows = [(_nodes(item), printable(item.group), _metric(item), _mib(item.disk_left)) for item in shown]
+        yield self.paint(_BOLD, f"possible, best first ({len(items)}); the smaller the better")
+        widths = [max(len(row[place]) for row in (headings, *rows)) for place in range(len(headings))]
+        for number, row in enumerate((headings, *rows)):
+            cells = [
+                cell.rjust(width) if heading in _RIGHT else cell.ljust(width)
+                for cell, width, heading in zip(row, widths, headings, strict=True)
+            ]
+            line = "  " + "  ".join(cells).rstrip()
+            yield line if number else self.paint(_DIM, line)
+        if len(items) > len(shown):
+            yield self.paint(_DIM, f"  and {len(items) - len(shown)} more")
+
+    def refused(self, items: Sequence[Candidate]) -> Iterator[str]:
+        first = items[0]
+        htools = sorted({item.htools_reason for item in items if item.htools_reason})
+        names = f" [{', '.join(htools)}]" if htools else ""
+        yield f"{self.paint(_BOLD, f'refused: {first.reason} ({len(items)})')} {first.explanation}{names}"
+        details: dict[str, list[Candidate]] = {}
+        for item in items:
+            details.setdefault(_detail(item), []).append(item)
+        groups = list(details.items())
+        shown = groups if self.every else groups[:_MOST_REFUSED]
+        for detail, members in shown:
+            listed = members if self.every else members[:_MOST_REFUSED]
+            more = f" and {len(members) - len(listed)} more" if len(members) > len(listed) else ""
+            text = ", ".join(_nodes(item) for item in listed) + more
+            yield f"  {text}" + (f": {printable(detail)}" if detail and detail != first.explanation else "")
+        if len(groups) > len(shown):
+            left = sum(len(members) for _, members in groups[len(shown) :])
+            yield self.paint(_DIM, f"  and {left} more")
+
+    def paint(self, paint: str, text: str) -> str:
+        return f"{paint}{text}{_RESET}" if self.colour else text
+
+
+def _nodes(item: Candidate) -> str:
+    return " / ".join(map(printable, item.nodes))
+
+
+def _detail(item: Candidate) -> str:
+    """Return the detail of a refusal, without the node's name where the line begins with it anyway."""
+    text = item.detail or ""
+    return text.removeprefix(f"{item.nodes[0]}: ") if len(item.nodes) == 1 else text
+
+
+def _metric(item: Candidate) -> str:
+    if item.lost_allocations is not None:
+        return ", ".join(map(str, item.lost_allocations))
+    return "-" if item.score is None else fixed(item.score, 8)
+
+
+def _size(instance: Placed) -> str:
+    disks = ", ".join(_disk(disk.size, disk.spindles) for disk in instance.disks) or "no disk"
+    cpus = f"{instance.vcpus} CPU{'s' if instance.vcpus != 1 else ''}"
+    return f"{_mib(instance.memory)} memory, {cpus}, {disks}, {instance.template.value}"
+
+
+def _disk(size: int, spindles: int | None) -> str:
+    if spindles is None:
+        return f"{_mib(size)} disk"
+    return f"{_mib(size)} disk on {spindles} spindle{'s' if spindles != 1 else ''}"
+
+
+def _mib(size: int | None) -> str:
+    if size is None:
+        return "-"
+    text = format_size(size)
+    return f"{text}M" if text.isdigit() else text

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from command_line import ROOT, gpolicy
+
+from gpolicy.cli.place_words import read_words
+from gpolicy.errors import GpolicyError
+from gpolicy.impact.placing import PlaceRequest, WantedDisk
+
+STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
+POLICY = str(ROOT / "policies" / "two-groups")
+SCHEMA = json.loads((ROOT / "schemas" / "output" / "place.json").read_text())
+
+
+def test_the_answer_comes_first_and_the_exit_code_says_it() -> None:
+    done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=20G")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(
+        "new (1G memory, 1 CPU, 20G disk, drbd) goes to node2.example.org / node1.example.org in group default\n"
+    )
+    assert "refused: ipolicy.minmax (6)" in done.stdout
+
+
+def test_a_named_size_under_a_policy() -> None:
+    done = gpolicy("place", "--state", STATE, "quarter", "group=dedicated", "--policy", POLICY, "--format", "json")
+    data = json.loads(done.stdout)
+    jsonschema.validate(data, SCHEMA)
+    assert data["metric"]["name"] == "lost-allocations"
+    assert data["metric"]["sizes"] == ["full", "half", "quarter"]
+    assert data["ok"] is (done.returncode == 0)
+
+
+@pytest.mark.parametrize("words", [["memory=1G"], ["memory=1G", "disk=5G", "template=plain"], ["memory=999G"]])
+def test_json_is_as_its_schema_says(words: list[str]) -> None:
+    done = gpolicy("place", "--state", STATE, "--format", "json", *words)
+    data = json.loads(done.stdout)
+    jsonschema.validate(data, SCHEMA)
+    assert (done.returncode == 0) is data["ok"] is bool(data["nodes"])
+
+
+def test_words_mean_what_ganeti_s_names_mean() -> None:
+    words = read_words(
+        ["half", "maxmem=4G", "cpus=2", "disk=20G,10G:2", "disk=2x1G", "tags=a,b", "group=g", "spindle-use=3", "nics=2"]
+    )
+    disks = (WantedDisk(20480), WantedDisk(10240, 2), WantedDisk(1024), WantedDisk(1024))
+    assert words.spec == "half"
+    assert words.request == PlaceRequest(
+        memory=4096, vcpus=2, disks=disks, tags=("a", "b"), group="g", spindle_use=3, nic_count=2
+    )
+
+
+def test_a_file_holds_the_same_words(tmp_path: Path) -> None:
+    file = tmp_path / "want.yaml"
+    file.write_text("memory-size: 4G\ncpu-count: 2\ndisks: [20G, {size: 10G, spindles: 2}]\ndisk-template: plain\n")
+    expected = PlaceRequest(memory=4096, vcpus=2, disks=(WantedDisk(20480), WantedDisk(10240, 2)), template="plain")
+    assert read_words([str(file)]).request == expected
+    assert read_words([str(file), "memory=8G"]).request.memory == 8192
+
+
+def test_a_request_for_hail_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    request = {
+        "type": "allocate", "name": "web1", "memory": 512, "vcpus": 1, "disks": [{"size": 1024, "mode": "rw"}],
+        "disk_space_total": 1152, "disk_template": "drbd", "spindle_use": 1, "tags": ["a"], "nics": [{"mac": "auto"}],
+        "required_nodes": 2, "group_name": None, "os": "debian", "hypervisor": "kvm",
+    }  # fmt: skip
+    file.write_text(json.dumps({"cluster_tags": [], "request": request}))
+    assert read_words([str(file)]).request == PlaceRequest(
+        name="web1", memory=512, vcpus=1, disks=(WantedDisk(1024),), template="drbd", spindle_use=1, tags=("a",),
+        nic_count=1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("memory: 4X\n", "want.yaml:1:9: memory=4X: Ganeti knows no unit 'X'"),
+        ("vcpus: 1\ncolour: red\n", "want.yaml:2:1: there is no 'colour' to ask for"),
+        ("memory: 1G\nmaxmem: 2G\n", "want.yaml:2:1: memory is asked for twice"),
+        ("[1, 2]\n", "a request is one mapping"),
+        ("a: [\n", "want.yaml:1:"),
+        ('{"request": {"type": "relocate"}}\n', "the request is not to allocate an instance, but 'relocate'"),
+        ("disks: [{volume: 1}]\n", "want.yaml:1:8: disks: a disk has a size and spindles, not volume"),
+        ("disks: {size: [1]}\n", "want.yaml:1:8"),
+        ("tags: [[a]]\n", "not a word"),
+    ],
+)
+def test_a_file_that_is_no_request_is_refused_with_its_place(tmp_path: Path, content: str, message: str) -> None:
+    file = tmp_path / "want.yaml"
+    file.write_text(content)
+    with pytest.raises(GpolicyError) as caught:
+        read_words([str(file)])
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["size=4G"], "there is no 'size' to ask for"),
+        (["memory="], "nothing is asked for"),
+        (["memory=much"], "memory=much: not a size"),
+        (["vcpus=1.5"], "not a whole number"),
+        (["disk=1G:x"], "a disk is SIZE or SIZE:SPINDLES"),
+        (["missing.yaml"], "missing.yaml: No such file"),
+        (["enormous"], "there is no spec pair 'enormous'"),
+        (["memory=1G", "group=none"], "there is no group 'none'"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line_and_exit_code_3(words: list[str], message: str) -> None:
+    done = gpolicy("place", "--state", STATE, *words)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
