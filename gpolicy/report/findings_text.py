@@ -107,6 +107,11 @@ def _cell(letter: str) -> str:
     return " " * _TAB if letter == "\t" else printable(letter)
 
 
+def columns(text: str) -> int:
+    """Return the number of terminal columns of printable text."""
+    return sum(map(_columns, text))
+
+
 def _columns(cell: str) -> int:
     """Return the number of terminal columns of a shown character: 2 for wide ones, 0 for combining marks."""
     if len(cell) != 1:

@@ -4,47 +4,42 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from gpolicy.ganeti.grammar import shell_line
 from gpolicy.ganeti.parameter import TakesEffect, Value
-from gpolicy.ganeti.units import format_size
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, some, words
+from gpolicy.plan.change import Action, Change, Risk, some
 from gpolicy.plan.guards import OVERRIDABLE, GuardResult
 from gpolicy.plan.planning import Plan
-from gpolicy.plan.steps import Step
+from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command, value_words
 from gpolicy.report.findings_text import findings_text, printable
+from gpolicy.report.section import count
+
+if TYPE_CHECKING:
+    from gpolicy.impact.impact import Impact
 
 _SIGNS: Final = {Action.CREATE: "+", Action.REMOVE: "-", Action.RESET: "~"}
 _PAINT: Final = {"+": "\x1b[32m", "-": "\x1b[31m", "~": "\x1b[33m", "dim": "\x1b[2m", "bold": "\x1b[1m"}
 _RISK_PAINT: Final = {Risk.HIGH: "-", Risk.MEDIUM: "~"}
-_SHORT: Final = {
-    "memory-size": "mem",
-    "cpu-count": "cpu",
-    "disk-size": "disk",
-    "disk-count": "disks",
-    "nic-count": "nics",
-    "spindle-use": "spindles",
-}
-_LONGEST_VALUE: Final = 72
 
 
-def plan_report(plan: Plan, sources: Mapping[str, str], *, colour: bool = False) -> str:
-    """Return the plan as text. `sources` are the policy's files, to show the lines that findings are about."""
-    return "\n".join(_Report(plan, sources, colour=colour).lines()) + "\n"
+def plan_report(plan: Plan, sources: Mapping[str, str], *, impact: Impact | None = None, colour: bool = False) -> str:
+    """Return the plan as text, with its impact if known.
+
+    `sources` are the policy's files, to show the lines that findings are about.
+    """
+    return "\n".join(_Report(plan, sources, impact, colour=colour).lines()) + "\n"
 
 
 class _Report:
-    def __init__(self, plan: Plan, sources: Mapping[str, str], *, colour: bool) -> None:
-        self.plan, self.sources, self.colour = plan, sources, colour
+    def __init__(self, plan: Plan, sources: Mapping[str, str], impact: Impact | None, *, colour: bool) -> None:
+        self.plan, self.sources, self.impact, self.colour = plan, sources, impact, colour
 
     def lines(self) -> Iterator[str]:
         plan = self.plan
         yield self._paint("bold", f"Plan for cluster {printable(plan.cluster)} (Ganeti {plan.version})")
         errors = sum(finding.severity == "error" for finding in plan.findings)
         if errors:
-            yield f"No plan: {_count(errors, 'error')} in what the policy asks of this cluster."
+            yield f"No plan: {count(errors, 'error')} in what the policy asks of this cluster."
         elif not plan.changes:
             yield "No changes: the cluster is what the policy declares."
         for obj, changes in itertools.groupby(plan.changes, key=lambda change: change.object):
@@ -53,6 +48,11 @@ class _Report:
             for change in changes:
                 yield from self._change(change)
         yield from self._unreadable()
+        if self.impact is not None and plan.changes:
+            from gpolicy.report.impact_text import impact_lines  # noqa: PLC0415 (brings the allocator's types)
+
+            yield ""
+            yield from impact_lines(self.impact, colour=self.colour)
         yield from self._steps()
         yield from self._guards()
         if plan.findings:
@@ -69,9 +69,9 @@ class _Report:
             yield f"  {self._paint(sign, sign)} ipolicy.minmax"
             yield from (f"      {line}" for line in self._pairs(change.before, change.after))
         else:
-            yield f"  {self._paint(sign, sign)} {printable(_words(change))}"
-        if change.action in (Action.SET, Action.RESET) and _differs(change):
-            effective = f"in effect: {_value(change.effective_before)} → {_value(change.effective_after)}"
+            yield f"  {self._paint(sign, sign)} {printable(change_words(change))}"
+        if change.action in (Action.SET, Action.RESET) and differs_in_effect(change):
+            effective = f"in effect: {value_words(change.effective_before)} → {value_words(change.effective_after)}"
             yield self._paint("dim", f"      {printable(effective)}")
         if change.takes_effect not in (TakesEffect.AT_ONCE, TakesEffect.CAPACITY_ONLY):
             yield self._paint("dim", f"      takes effect: {change.takes_effect}")
@@ -83,16 +83,10 @@ class _Report:
             )
 
     def _pairs(self, before: Value, after: Value) -> Iterator[str]:
-        old, new = _pair_lines(before), _pair_lines(after)
-        for line in old:
-            if line not in new:
-                yield self._paint("-", f"- {line}")
-        for line in new:
-            yield f"  {line}" if line in old else self._paint("+", f"+ {line}")
-        if old and not new:
-            yield self._paint("dim", "(own pairs removed, the cluster's hold)")
-        elif sorted(old) == sorted(new):
-            yield self._paint("dim", "(same pairs, other order)")
+        for sign, line in pair_changes(before, after):
+            paint = {" ": "", "#": "dim"}.get(sign, sign)
+            text = f"({line})" if sign == "#" else f"{sign} {line}"
+            yield self._paint(paint, text) if paint else text
 
     def _unreadable(self) -> Iterator[str]:
         if not self.plan.unreadable:
@@ -100,7 +94,7 @@ class _Report:
         yield ""
         yield self._paint("bold", "Not compared: this source cannot show them")
         for item in self.plan.unreadable:
-            wanted = f"{item.object} {'.'.join(item.path)} (wanted {_value(item.wanted)})"
+            wanted = f"{item.object} {'.'.join(item.path)} (wanted {value_words(item.wanted)})"
             yield f"  ? {printable(wanted)}"
 
     def _steps(self) -> Iterator[str]:
@@ -110,7 +104,7 @@ class _Report:
         yield self._paint("bold", "Steps")
         for number, step in enumerate(self.plan.steps, start=1):
             yield f"  {number:>2}. {printable(step.title)}"
-            yield self._paint("dim", f"      {printable(_command(step))}")
+            yield self._paint("dim", f"      {printable(step_command(step))}")
             for lost in step.inverse.not_restored:
                 yield self._paint("~", f"      cannot be undone: {printable(lost)}")
 
@@ -130,88 +124,13 @@ class _Report:
 
     def _summary(self) -> str:
         plan = self.plan
-        parts = [_count(len(plan.changes), "change"), _count(len(plan.steps), "step")]
+        parts = [count(len(plan.changes), "change"), count(len(plan.steps), "step")]
         if plan.unreadable:
             parts.append(f"{len(plan.unreadable)} not compared")
         failed = sum(not guard.ok for guard in plan.guards)
         if failed:
-            parts.append(f"{_count(failed, 'guard')} failed: not to be applied")
+            parts.append(f"{count(failed, 'guard')} failed: not to be applied")
         return self._paint("bold", ", ".join(parts))
 
     def _paint(self, paint: str, text: str) -> str:
         return f"{_PAINT[paint]}{text}\x1b[0m" if self.colour else text
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
-def _words(change: Change) -> str:
-    match change.path, change.action:
-        case path, Action.CREATE if path == NAME:
-            return f"create group {change.object_name}"
-        case path, Action.REMOVE if path == NAME:
-            return f"remove group {change.before}"
-        case path, _ if path == NAME:
-            return f"rename from {change.before}"
-        case path, _ if path == MEMBERSHIP:
-            return f"move from group {change.before} to {change.after}"
-        case path, _ if path == TAGS:
-            before, after = words(change.before), words(change.after)
-            added = [f"+{tag}" for tag in after if tag not in before]
-            return f"tags {', '.join([*added, *(f'-{tag}' for tag in before if tag not in after)])}"
-    name = ".".join(change.path)
-    if change.action is Action.RESET:
-        return f"{name}: {_value(change.before)} → inherit"
-    return f"{name}: {'not set' if change.before is None else _value(change.before)} → {_value(change.after)}"
-
-
-def _differs(change: Change) -> bool:
-    if change.path == ("ipolicy", "minmax"):
-        return False
-    shown = (change.before, change.after)
-    return (change.effective_before, change.effective_after) != shown and change.effective_before is not None
-
-
-def _value(value: Value) -> str:
-    match value:
-        case bool():
-            text = str(value).lower()
-        case [[int(), int()], *_]:  # ranges of user ids
-            text = ", ".join("-".join(map(str, item)) for item in value if isinstance(item, list))
-        case list():
-            text = ", ".join(map(_value, value)) or "(none)"
-        case dict():
-            text = ", ".join(f"{key}={_value(below)}" for key, below in value.items()) or "(none)"
-        case "":
-            text = '""'
-        case None:
-            text = "not set"
-        case _:
-            text = str(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
-
-
-def _pair_lines(value: Value) -> list[str]:
-    return [_pair(pair) for pair in value] if isinstance(value, list) else []
-
-
-def _pair(pair: Value) -> str:
-    low, high = (pair.get("min"), pair.get("max")) if isinstance(pair, dict) else (None, None)
-    if not isinstance(low, dict) or not isinstance(high, dict):
-        return printable(str(pair))
-    return printable(
-        " ".join(f"{_SHORT[name]} {_range(name, low.get(name), high.get(name))}" for name in SPEC_PARAMETERS)
-    )
-
-
-def _range(name: str, low: Value, high: Value) -> str:
-    texts = [format_size(item) if name in SPEC_SIZES and isinstance(item, int) else str(item) for item in (low, high)]
-    return texts[0] if texts[0] == texts[1] else "..".join(texts)
-
-
-def _command(step: Step) -> str:
-    if step.command.argv is not None:
-        return shell_line(step.command.argv)
-    rapi = step.command.rapi
-    return f"RAPI only: {rapi.method} {rapi.path}" if rapi else "no command"

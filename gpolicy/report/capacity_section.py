@@ -1,0 +1,160 @@
+"""Capacity before and after as one table: group and spec, now, then, the difference, and what binds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpolicy.allocator.model import Spec
+from gpolicy.impact.capacity_change import CapacityChange, Fit, FitChange, GroupCapacityChange
+from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, filled, percent, signed, size
+
+HEADINGS: Final = ("group", "spec", "size", "now", "then", "Δ", "%", "bound by")
+RIGHT: Final = frozenset({"now", "then", "Δ", "%", "lost"})
+WHOLE_CLUSTER: Final = "(cluster)"
+
+
+def capacity_section(change: CapacityChange) -> Section:
+    """Return what the changes do to capacity; groups in which nothing changes are one sentence of the notes."""
+    items = [*change.groups, *([change.cluster] if change.cluster else [])]
+    moved = [item for item in items if any(_differs(row) for row in figures(item))]
+    table = Table(
+        title="Instances that fit beside those that are there",
+        of="rows",
+        headings=HEADINGS,
+        rows=tuple(row for item in moved for row in rows(item)),
+        right=RIGHT,
+        weight=Weight.WORSE if any(_lost(row) for item in moved for row in figures(item)) else Weight.CHANGED,
+    )
+    tables = filled(table, _vectors(items))
+    return Section(
+        key="capacity",
+        title="Capacity",
+        weight=table.weight if table.rows else Weight.SAME,
+        summary=_summary(change, moved),
+        tables=tables,
+        notes=(*_same(items, moved), *_not_counted(change), *change.notes),
+    )
+
+
+def figures(item: GroupCapacityChange) -> tuple[FitChange, ...]:
+    """Return all figures of a group: its pairs, tiered, standard."""
+    return (*item.rows, item.tiered, item.standard)
+
+
+def rows(item: GroupCapacityChange) -> Iterator[tuple[Cell, ...]]:
+    """Give the rows of a group, the group's name in the first one."""
+    name: Cell = WHOLE_CLUSTER if item.group is None else Name(item.group)
+    for change in figures(item):
+        pair = change in item.rows
+        yield (name, Name(change.name) if pair else change.name, *_figures(change))
+        name = ""
+        if change.old_size_after is not None and change.before is not None:
+            old = FitChange(change.name, change.before, change.old_size_after)
+            yield ("", "· in its old size", *_figures(old))
+
+
+def size_words(spec: Spec | None) -> str:
+    """Return the size of an instance: memory, virtual CPUs, disk."""
+    return NOTHING if spec is None else f"{size(spec.memory)} · {spec.cpus} CPU · {size(spec.disk_size)}"
+
+
+def _figures(change: FitChange) -> tuple[str, ...]:
+    now, then = change.before, change.after
+    spec = size_words(then.spec) if then else size_words(now.spec if now else None)
+    if now and then and now.spec != then.spec:
+        spec = f"{spec} (was {size_words(now.spec)})"
+    delta = signed(change.delta)
+    if now is None or then is None:
+        delta = "new" if now is None else "gone"
+    return (spec, _fits(now), _fits(then), delta, percent(change.percent), _bound_by(now, then))
+
+
+def _fits(fit: Fit | None) -> str:
+    return NOTHING if fit is None else f"{fit.fits:,}"
+
+
+def _bound_by(now: Fit | None, then: Fit | None) -> str:
+    if then is None:
+        return NOTHING if now is None else f"(was {now.binding.cause.key})"
+    key = then.binding.cause.key
+    changed = now is not None and now.binding.cause is not then.binding.cause
+    return f"{key} (was {now.binding.cause.key})" if changed and now else key
+
+
+def _differs(change: FitChange) -> bool:
+    now, then = change.before, change.after
+    return now is None or then is None or (now.fits, now.spec) != (then.fits, then.spec)
+
+
+def _lost(change: FitChange) -> bool:
+    """Return whether fewer fit than before; of a size that goes, whether any did and fewer would."""
+    old = change.old_size_after
+    if change.before is not None and old is not None:
+        return old.fits < change.before.fits or (change.delta or 0) < 0
+    return (change.delta or 0) < 0
+
+
+def _same(items: Sequence[GroupCapacityChange], moved: Sequence[GroupCapacityChange]) -> Iterator[str]:
+    same = [item for item in items if item not in moved]
+    if same and moved:
+        words = [f"{item.group or WHOLE_CLUSTER} ({_standard(item)})" for item in same]
+        yield f"unchanged: {', '.join(words)}"
+
+
+def _standard(item: GroupCapacityChange) -> str:
+    fit = item.standard.after or item.standard.before
+    return f"standard {fit.fits:,}" if fit else "nothing to count"
+
+
+def _not_counted(change: CapacityChange) -> Iterator[str]:
+    for group, reason in change.unavailable.items():
+        yield f"{f'group {group}' if group else 'the whole cluster'} could not be counted: {reason}"
+
+
+def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> str:
+    if not moved:
+        return "nothing changes in what fits"
+    parts = []
+    if change.cluster is not None:
+        whole = (change.cluster.standard, change.cluster.tiered)
+        parts += [f"{row.name} instances on the cluster {_words(row)}" for row in whole if row.before and row.after]
+    losses = [(row.percent or 0.0, item, row) for item in moved if item.group for row in item.rows if _lost(row)]
+    if losses:
+        _, item, row = min(losses, key=lambda loss: (loss[0], -(loss[2].before.fits if loss[2].before else 0)))
+        parts.append(f"hit hardest is {row.name} in group {item.group}: {_words(row)}")
+    return "; ".join(parts) or "sizes or groups come or go"
+
+
+def _words(row: FitChange) -> str:
+    if row.before is None or row.after is None:
+        return f"{_fits(row.before)} → {_fits(row.after)}"
+    if not row.delta:
+        return f"{_fits(row.after)} as before"
+    share = f", {percent(row.percent)}" if row.percent is not None else ""
+    return f"{_fits(row.before)} → {_fits(row.after)} ({signed(row.delta)}{share})"
+
+
+def _vectors(items: Sequence[GroupCapacityChange]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for item in items:
+        vectors = item.vectors
+        if vectors is None or item.group is None:
+            continue
+        for name, now, then, lost in zip(vectors.names, vectors.before, vectors.after, vectors.lost, strict=True):
+            rows.append((Name(item.group), Name(name), "as now", f"{now:,}", f"{then:,}", f"{lost:,}"))
+        rows += [
+            (Name(item.group), Name(name), "as then", NOTHING, f"{then:,}", NOTHING)
+            for name, then in zip(vectors.new_names, vectors.new_after, strict=True)
+        ]
+    changed = any(
+        item.vectors and (any(item.vectors.lost) or item.vectors.names != item.vectors.new_names) for item in items
+    )
+    return Table(
+        title="Lost allocations on dedicated nodes: instances of each least size, one size at a time",
+        of="sizes",
+        headings=("group", "spec", "policy", "now", "then", "lost"),
+        rows=tuple(rows),
+        right=RIGHT,
+        weight=Weight.CHANGED if changed else Weight.SAME,
+    )

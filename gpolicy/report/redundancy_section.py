@@ -1,0 +1,178 @@
+"""Redundancy before and after: which losses of nodes each group can absorb, and for want of what it cannot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from gpolicy.impact.capacity import Score
+from gpolicy.impact.redundancy import (
+    GroupRedundancy,
+    GroupRedundancyChange,
+    Homeless,
+    Loss,
+    RedundancyChange,
+)
+from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, names, size
+
+_RIGHT: Final = frozenset({"nodes", "survives now", "survives then", "needed", "free", "now", "then"})
+_LOSS_HEADINGS: Final = ("group", "nodes lost", "instance", "for want of", "in numbers", "since")
+
+
+def redundancy_section(change: RedundancyChange) -> Section:
+    """Return what the changes do to redundancy, and to the cluster score."""
+    fallen = [item for item in change.groups if _fallen(item) or item.newly_lost]
+    weak = [item for item in change.groups if _differs(item) or _wanting(item)]
+    tables = filled(
+        Table(
+            title=f"Losses of up to {count(change.failures, 'node')} at once, whichever they are",
+            of="groups",
+            headings=("group", "nodes", "survives now", "survives then"),
+            rows=tuple(_row(item) for item in weak),
+            right=_RIGHT,
+            weight=Weight.WORSE if fallen else Weight.CHANGED,
+        ),
+        _losses("Losses that cannot be absorbed", change, strained=False),
+        _losses("Losses that are absorbed against the policy only", change, strained=True),
+        _shortages(change.groups),
+        _score(change.score_before, change.score_after),
+    )
+    notes = [
+        f"group {item.group}: {item.after.unavailable}"
+        for item in change.groups
+        if item.after is not None and item.after.unavailable
+    ]
+    return Section(
+        key="redundancy",
+        title="Redundancy",
+        weight=heaviest(tables),
+        summary=_summary(change, fallen),
+        tables=tables,
+        notes=(*notes, *change.notes),
+    )
+
+
+def _survives(group: GroupRedundancy | None) -> str:
+    return NOTHING if group is None else f"{group.survives} of {group.asked}"
+
+
+def _row(item: GroupRedundancyChange) -> tuple[Cell, ...]:
+    there = item.after or item.before
+    nodes = f"{there.nodes:,}" if there else NOTHING
+    return (Name(item.group), nodes, _survives(item.before), _survives(item.after))
+
+
+def _fallen(item: GroupRedundancyChange) -> bool:
+    return item.before is not None and item.after is not None and item.after.survives < item.before.survives
+
+
+def _differs(item: GroupRedundancyChange) -> bool:
+    now, then = item.before, item.after
+    if now is None or then is None:
+        return True
+    return (now.survives, _lost_sets(now)) != (then.survives, _lost_sets(then))
+
+
+def _lost_sets(group: GroupRedundancy) -> list[tuple[str, ...]]:
+    return [loss.nodes for loss in group.not_absorbed]
+
+
+def _wanting(item: GroupRedundancyChange) -> bool:
+    return item.after is not None and bool(item.after.not_absorbed or item.after.shortages)
+
+
+def _losses(title: str, change: RedundancyChange, *, strained: bool) -> Table:
+    rows = [row for item in change.groups for row in _loss_rows(item, strained=strained)]
+    new = any(row[-1] == "newly" for row in rows)
+    weight = Weight.SAME if not new else Weight.CHANGED if strained else Weight.WORSE
+    if rows and not strained:
+        weight = max(weight, Weight.CHANGED)  # wrong, be it as before
+    return Table(title=title, of="instances", headings=_LOSS_HEADINGS, rows=tuple(rows), weight=weight)
+
+
+def _loss_rows(item: GroupRedundancyChange, *, strained: bool) -> Iterator[tuple[Cell, ...]]:
+    if item.after is None:
+        return
+    for loss in item.after.losses:
+        since = "as before" if _known(item.before, loss, strained=strained) else "newly"
+        for homeless in loss.strained if strained else loss.homeless:
+            yield (Name(item.group), names(loss.nodes), *_homeless(homeless), since)
+
+
+def _known(before: GroupRedundancy | None, loss: Loss, *, strained: bool) -> bool:
+    if before is None:
+        return False
+    return any(
+        item.nodes == loss.nodes and bool(item.strained if strained else item.homeless) for item in before.losses
+    )
+
+
+def _homeless(item: Homeless) -> tuple[Cell, ...]:
+    return (Name(item.instance), f"{item.key}: {item.explanation}", item.detail)
+
+
+def _shortages(groups: Iterable[GroupRedundancyChange]) -> Table:
+    rows = []
+    new = False
+    for item in groups:
+        known = {shortage.node for shortage in item.before.shortages} if item.before else set()
+        for shortage in item.after.shortages if item.after else ():
+            since = "as before" if shortage.node in known else "newly"
+            new = new or since == "newly"
+            rows.append((Name(item.group), Name(shortage.node), size(shortage.reserved), size(shortage.free), since))
+    return Table(
+        title="Nodes that keep too little memory for the instances they are secondary of",
+        of="nodes",
+        headings=("group", "node", "needed", "free", "since"),
+        rows=tuple(rows),
+        right=_RIGHT,
+        weight=Weight.WORSE if new else Weight.CHANGED,
+    )
+
+
+def _score(now: Score, then: Score) -> Table:
+    """Return the components that change, and the score that is their sum."""
+    same = now.total == then.total or (math.isnan(now.total) and math.isnan(then.total))
+    before = {item.name: item for item in now.components}
+    after = {item.name: item for item in then.components}
+    rows: list[tuple[Cell, ...]] = []
+    if not same:
+        rows.append(("cluster score", now.shown, then.shown))
+        for name in before | after:
+            shown = [items[name].shown[2] if name in items else NOTHING for items in (before, after)]
+            if shown[0] != shown[1]:
+                rows.append((name, *shown))
+    return Table(
+        title="Cluster score as htools computes it (smaller is better balanced)",
+        of="components",
+        headings=("component, weighted", "now", "then"),
+        rows=tuple(rows),
+        right=_RIGHT,
+    )
+
+
+def _summary(change: RedundancyChange, fallen: list[GroupRedundancyChange]) -> str:
+    parts = []
+    for item in fallen:
+        now, then = (group.survives if group else 0 for group in (item.before, item.after))
+        lost = f", {count(len(item.newly_lost), 'loss', 'losses')} newly cannot be absorbed" if item.newly_lost else ""
+        parts.append(f"group {item.group} survives the loss of {count(then, 'node')}, now {now}{lost}")
+    risen = [
+        item for item in change.groups if item.before and item.after and item.after.survives > item.before.survives
+    ]
+    for item in risen:
+        now, then = (group.survives if group else 0 for group in (item.before, item.after))
+        parts.append(f"group {item.group} survives the loss of {count(then, 'node')}, now {now}")
+    weak = [
+        item
+        for item in change.groups
+        if item not in fallen and item not in risen and item.after and item.after.not_absorbed
+    ]
+    if weak:
+        some = ", ".join(item.group for item in weak[:3]) + (" and others" if len(weak) > 3 else "")
+        parts.append(f"as before, not every loss of a node can be absorbed in {some}")
+    return (
+        "; ".join(parts)
+        or f"every loss of up to {count(change.failures, 'node')} that is absorbed now is absorbed then"
+    )

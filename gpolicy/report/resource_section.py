@@ -1,0 +1,154 @@
+"""The resource model as tables: what is declared against what nodes report, and what that does to capacity."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpolicy.impact.resource_model import Declared, GroupModel, NodeModel, ResourceModel, ResourceModelChange
+from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, size
+
+_RIGHT: Final = frozenset(
+    {
+        "declared",
+        "reported",
+        "memory, measured",
+        "memory, declared",
+        "disk, measured",
+        "disk, declared",
+        "measured",
+        "declared now",
+        "declared then",
+        "minmem",
+        "maxmem",
+        "memory",
+        "ratio",
+    }
+)
+_CPUS: Final = ("cpu_total", "cpu_node")
+
+
+def resource_model_section(change: ResourceModelChange) -> Section:
+    """Return where both models of free resources disagree after the changes."""
+    weight = Weight.SAME if change.before == change.after else Weight.CHANGED
+    then = change.after
+    tables = filled(
+        _groups(change, weight),
+        _declared(then, weight),
+        _free(then, weight),
+        _over_subscribed(then),
+    )
+    return Section(
+        key="resource_model",
+        title="Resource model",
+        weight=heaviest(tables),
+        summary=_summary(change),
+        tables=tables,
+        notes=then.notes,
+    )
+
+
+def _groups(change: ResourceModelChange, weight: Weight) -> Table:
+    before = {group.group: group for group in change.before.groups}
+    return Table(
+        title="Standard instances that fit, by what nodes measure and by what is declared",
+        of="groups",
+        headings=("group", "measured", "declared now", "declared then", "bound by"),
+        rows=tuple(_group(group, before.get(group.group)) for group in change.after.groups),
+        right=_RIGHT,
+        weight=weight,
+    )
+
+
+def _group(then: GroupModel, now: GroupModel | None) -> tuple[Cell, ...]:
+    before = NOTHING if now is None else f"{now.configured_fits:,}"
+    figures = (f"{then.measured_fits:,}", before, f"{then.configured_fits:,}")
+    return (Name(then.group), *figures, then.configured_binding.cause.key)
+
+
+def _declared(model: ResourceModel, weight: Weight) -> Table:
+    rows = [
+        (Name(node.node), item.name, _amount(item, item.declared), item.level, _amount(item, item.reported))
+        for node in model.nodes
+        for item in node.declared
+        if item.differs
+    ]
+    return Table(
+        title="Declared otherwise than the node reports",
+        of="values",
+        headings=("node", "value", "declared", "by", "reported"),
+        rows=tuple(rows),
+        right=_RIGHT,
+        weight=weight,
+    )
+
+
+def _amount(item: Declared, number: int | None) -> str:
+    return NOTHING if number is None else f"{number:,}" if item.name in _CPUS else size(number)
+
+
+def _free(model: ResourceModel, weight: Weight) -> Table:
+    rows = [
+        (
+            Name(node.node),
+            size(node.measured.free_memory),
+            size(node.configured.free_memory),
+            size(node.measured.free_disk),
+            size(node.configured.free_disk),
+        )
+        for node in model.nodes
+        if (node.measured.free_memory, node.measured.free_disk)
+        != (node.configured.free_memory, node.configured.free_disk)
+    ]
+    return Table(
+        title="Free memory and disk, by both models",
+        of="nodes",
+        headings=("node", "memory, measured", "memory, declared", "disk, measured", "disk, declared"),
+        rows=tuple(rows),
+        right=_RIGHT,
+        weight=weight,
+    )
+
+
+def _over_subscribed(model: ResourceModel) -> Table:
+    return Table(
+        title="Nodes whose instances may together want more memory (maxmem) than there is",
+        of="nodes",
+        headings=("node", "minmem", "maxmem", "memory", "ratio"),
+        rows=tuple(
+            (
+                Name(node.node),
+                size(node.minimum_memory),
+                size(node.maximum_memory),
+                size(node.available_memory),
+                f"{node.oversubscription:.2f}",
+            )
+            for node in _over(model)
+            if node.oversubscription is not None
+        ),
+        right=_RIGHT,
+        weight=Weight.SAME,
+    )
+
+
+def _over(model: ResourceModel) -> list[NodeModel]:
+    return [node for node in model.nodes if node.oversubscription is not None and node.oversubscription > 1]
+
+
+def _summary(change: ResourceModelChange) -> str:
+    then = change.after
+    if not then.nodes:
+        return "nothing is declared"
+    parts = []
+    odd = [node for node in then.nodes if any(item.differs for item in node.declared)]
+    if odd:
+        parts.append(f"{count(len(odd), 'node')} declared otherwise than reported")
+    parts += [
+        f"by declaration {group.configured_fits:,} standard instances fit in {group.group},"
+        f" by measurement {group.measured_fits:,}"
+        for group in then.groups
+        if group.configured_fits != group.measured_fits
+    ]
+    over = _over(then)
+    if over:
+        parts.append(f"{count(len(over), 'node')} over-subscribed in memory")
+    return "; ".join(parts) or "what is declared agrees with what nodes report"

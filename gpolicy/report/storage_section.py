@@ -1,0 +1,148 @@
+"""Exclusive storage as tables: nodes, physical volumes, disks in trouble, and all that is called spindles."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpolicy.impact.exclusive_storage import (
+    DiskFinding,
+    ExclusiveStorageChange,
+    GroupVolumes,
+    InstanceEffect,
+    SpindleNumbers,
+    Turn,
+    VolumesFrom,
+)
+from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, size
+
+_RIGHT: Final = frozenset(
+    {"smallest", "largest", "usable", "size", "free", "spindle_use", "of its disks", "spindle_count", "volumes", "disk"}
+)
+
+
+def exclusive_storage_section(change: ExclusiveStorageChange) -> Section:
+    """Return what exclusive storage is after the changes, and what that means for the instances."""
+    turning = bool(change.turned_on or change.turned_off)
+    tables = filled(
+        _turned(change),
+        _disks(change.instances),
+        _volumes(change.groups, turning=turning),
+        _partly_used(change.groups),
+        _spindles(change.instances),
+        Table(
+            title="Ganeti 3.0 and 3.1 cannot report disk and spindles of these nodes: htools loses them",
+            of="nodes",
+            headings=("node",),
+            rows=tuple((Name(node),) for node in change.not_reported),
+            weight=Weight.CHANGED if turning else Weight.SAME,
+        ),
+    )
+    notes = [
+        f"group {group.group}: {count(len(group.not_measured), 'node')} without a measurement of physical volumes"
+        for group in change.groups
+        if group.not_measured
+    ]
+    return Section(
+        key="exclusive_storage",
+        title="Exclusive storage",
+        weight=heaviest(tables),
+        summary=_summary(change),
+        tables=tables,
+        notes=tuple(notes),
+    )
+
+
+def _turned(change: ExclusiveStorageChange) -> Table:
+    rows = [(Name(node), "on") for node in change.turned_on] + [(Name(node), "off") for node in change.turned_off]
+    return Table(title="Nodes whose flag changes", of="nodes", headings=("node", "exclusive_storage"), rows=tuple(rows))
+
+
+def _disks(instances: tuple[InstanceEffect, ...]) -> Table:
+    rows = [_disk(item, disk) for item in instances for disk in item.disks]
+    new = any(item.turn is not Turn.STAYS for item in instances if item.disks)
+    return Table(
+        title="Disks in trouble",
+        of="disks",
+        headings=("instance", "node", "disk", "size", "what"),
+        rows=tuple(rows),
+        right=_RIGHT,
+        weight=Weight.WORSE if new else Weight.CHANGED,
+    )
+
+
+def _disk(item: InstanceEffect, disk: DiskFinding) -> tuple[Cell, ...]:
+    numbers = ""
+    if disk.needed is not None:
+        have = "none" if disk.spindles is None else str(disk.spindles)
+        numbers = f" (needs {disk.needed}, has {have})"
+    what = f"{disk.template}: {disk.trouble.sentence}{numbers}"
+    return (Name(item.instance), Name(item.primary_node), str(disk.disk), size(disk.size), what)
+
+
+def _volumes(groups: tuple[GroupVolumes, ...], *, turning: bool) -> Table:
+    wrong = any(group.differ for group in groups)
+    return Table(
+        title="Physical volumes",
+        of="groups",
+        headings=("group", "known from", "smallest", "largest", "usable", "on each node", "verdict"),
+        rows=tuple(_group(group) for group in groups),
+        right=_RIGHT,
+        weight=Weight.CHANGED if wrong or turning else Weight.SAME,
+    )
+
+
+def _group(group: GroupVolumes) -> tuple[Cell, ...]:
+    sizes = [NOTHING if number is None else size(number) for number in (group.smallest, group.largest, group.usable)]
+    counts = sorted({number for _, number in group.counts})
+    each = NOTHING if not counts else str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    known = {VolumesFrom.MEASURED: "measured", VolumesFrom.PROMISED: "hardware of the policy"}
+    verdict = {None: NOTHING, True: "too different for Ganeti", False: "alike"}[group.differ]
+    if group.differ_on:
+        verdict += f" (alone on {', '.join(group.differ_on[:3])}{' and others' if len(group.differ_on) > 3 else ''})"
+    return (Name(group.group), known.get(group.known_from, "nothing"), *sizes, each, verdict)
+
+
+def _partly_used(groups: tuple[GroupVolumes, ...]) -> Table:
+    rows = [
+        (Name(volume.node), Name(volume.volume), size(volume.size), size(volume.free))
+        for group in groups
+        for volume in group.partly_used
+    ]
+    return Table(
+        title="Partly used volumes: what is free on them is lost",
+        of="volumes",
+        headings=("node", "volume", "size", "free"),
+        rows=tuple(rows),
+        right=_RIGHT,
+    )
+
+
+def _spindles(instances: tuple[InstanceEffect, ...]) -> Table:
+    return Table(
+        title="What is called spindles, after the changes",
+        of="instances",
+        headings=("instance", "spindle_use", "of its disks", "policy allows", "compared", "spindle_count", "volumes"),
+        rows=tuple((Name(item.instance), *_numbers(item.after)) for item in instances),
+        right=_RIGHT,
+        weight=Weight.SAME,
+    )
+
+
+def _numbers(item: SpindleNumbers) -> tuple[str, ...]:
+    allowed = ", ".join(str(low) if low == high else f"{low} to {high}" for low, high in item.spec_spindle_use)
+    values = (item.disk_spindles, allowed or None, item.compared, item.spindle_count, item.physical_volumes)
+    return (str(item.spindle_use), *(NOTHING if value is None else str(value) for value in values))
+
+
+def _summary(change: ExclusiveStorageChange) -> str:
+    parts = []
+    for nodes, word in ((change.turned_on, "get"), (change.turned_off, "lose")):
+        if nodes:
+            parts.append(f"{count(len(nodes), 'node')} {word if len(nodes) > 1 else word + 's'} it")
+    troubled = [item for item in change.instances if item.disks]
+    if troubled:
+        parts.append(f"{count(len(troubled), 'instance')} with disks in trouble")
+    differ = [group.group for group in change.groups if group.differ]
+    if differ:
+        parts.append(f"physical volumes too different in {', '.join(differ)}")
+    return "; ".join(parts) or ("as before, and nothing is wrong with it" if change.groups else "no node has it")

@@ -1,0 +1,110 @@
+"""Instances against the policy as tables: who newly violates it, by which parameter and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from gpolicy.ganeti.vocabulary import SPEC_SIZES
+from gpolicy.impact.violations import Breach, InstanceViolation, PolicyViolation, UnknownViolation, ViolationChange
+from gpolicy.report.section import Cell, Name, Section, Table, Weight, count, filled, heaviest, size
+
+_HEADINGS: Final = ("instance", "primary node", "group", "what", "nearest pair")
+
+
+def violation_section(change: ViolationChange) -> Section:
+    """Return what the changes do to instances that are there."""
+    tables = filled(
+        _table("Newly violating", change.newly, Weight.WORSE),
+        _table("No longer violating", change.no_longer, Weight.CHANGED, after=False),
+        _unknown(change.unknown),
+        _table(
+            "minmem newly outside: gnt-instance modify will refuse without --ignore-ipolicy",
+            change.minmem_newly,
+            Weight.WORSE,
+        ),
+        _table("minmem no longer outside", change.minmem_no_longer, Weight.CHANGED, after=False),
+        _table("Violating as before", change.still, Weight.SAME),
+        _table("minmem outside as before", change.minmem_still, Weight.SAME),
+    )
+    return Section(
+        key="violations", title="Violations", weight=heaviest(tables), summary=_summary(change), tables=tables
+    )
+
+
+def breach_words(breach: Breach) -> str:
+    """Return in words what lies outside, and by how much."""
+    if breach.parameter == "spindles":
+        return "a disk has no spindle count"
+    if breach.parameter == "disk-templates":
+        return f"disk template {breach.value} is not allowed ({', '.join(breach.allowed)})"
+    subject = breach.parameter if breach.disk is None else f"{breach.parameter} of disk {breach.disk}"
+    if not isinstance(breach.value, int) or breach.minimum is None or breach.maximum is None:
+        return f"{subject} {breach.value}"
+    above = breach.value > breach.maximum
+    limit = breach.maximum if above else breach.minimum
+    shown, bound, by = (_amount(breach, number) for number in (breach.value, limit, abs(breach.beyond or 0)))
+    return f"{subject} {shown} is {by} {'above' if above else 'below'} {bound}"
+
+
+def _amount(breach: Breach, number: int) -> str:
+    return size(number) if breach.parameter in SPEC_SIZES else f"{number:,}"
+
+
+def _table(title: str, items: Iterable[InstanceViolation], weight: Weight, *, after: bool = True) -> Table:
+    return Table(
+        title=title,
+        of="instances",
+        headings=_HEADINGS,
+        rows=tuple(_row(item, item.after if after else item.before) for item in items),
+        weight=weight,
+    )
+
+
+def _row(item: InstanceViolation, violation: PolicyViolation | None) -> tuple[Cell, ...]:
+    if violation is None:
+        return (Name(item.instance), Name(item.primary_node), "", "", "")
+    what = "; ".join(map(breach_words, violation.breaches))
+    return (Name(item.instance), Name(item.primary_node), Name(violation.group), what, _pair(violation))
+
+
+def _pair(violation: PolicyViolation) -> Cell:
+    return Name(violation.pair_name) if violation.pair_name else f"no. {violation.pair}"
+
+
+def _unknown(items: Iterable[UnknownViolation]) -> Table:
+    return Table(
+        title="Not known, since the source does not show what decides",
+        of="instances",
+        headings=("instance", "primary node", "not shown", "known so far"),
+        rows=tuple(
+            (Name(item.instance), Name(item.primary_node), ", ".join(item.parameters), _so_far(item.after.violation))
+            for item in items
+        ),
+        weight=Weight.CHANGED,
+    )
+
+
+def _so_far(violation: PolicyViolation | None) -> str:
+    return "; ".join(map(breach_words, violation.breaches)) if violation else "nothing speaks against it"
+
+
+def _summary(change: ViolationChange) -> str:
+    parts = []
+    if change.newly:
+        parts.append(f"{count(len(change.newly), 'instance')} newly {_verb(len(change.newly))} the policy")
+    if change.no_longer:
+        parts.append(f"{count(len(change.no_longer), 'instance')} no longer {_verb(len(change.no_longer))} it")
+    if change.minmem_newly:
+        parts.append(f"the minmem of {count(len(change.minmem_newly), 'instance')} is newly outside")
+    if change.unknown:
+        parts.append(f"{len(change.unknown):,} cannot be judged")
+    if change.still:
+        parts.append(
+            f"{len(change.still):,} violate it as before" if len(change.still) > 1 else "1 violates it as before"
+        )
+    return "; ".join(parts) or "no instance begins or ceases to violate the policy"
+
+
+def _verb(number: int) -> str:
+    return "violates" if number == 1 else "violate"

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+from impact_samples import capacity_change, full_impact
+
+from gpolicy.impact.capacity_change import GroupCapacityChange
+from gpolicy.impact.impact import Impact
+from gpolicy.impact.location import LocationChange
+from gpolicy.impact.violations import ViolationChange
+from gpolicy.report.capacity_section import capacity_section
+from gpolicy.report.impact_text import MOST_ROWS, impact_lines
+from gpolicy.report.section import plain_text
+
+
+def text(impact: Impact, *, colour: bool = False) -> str:
+    return "\n".join(impact_lines(impact, colour=colour))
+
+
+def expected(item: GroupCapacityChange) -> list[list[str]]:
+    """Return now, then, difference and share of each row of a group, computed the slow way."""
+    found = []
+    for change in (*item.rows, item.tiered, item.standard):
+        sides = [(change.before, change.after)]
+        if change.old_size_after is not None:
+            sides.append((change.before, change.old_size_after))
+        for now, then in sides:
+            shown = [str(fit.fits) if fit else "-" for fit in (now, then)]
+            if now is None or then is None:
+                found.append([*shown, "new" if now is None else "gone", "-"])
+                continue
+            delta = then.fits - now.fits
+            sign = "+" if delta > 0 else ""
+            share = "-"
+            if now.fits:
+                exact = delta * 100 / now.fits
+                share = "0 %" if not delta else f"{sign}{exact:.1f} %" if abs(exact) < 10 else f"{sign}{exact:.0f} %"
+            found.append([*shown, f"{sign}{delta}", share])
+    return found
+
+
+def test_the_figures_of_the_capacity_table_are_those_of_the_impact() -> None:
+    change = capacity_change()
+    table = capacity_section(change).tables[0]
+    first = table.headings.index("now")
+    shown = [[plain_text(cell) for cell in row] for row in table.rows]
+    changed = [item for item in (*change.groups, change.cluster) if item and item.group != "spare"]
+    assert [row[first : first + 4] for row in shown] == [cells for item in changed for cells in expected(item)]
+    assert [row[0] for row in shown if row[0]] == ["dedicated", "fresh", "shared", "(cluster)"]
+    lines = text(full_impact()).splitlines()
+    assert lines[0] == "Impact"
+    assert lines[1].startswith("  Capacity: standard instances on the cluster 68 → 50 (-18, -26 %)")
+    assert lines[2].split() == ["group", "spec", "size", "now", "then", "Δ", "%", "bound", "by"]
+    for line, row in zip(lines[3:], shown, strict=False):
+        assert " ".join(line.split()) == " ".join(" ".join(row).split())
+
+
+def test_what_does_not_change_is_one_line() -> None:
+    shown = text(Impact(violations=ViolationChange(), location=LocationChange(), unavailable={"capacity": "no memory"}))
+    assert shown.splitlines() == [
+        "Impact",
+        "  Violations: no instance begins or ceases to violate the policy",
+        "  Location and migration: nothing is in the way of anything else",
+        "  Capacity: not known: no memory",
+        "  Redundancy: not known: not computed",
+        "  Exclusive storage: not known: not computed",
+        "  Resource model: not known: not computed",
+    ]
+
+
+def test_a_group_without_a_change_is_no_row() -> None:
+    assert "    unchanged: spare (standard 20)" in text(full_impact()).splitlines()
+
+
+def test_a_removed_size_says_what_becomes_of_its_instances() -> None:
+    shown = text(full_impact())
+    assert re.search(r"· in its old size +32G · 8 CPU · 1T +8 +0 +-8 +-100 % +ipolicy.minmax \(was memory\)", shown)
+
+
+def test_breaches_say_by_how_much() -> None:
+    shown = text(full_impact())
+    assert "memory-size 96G is 32G above 64G; disk-size of disk 1 5G is 5G below 10G" in shown
+    assert "disk template file is not allowed (drbd, plain)" in shown
+
+
+def test_long_tables_are_cut_and_say_so() -> None:
+    sample = full_impact().violations
+    assert sample is not None
+    many = tuple(sample.newly[:1]) * (MOST_ROWS + 5)
+    shown = text(Impact(violations=ViolationChange(newly=many)))
+    assert shown.count("web ") == MOST_ROWS
+    assert "and 5 more instances, all in --format json" in shown
+
+
+def test_nothing_from_outside_reaches_the_terminal_raw() -> None:
+    shown = text(full_impact(lambda name: f"\x1b[2J{name}\u202e\n"), colour=False)
+    assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", shown)
+    assert len(shown.splitlines()) == len(text(full_impact()).splitlines())
+
+
+def test_colour_is_only_paint() -> None:
+    painted = text(full_impact(), colour=True)
+    assert "\x1b[31m" in painted
+    assert re.sub("\x1b\\[[0-9]+m", "", painted) == text(full_impact())
+
+
+def test_every_part_of_an_impact_has_a_title() -> None:
+    shown = text(Impact())
+    assert shown.count("not known") == len(fields(Impact)) - 1
