@@ -16,13 +16,14 @@ from gpolicy.allocator.group_choice import GroupAnswer, RequestError, choose_gro
 from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.model import NodeData
+from gpolicy.allocator.numerals import fixed
 from gpolicy.allocator.ordering import sorted_by_score
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.policy_check import check_pair
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.impact.allocator_input import cluster_data
 from gpolicy.impact.binding import Cause
-from gpolicy.impact.capacity import KVM_NODE_MEMORY
+from gpolicy.impact.capacity_run import KVM_NODE_MEMORY
 from gpolicy.impact.pair_names import PairNames
 from gpolicy.impact.trials import Trial, dedicated_trials, ordinary_trials
 from gpolicy.impact.wanted_instance import PlaceRequest, WantedDisk, wanted_group, wanted_instance
@@ -75,6 +76,11 @@ class Candidate:
     score: float | None = None
     lost_allocations: tuple[int, ...] | None = None
     disk_left: int | None = None
+
+    @property
+    def shown_score(self) -> str:
+        """The score as htools prints it; a dash where there is none."""
+        return "-" if self.score is None else fixed(self.score, 8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpolicy.allocator.numerals import fixed
 from gpolicy.ganeti.units import format_size
 from gpolicy.impact.placing import Candidate, Placed, PlaceReport
 from gpolicy.report.findings_text import printable
@@ -110,7 +109,7 @@ def _detail(item: Candidate) -> str:
 def _metric(item: Candidate) -> str:
     if item.lost_allocations is not None:
         return ", ".join(map(str, item.lost_allocations))
-    return "-" if item.score is None else fixed(item.score, 8)
+    return item.shown_score
 
 
 def _size(instance: Placed) -> str:
