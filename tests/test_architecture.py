@@ -23,7 +23,8 @@ MAY_IMPORT = {
     "show": {"ganeti", "policy", "writing", "report"},
     "impact": {"ganeti", "cluster", "allocator", "policy", "plan"},
     "suggest": {"ganeti", "policy", "cluster", "allocator", "impact", "writing"},
-    "report": {"ganeti", "plan", "impact", "suggest"},
+    "testing": {"ganeti", "policy", "cluster", "plan", "impact", "allocator"},
+    "report": {"ganeti", "plan", "impact", "suggest", "testing"},
     "allocator": set[str](),
     "htools": {"allocator", "cluster", "ganeti"},
 }

@@ -344,6 +344,35 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
     return suggesting.suggest(request)
 
 
+@app.command(name="test")
+def run_tests(
+    path: PolicyPath = Path(),
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("-k", "--name", metavar="NAME", help="Only tests with this in their name."),
+    ] = None,
+    state: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--state", "-s", metavar="SRC", help="The cluster of tests that name none (see plan --help)."),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", "-f", metavar="text|json|junit", help="Form of the output.")
+    ] = "text",
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Run the policy's own tests (documents of kind Test). Exit code 1 if one fails.
+
+    A test without a cluster of its own runs on the hardware that the groups promise.
+    """
+    from gpolicy.cli import testing  # noqa: PLC0415
+
+    options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
+    return testing.run(testing.Request(path=path, state=state, options=options, name=name, form=form))
+
+
 @app.command()
 def schema(
     kind: Annotated[

@@ -54,7 +54,7 @@ class _Builder:
             action=action,
             span=self._span((*at, "name")),
             stage=self._stage(written["on"], (*at, "on")) if "on" in written else Stage(),
-            expectations=tuple(self._expectations(action, written["expect"], (*at, "expect"))),
+            expectations=tuple(self._expectations(written["expect"], (*at, "expect"))),
             sizes=self._sizes(question, place) if instance else None,
             capacity=self._capacity(question, place) if action is Action.CAPACITY else None,
             redundancy=RedundancyQuestion(
@@ -247,7 +247,7 @@ class _Builder:
 
     # --- what must come out ----------------------------------------------------------------------------------------
 
-    def _expectations(self, action: Action, written: dict[str, Any], at: Pointer) -> Iterator[Expectation]:
+    def _expectations(self, written: dict[str, Any], at: Pointer) -> Iterator[Expectation]:
         for key, value in written.items():
             place = (*at, key)
             match key, value:
@@ -263,8 +263,6 @@ class _Builder:
                 case "failing", _:
                     pairs = value.items() if isinstance(value, dict) else value
                     yield Expectation((key,), tuple(sorted(pairs)), self._span(place))
-                case "because", str() if action is Action.CHECK_INSTANCE:
-                    yield Expectation((key,), (value,), self._span(place))
                 case _:
                     yield self._one((key,), value, place)
 

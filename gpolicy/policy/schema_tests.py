@@ -362,8 +362,8 @@ EXPECTATIONS: Final[dict[str, Schema]] = {
         "refused": {"type": "boolean", "description": "Whether the policy does not let the instance be."},
         "because": {
             "anyOf": [
-                {"enum": [*SPEC_PARAMETERS, "disk-templates"]},
-                {"type": "array", "items": {"enum": [*SPEC_PARAMETERS, "disk-templates"]}, "minItems": 1},
+                {"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]},
+                {"type": "array", "items": {"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]}, "minItems": 1},
             ],
             "description": "The parameters that are outside the nearest spec; all of them in a list.",
         },

@@ -1,0 +1,176 @@
+"""Instances of a test: their sizes made whole, and their coming and going on the nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.model import Spec
+from gpolicy.cluster.state import ClusterState, Disk, Instance, Node, Resources
+from gpolicy.errors import UsageError
+from gpolicy.impact.allocator_input import charged_space, policy_of
+from gpolicy.impact.disk_templates import enabled_templates, first_allowed
+from gpolicy.impact.pair_names import find_pair, pair_names
+from gpolicy.impact.wanted_instance import spec_disks
+from gpolicy.testing.outcome import CannotRunError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpolicy.allocator.model import Policy as AllocatorPolicy
+    from gpolicy.policy.model import Located, Policy
+    from gpolicy.policy.scenario import Existing, Sizes
+
+
+def whole_spec(policy: Policy, state: ClusterState, sizes: Sizes, group: str | None) -> Spec:
+    """Return the size that `sizes` begins with: the end of the spec that it names, else the policy's `std`.
+
+    `group` is the group that the instance is for, None if any. Raise CannotRunError for a spec that is not there.
+    """
+    if sizes.spec is None:
+        values = state.groups[group].effective if group else state.cluster.own
+        return policy_of(values, f"group {group}" if group else "cluster").std
+    try:
+        pair, _ = find_pair(sizes.spec.value, pair_names(policy, state), state, group)
+    except UsageError as error:
+        raise CannotRunError(error.message, sizes.spec.span, hint=error.hint) from None
+    return pair.min if sizes.bound == "min" else pair.max
+
+
+def instance_of(
+    policy: Policy, state: ClusterState, sizes: Sizes, group: str, *, exclusive: bool, mirrored: bool | None = None
+) -> Instance:
+    """Return the instance that `sizes` describes, for `group`, on no node yet.
+
+    What is not said comes from the spec that is named, else from `std`; the template is the first enabled one that the
+    group allows (`mirrored`: DRBD or not, by the number of its nodes). Under exclusive storage the disks of a named
+    spec have its spindles.
+    """
+    spec = whole_spec(policy, state, sizes, group)
+    template = _template(sizes.template, state, group, mirrored=mirrored)
+    if template is DiskTemplate.DISKLESS:
+        disks: tuple[Disk, ...] = ()
+    elif sizes.disks is not None:
+        disks = tuple(Disk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in sizes.disks)
+    else:
+        made = spec_disks(spec, exclusive=exclusive)
+        disks = tuple(Disk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in made)
+    memory = spec.memory if sizes.memory is None else sizes.memory
+    return Instance(
+        name="new",
+        primary_node="",
+        disk_template=template.value if disks else DiskTemplate.DISKLESS.value,
+        disks=disks,
+        minmem=memory if sizes.minmem is None else sizes.minmem,
+        maxmem=memory,
+        vcpus=spec.cpus if sizes.cpus is None else sizes.cpus,
+        spindle_use=spec.spindle_use if sizes.spindle_use is None else sizes.spindle_use,
+        nic_count=spec.nic_count if sizes.nic_count is None else sizes.nic_count,
+        status="running",
+        running=True,
+        tags=frozenset(sizes.tags),
+    )
+
+
+def _template(
+    named: Located[str] | None, state: ClusterState, group: str, *, mirrored: bool | None = None
+) -> DiskTemplate:
+    if named is not None:
+        known = {template.value: template for template in DiskTemplate}
+        if named.value not in known:
+            hint = f"the templates are {', '.join(known)}"
+            raise CannotRunError(f"there is no disk template {named.value!r}", named.span, hint=hint)
+        return known[named.value]
+    if mirrored:
+        return DiskTemplate.DRBD
+    held: AllocatorPolicy = policy_of(state.groups[group].effective, f"group {group}")
+    if mirrored is False:
+        held = replace(held, templates=tuple(item for item in held.templates if item is not DiskTemplate.DRBD))
+    return first_allowed(enabled_templates(state), held) or DiskTemplate.PLAIN
+
+
+def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> ClusterState:
+    """Return `state` with the instances that a test puts there. Raise CannotRunError where they cannot be."""
+    for named in existing.nodes:
+        if named.value not in state.nodes:
+            hint = f"its nodes are {', '.join(list(state.nodes)[:8])}"
+            raise CannotRunError(f"the cluster has no node {named.value!r}", named.span, hint=hint)
+    nodes = [state.nodes[named.value] for named in existing.nodes]
+    exclusive = any(exclusive_storage(state, node) for node in nodes)
+    made = instance_of(
+        policy, state, existing.sizes, nodes[0].group, exclusive=exclusive, mirrored=len(existing.nodes) > 1
+    )
+    made = replace(
+        made,
+        primary_node=existing.nodes[0].value,
+        secondary_nodes=tuple(node.value for node in existing.nodes[1:]),
+        status="running" if existing.running else "ADMIN_down",
+        admin_state="up" if existing.running else "down",
+        running=existing.running,
+    )
+    taken = next((name for name in existing.names if name in state.instances), None)
+    if taken is not None:
+        raise CannotRunError(f"the cluster has an instance {taken!r} already", existing.name.span)
+    more = with_all(state, [replace(made, name=name) for name in existing.names])
+    for node in nodes:
+        lacking = _overfull(more.nodes[node.name].resources)
+        if lacking and not _overfull(node.resources):
+            message = f"{existing.name.value} needs more {lacking} than node {node.name} has left"
+            raise CannotRunError(message, existing.name.span, hint="make it smaller, or the node larger")
+    return more
+
+
+def with_all(state: ClusterState, instances: Sequence[Instance]) -> ClusterState:
+    """Return `state` with more instances, and their nodes with less that is free."""
+    first = len(state.instances)
+    placed = {item.name: replace(item, position=first + place) for place, item in enumerate(instances)}
+    return replace(state, nodes=_with_use(state, instances, 1), instances={**state.instances, **placed})
+
+
+def without_instance(state: ClusterState, name: str) -> ClusterState:
+    """Return `state` without the instance, and its nodes with more that is free."""
+    left = {key: item for key, item in state.instances.items() if key != name}
+    return replace(state, nodes=_with_use(state, [state.instances[name]], -1), instances=left)
+
+
+def exclusive_storage(state: ClusterState, node: Node) -> bool:
+    """Return whether the node has exclusive storage."""
+    return state.effective_of_node(node).get(("ndparams", "exclusive_storage")) is True
+
+
+def _with_use(state: ClusterState, instances: Sequence[Instance], sign: int) -> dict[str, Node]:
+    nodes = dict(state.nodes)
+    exclusive: dict[str, bool] = {}
+    for instance in instances:
+        local = any(disk.template in ("plain", "drbd") for disk in instance.disks)
+        sizes = [disk.size for disk in instance.disks] if local else []
+        used = charged_space(DiskTemplate(instance.disk_template), sizes)
+        spindles = sum(disk.spindles or 0 for disk in instance.disks)
+        memory = instance.maxmem if instance.oper_ram is None else instance.oper_ram
+        for place, name in enumerate((instance.primary_node, *instance.secondary_nodes)):
+            node = nodes[name]
+            if name not in exclusive:
+                exclusive[name] = exclusive_storage(state, node)
+            taken = memory if place == 0 and instance.running is not False else 0
+            volumes = spindles if exclusive[name] else 0
+            nodes[name] = replace(node, resources=_less(node.resources, sign * taken, sign * used, sign * volumes))
+    return nodes
+
+
+def _overfull(resources: Resources) -> str:
+    left = {
+        "memory": resources.memory_free,
+        "disk": resources.disk_free,
+        "physical volumes": resources.spindles_free,
+    }
+    return next((name for name, amount in left.items() if amount is not None and amount < 0), "")
+
+
+def _less(resources: Resources, memory: int, disk: int, spindles: int) -> Resources:
+    return replace(
+        resources,
+        memory_free=None if resources.memory_free is None else resources.memory_free - memory,
+        disk_free=None if resources.disk_free is None else resources.disk_free - disk,
+        spindles_free=None if resources.spindles_free is None else resources.spindles_free - spindles,
+    )

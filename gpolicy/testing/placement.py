@@ -1,0 +1,153 @@
+"""`place`: where would this instance go, and what is said of it on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpolicy.errors import GpolicyError
+from gpolicy.impact.allocator_input import policy_of
+from gpolicy.impact.disk_templates import enabled_templates, first_allowed
+from gpolicy.impact.pair_names import pair_names
+from gpolicy.impact.placing import place
+from gpolicy.impact.wanted_instance import PlaceRequest, WantedDisk, of_size
+from gpolicy.testing.instances import exclusive_storage, whole_spec
+from gpolicy.testing.outcome import CannotRunError, Check, checked
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.impact.placing import Candidate, PlaceReport
+    from gpolicy.policy.model import Policy
+    from gpolicy.policy.scenario import Expectation, Scenario, Sizes
+
+
+def check_place(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
+    """Return what came out of placing the instance of a test."""
+    assert scenario.sizes is not None  # noqa: S101 (the schema asks for it)
+    sizes = scenario.sizes
+    try:
+        report = place(state, _request(policy, state, sizes), names=pair_names(policy, state))
+    except CannotRunError:
+        raise
+    except GpolicyError as error:
+        raise CannotRunError(error.message, sizes.span, hint=error.hint) from None
+    return [_check(report, expectation) for expectation in scenario.expectations]
+
+
+def _request(policy: Policy, state: ClusterState, sizes: Sizes) -> PlaceRequest:
+    group = sizes.group.value if sizes.group else None
+    if group is not None and group not in state.groups:
+        raise CannotRunError(f"the cluster has no group {group!r}", sizes.group.span if sizes.group else None)
+    used = {node.group for node in state.nodes.values()}
+    of = group or (next(iter(used)) if len(used) == 1 else None)
+    template = sizes.template.value if sizes.template else None
+    if template is None and of is not None:
+        found = first_allowed(enabled_templates(state), policy_of(state.groups[of].effective, f"group {of}"))
+        template = found.value if found else None
+    request = PlaceRequest(
+        memory=sizes.memory,
+        vcpus=sizes.cpus,
+        disks=None if sizes.disks is None else tuple(WantedDisk(disk.size, disk.spindles) for disk in sizes.disks),
+        spindle_use=sizes.spindle_use,
+        template=template,
+        tags=sizes.tags,
+        group=group,
+        nic_count=sizes.nic_count,
+    )
+    spec = whole_spec(policy, state, sizes, of)
+    nodes = [node for node in state.nodes.values() if of in (None, node.group)]
+    exclusive = bool(nodes) and all(exclusive_storage(state, node) for node in nodes)
+    return of_size(request, spec, exclusive=exclusive)
+
+
+def _check(report: PlaceReport, expectation: Expectation) -> Check:
+    head, *rest = expectation.path
+    why = report.reason or report.info
+    match head:
+        case "refused":
+            return checked(
+                expectation, not report.ok, detail=f"goes to {', '.join(report.nodes)}" if report.ok else why
+            )
+        case "because":
+            return checked(expectation, None if report.ok else _main_reason(report), detail=why)
+        case "group":
+            return checked(expectation, report.group, detail="" if report.ok else why)
+        case "node":
+            return checked(expectation, report.nodes[0] if report.ok else None, detail=_comparison(report, expectation))
+        case "nodes":
+            return checked(expectation, report.nodes, detail="" if report.ok else why)
+        case "preference":
+            return _preference(report, expectation)
+        case "candidates":
+            found = next((item for item in report.candidates if item.nodes[0] == rest[0]), None)
+            return _of_candidate(report, found, expectation, rest[1:])
+        case _:
+            return _of_candidate(report, report.chosen, expectation, [head, *rest])
+
+
+def _main_reason(report: PlaceReport) -> str:
+    """Return what refuses most candidates; without any candidate it is nodes that are lacking."""
+    counts = Counter(item.reason for item in report.candidates if item.reason)
+    return counts.most_common(1)[0][0] if counts else "nodes"
+
+
+def _of_candidate(report: PlaceReport, candidate: Candidate | None, expectation: Expectation, path: list[str]) -> Check:
+    if candidate is None:
+        return checked(expectation, None, detail="it was no candidate" if report.ok else report.reason or report.info)
+    why = candidate.detail or candidate.explanation or ""
+    match path:
+        case ["refused"]:
+            return checked(expectation, not candidate.ok, detail=why)
+        case ["because"]:
+            return checked(expectation, candidate.reason, detail=why)
+        case ["disk_left"]:
+            return checked(expectation, candidate.disk_left, detail=why)
+        case ["lost_allocations", spec]:
+            if candidate.lost_allocations is None:
+                reason = why or "the metric is the cluster score: not all nodes have exclusive storage"
+                return checked(expectation, None, detail=reason)
+            lost = dict(zip(report.sizes, candidate.lost_allocations, strict=False))
+            return checked(expectation, lost.get(spec), detail=_vector(lost))
+    return checked(expectation, None)
+
+
+def _vector(lost: dict[str, int]) -> str:
+    return "lost allocations: " + ", ".join(f"{name} {count}" for name, count in lost.items())
+
+
+def _preference(report: PlaceReport, expectation: Expectation) -> Check:
+    wanted = expectation.wanted if isinstance(expectation.wanted, tuple) else ()
+    possible = dict.fromkeys(item.nodes[0] for item in report.candidates if item.ok)
+    found = tuple(node for node in possible if node in wanted)
+    return checked(expectation, found, detail="; ".join(_refusals(report, wanted)))
+
+
+def _refusals(report: PlaceReport, nodes: tuple[object, ...]) -> Iterator[str]:
+    possible = {item.nodes[0] for item in report.candidates if item.ok}
+    seen: set[str] = set()
+    for item in report.candidates:
+        node = item.nodes[0]
+        if node in nodes and node not in possible and node not in seen:
+            seen.add(node)
+            yield f"{node} is refused ({item.reason})"
+
+
+def _comparison(report: PlaceReport, expectation: Expectation) -> str:
+    """Return why another node was chosen than the one that is expected."""
+    chosen = report.chosen
+    wanted = next((item for item in report.candidates if item.nodes[0] == expectation.wanted), None)
+    if chosen is None:
+        return report.reason or report.info
+    if wanted is None or wanted is chosen:
+        return ""
+    if not wanted.ok:
+        return f"{wanted.nodes[0]} is refused ({wanted.reason})"
+    return f"{_value(chosen, report)} there, {_value(wanted, report)} on {wanted.nodes[0]}"
+
+
+def _value(item: Candidate, report: PlaceReport) -> str:
+    if item.lost_allocations is None:
+        return f"score {item.score:.8f}" if item.score is not None else "no score"
+    lost = ", ".join(f"{name} {count}" for name, count in zip(report.sizes, item.lost_allocations, strict=False))
+    return f"lost {lost} and {item.disk_left} MiB left"

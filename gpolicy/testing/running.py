@@ -1,0 +1,71 @@
+"""Run the tests of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from gpolicy.errors import GpolicyError
+from gpolicy.policy.scenario import Action, Scenario
+from gpolicy.testing.conformity import check_conformity
+from gpolicy.testing.outcome import CannotRunError, Check, Outcome
+from gpolicy.testing.placement import check_place
+from gpolicy.testing.stage import Stages
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.findings import Span
+    from gpolicy.policy.model import Policy
+
+_Question = Callable[["Policy", "ClusterState", Scenario], list[Check]]
+
+Observer = Callable[[str], None]
+"""Told the name of each test before it runs, for a sign of life."""
+
+
+def run_tests(
+    policy: Policy,
+    *,
+    chosen: Iterable[Scenario] | None = None,
+    state: ClusterState | None = None,
+    observer: Observer | None = None,
+) -> list[Outcome]:
+    """Return what came of the tests of `policy` (of those in `chosen`, if given), in their order.
+
+    `state` is the cluster of tests that name none. A test that cannot run is an outcome, not an exception.
+    """
+    stages = Stages(policy, state)
+    outcomes = []
+    for scenario in policy.scenarios if chosen is None else chosen:
+        if observer is not None:
+            observer(scenario.name.value)
+        outcomes.append(_run(policy, stages, scenario))
+    return outcomes
+
+
+def _run(policy: Policy, stages: Stages, scenario: Scenario) -> Outcome:
+    try:
+        cluster = stages.cluster(scenario.stage, scenario.name.value)
+        checks = tuple(_ACTIONS[scenario.action](policy, cluster, scenario))
+    except CannotRunError as error:
+        return _failed(scenario, error, error.span)
+    except GpolicyError as error:
+        return _failed(scenario, error, None)
+    return Outcome(name=scenario.name.value, action=scenario.action, span=scenario.span, checks=checks)
+
+
+def _failed(scenario: Scenario, error: GpolicyError, place: Span | None) -> Outcome:
+    return Outcome(
+        name=scenario.name.value,
+        action=scenario.action,
+        span=scenario.span,
+        error=error.message,
+        hint=error.hint,
+        place=place,
+    )
+
+
+_ACTIONS: dict[Action, _Question] = {
+    Action.PLACE: check_place,
+    Action.CHECK_INSTANCE: check_conformity,
+}

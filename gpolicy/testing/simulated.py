@@ -1,0 +1,232 @@
+"""A cluster of hardware that exists on paper: simulated by a test, or promised by the groups of a policy.
+
+The policy is made on it as a plan would make it; only the groups of nodes are what the test says. A node has its
+memory less what it keeps for itself (`hv_state`: mem_node and mem_hv of the cluster's hypervisor, as a node's, group's
+or the cluster's own value), its CPUs of which `cpu_node` are in use, and its disk: under exclusive storage what Ganeti
+counts of its physical volumes. Sources: design documents "resource model" and "partitioned Ganeti".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.cluster.simulated import built_in_values
+from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
+from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.physical_volumes import usable_size
+from gpolicy.ganeti.values import fill
+from gpolicy.plan.change import MEMBERSHIP
+from gpolicy.plan.diff import diff
+from gpolicy.plan.projection import projected
+from gpolicy.policy.model import Located
+from gpolicy.policy.promised import promised_nodes
+from gpolicy.policy.scenario import Machine, SimulatedGroup, SimulatedNode
+from gpolicy.testing.filling import filler
+from gpolicy.testing.instances import exclusive_storage, with_all, with_instances
+from gpolicy.testing.outcome import CannotRunError
+
+if TYPE_CHECKING:
+    from gpolicy.ganeti.parameter import Values
+    from gpolicy.policy.model import GroupPolicy, Policy
+
+FIRST_GROUP: Final = "default"
+"""The group that Ganeti makes with a cluster: that of a policy without any."""
+
+_FREE_CPUS: Final = 1
+"""Virtual CPUs that htools takes for a node itself where nothing is declared."""
+
+
+def simulated_cluster(policy: Policy, parts: Iterable[SimulatedGroup], source: str) -> ClusterState:
+    """Return the cluster of `parts` under `policy`. Raise CannotRunError where something of it is not known."""
+    machines: dict[str, tuple[SimulatedNode, Machine]] = {}
+    groups: dict[str, str] = {}
+    parts = list(parts)
+    for part in parts:
+        group = _group_of(part, policy)
+        promised = _promised(policy.groups.get(group))
+        for node in part.nodes:
+            machines[node.name] = node, _filled_in(node.machine, part.machine, promised)
+            groups[node.name] = group
+    state = _under(policy, groups, machines, source)
+    nodes = {name: _measured(state, state.nodes[name], machine) for name, (_, machine) in machines.items()}
+    state = replace(state, nodes=nodes)
+    for name, (node, _) in machines.items():
+        state = with_all(state, list(filler(state, state.nodes[name], node)))
+    for part in parts:
+        for existing in part.instances:
+            state = with_instances(policy, state, existing)
+    return replace(state, nodes={name: _as_reported(node) for name, node in state.nodes.items()})
+
+
+def promised_cluster(policy: Policy, source: str) -> ClusterState:
+    """Return the cluster that the groups of `policy` promise: the nodes that they name, with their hardware.
+
+    A group that promises too little, or leaves open how many nodes it has, is there without nodes.
+    """
+    parts = []
+    for group in policy.groups.values():
+        nodes = promised_nodes(group) if group.removed is None else None
+        promised = _promised(group)
+        if nodes is None or group.hardware is None or promised.memory is None or promised.cpus is None:
+            continue
+        span = group.hardware.span
+        simulated = tuple(SimulatedNode(name=name, span=span) for name in nodes)
+        parts.append(SimulatedGroup(span=span, group=_located(group), machine=Machine(), nodes=simulated))
+    return simulated_cluster(policy, parts, source)
+
+
+def _located(group: GroupPolicy) -> Located[str]:
+    return Located(group.name, group.span)
+
+
+def _group_of(part: SimulatedGroup, policy: Policy) -> str:
+    known = [group.name for group in policy.groups.values() if group.removed is None] or [FIRST_GROUP]
+    if part.group is None:
+        if len(known) > 1:
+            hint = f"say `group:`, one of {', '.join(known)}"
+            raise CannotRunError("the simulated nodes have no group", part.span, hint=hint)
+        return known[0]
+    if part.group.value not in known:
+        hint = f"the groups are {', '.join(known)}"
+        raise CannotRunError(f"the policy has no group {part.group.value!r}", part.group.span, hint=hint)
+    return part.group.value
+
+
+# --- the policy on it --------------------------------------------------------------------------------------------
+
+
+def _under(
+    policy: Policy, groups: Mapping[str, str], machines: Mapping[str, tuple[SimulatedNode, Machine]], source: str
+) -> ClusterState:
+    """Return the cluster without any numbers, as it is once the policy is made on it."""
+    built_in = built_in_values(policy.version)
+    preferred: Values = {("alloc_policy",): "preferred"}
+    names = [group.name for group in policy.groups.values() if group.removed is None]
+    names = list(dict.fromkeys([*names, *groups.values()])) or [FIRST_GROUP]
+    bare = ClusterState(
+        source=source,
+        name=policy.cluster.name if policy.cluster else "test.example.org",
+        software_version=None,
+        cluster=ClusterObject(own=built_in),
+        groups={
+            name: Group(name=name, own=preferred, effective=fill(preferred, built_in, Level.GROUP), position=place)
+            for place, name in enumerate(names)
+        },
+        nodes={
+            name: Node(
+                name=name,
+                group=groups[name],
+                own={} if machine.spindles is None else {("ndparams", "spindle_count"): machine.spindles},
+                tags=frozenset(node.tags),
+                offline=node.offline,
+                drained=node.drained,
+                master=place == 0,
+                position=place,
+            )
+            for place, (name, (node, machine)) in enumerate(machines.items())
+        },
+        instances={},
+    )
+    changes = [change for change in diff(policy, bare).changes if change.path != MEMBERSHIP]
+    return projected(bare, changes)
+
+
+# --- hardware ----------------------------------------------------------------------------------------------------
+
+
+def _promised(group: GroupPolicy | None) -> Machine:
+    hardware = group.hardware if group is not None else None
+    if hardware is None:
+        return Machine()
+    sizes = [size.value for size in hardware.pv_sizes]
+    count = hardware.volume_count
+    volumes = None
+    if sizes and count is not None:
+        volumes = tuple(sizes) if len(sizes) == count else (sizes[0],) * min(count, 1000) if len(sizes) == 1 else None
+    return Machine(
+        memory=hardware.memory.value if hardware.memory else None,
+        cpus=hardware.cpus.value if hardware.cpus else None,
+        pv_sizes=volumes,
+    )
+
+
+def _filled_in(*machines: Machine) -> Machine:
+    """Return what the first of `machines` says, filled in from the next; disk and volumes go together."""
+    disks = next((item for item in machines if item.disk is not None or item.pv_sizes is not None), Machine())
+
+    def first(key: str) -> int | None:
+        return next((getattr(item, key) for item in machines if getattr(item, key) is not None), None)
+
+    return Machine(
+        memory=first("memory"),
+        memory_node=first("memory_node"),
+        cpus=first("cpus"),
+        spindles=first("spindles"),
+        disk=disks.disk,
+        pv_sizes=disks.pv_sizes,
+    )
+
+
+def _measured(state: ClusterState, node: Node, machine: Machine) -> Node:
+    """Return the node with all that it has free."""
+    declared = _hypervisor_state(state, node)
+    if machine.memory is None or machine.cpus is None:
+        missing = [name for name in ("memory", "cpus") if getattr(machine, name) is None]
+        hint = f"write {' and '.join(missing)} beside the nodes, or as `hardware` of group {node.group}"
+        raise CannotRunError(f"not known of node {node.name}: {', '.join(missing)}", hint=hint)
+    memory_node = machine.memory_node if machine.memory_node is not None else declared.get("mem_node", 0)
+    free = machine.memory - memory_node - declared.get("mem_hv", 0)
+    if free < 0:
+        raise CannotRunError(f"node {node.name} keeps more memory for itself than its {machine.memory} MiB")
+    disk, volumes = _storage(state, node, machine)
+    resources = Resources(
+        memory_total=machine.memory,
+        memory_node=memory_node,
+        memory_free=free,
+        disk_total=disk,
+        disk_free=disk,
+        cpu_total=machine.cpus,
+        cpu_node=declared.get("cpu_node", _FREE_CPUS),
+        spindles_total=volumes,
+        spindles_free=volumes,
+    )
+    return replace(node, resources=resources)
+
+
+def _storage(state: ClusterState, node: Node, machine: Machine) -> tuple[int | None, int | None]:
+    """Return the disk (MiB) of an empty node, and its physical volumes where they count."""
+    sizes = machine.pv_sizes
+    if exclusive_storage(state, node):
+        if not sizes:
+            hint = f"write pv_size and pv_count beside the nodes, or as `hardware` of group {node.group}"
+            raise CannotRunError(f"not known of node {node.name}: its physical volumes", hint=hint)
+        return len(sizes) * usable_size(min(sizes)), len(sizes)
+    if machine.disk is not None:
+        return machine.disk, None
+    return (sum(sizes), None) if sizes else (None, None)
+
+
+def _hypervisor_state(state: ClusterState, node: Node) -> dict[str, int]:
+    """Return what is declared of a node under the hypervisor that counts: the first enabled, or the only one."""
+    levels = (state.cluster.own, state.groups[node.group].own, node.own)
+    enabled = state.cluster.own.get(("enabled_hypervisors",))
+    names = {path[1] for values in levels for path in values if path[0] == "hv_state" and len(path) == 3}
+    if isinstance(enabled, list) and enabled:
+        hypervisor = str(enabled[0])
+    elif len(names) == 1:
+        (hypervisor,) = names
+    else:
+        return {}
+    found: dict[str, int] = {}
+    for values in levels:
+        for path, value in values.items():
+            if path[:2] == ("hv_state", hypervisor) and isinstance(value, int):
+                found[path[2]] = value
+    return found
+
+
+def _as_reported(node: Node) -> Node:
+    """Return the node as Ganeti shows it: one that is offline reports nothing."""
+    return replace(node, resources=Resources()) if node.offline else node

@@ -1,0 +1,109 @@
+"""The cluster of a test: from a snapshot or from paper, the policy made on it, and then the test's own edits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpolicy.cluster.snapshot import read_snapshot
+from gpolicy.errors import GpolicyError
+from gpolicy.findings import Severity
+from gpolicy.plan.diff import diff
+from gpolicy.plan.projection import projected
+from gpolicy.testing.instances import with_instances, without_instance
+from gpolicy.testing.outcome import CannotRunError
+from gpolicy.testing.simulated import promised_cluster, simulated_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.policy.model import Located, Policy
+    from gpolicy.policy.scenario import Edit, Stage
+
+
+class Stages:
+    """Makes the clusters of tests; `given` is the one of tests that name none, in place of the promised hardware."""
+
+    def __init__(self, policy: Policy, given: ClusterState | None = None) -> None:
+        self._policy = policy
+        self._given = given
+        self._known: dict[str, ClusterState] = {}
+
+    def cluster(self, stage: Stage, name: str) -> ClusterState:
+        """Return the cluster of the test called `name`. Raise GpolicyError where it cannot be made."""
+        if stage.simulated:
+            state = simulated_cluster(self._policy, stage.simulated, f"test {name!r}")
+        elif stage.snapshot is not None:
+            state = self._once(stage.snapshot.value, lambda: self._read(stage.snapshot))
+        elif self._given is not None:
+            given = self._given
+            state = self._once("", lambda: self._under_policy(given, None))
+        else:
+            state = self._once("promised", lambda: promised_cluster(self._policy, "the promised hardware"))
+        for edit in stage.edits:
+            state = edited(self._policy, state, edit)
+        return state
+
+    def _once(self, key: str, make: Callable[[], ClusterState]) -> ClusterState:
+        if key not in self._known:
+            self._known[key] = make()
+        return self._known[key]
+
+    def _read(self, snapshot: Located[str] | None) -> ClusterState:
+        assert snapshot is not None  # noqa: S101 (asked by the caller)
+        try:
+            state = read_snapshot(Path(snapshot.value))
+        except GpolicyError as error:
+            raise CannotRunError(error.message, snapshot.span, hint=error.hint) from None
+        return self._under_policy(state, snapshot)
+
+    def _under_policy(self, state: ClusterState, snapshot: Located[str] | None) -> ClusterState:
+        difference = diff(self._policy, state)
+        wrong = next((item for item in difference.findings if item.severity is Severity.ERROR), None)
+        if wrong is not None:
+            message = f"the policy does not fit the cluster: {wrong.message}"
+            raise CannotRunError(message, snapshot.span if snapshot else wrong.span, hint=wrong.hint or None)
+        return projected(state, difference.changes)
+
+
+def edited(policy: Policy, state: ClusterState, edit: Edit) -> ClusterState:
+    """Return `state` with what an edit makes different. Raise CannotRunError where that cannot be."""
+    if edit.add is not None:
+        return with_instances(policy, state, edit.add)
+    if edit.removed_instance is not None:
+        return without_instance(state, _known(edit.removed_instance, state.instances, "instance"))
+    if edit.removed_node is not None:
+        return _without_node(state, edit.removed_node)
+    if edit.instance is not None:
+        instance = state.instances[_known(edit.instance, state.instances, "instance")]
+        changed = replace(instance, tags=(instance.tags - set(edit.remove_tags)) | set(edit.add_tags))
+        return replace(state, instances={**state.instances, instance.name: changed})
+    assert edit.node is not None  # noqa: S101 (the schema asks for one of these)
+    node = state.nodes[_known(edit.node, state.nodes, "node")]
+    group = node.group if edit.group is None else _known(edit.group, state.groups, "group")
+    moved = replace(
+        node,
+        group=group,
+        offline=node.offline if edit.offline is None else edit.offline,
+        drained=node.drained if edit.drained is None else edit.drained,
+        tags=(node.tags - set(edit.remove_tags)) | set(edit.add_tags),
+    )
+    return replace(state, nodes={**state.nodes, node.name: moved})
+
+
+def _without_node(state: ClusterState, named: Located[str]) -> ClusterState:
+    name = _known(named, state.nodes, "node")
+    users = [item.name for item in state.instances.values() if name in (item.primary_node, *item.secondary_nodes)]
+    if users:
+        raise CannotRunError(f"instance {users[0]} is on node {name}", named.span, hint="remove it first")
+    return replace(state, nodes={key: node for key, node in state.nodes.items() if key != name})
+
+
+def _known(named: Located[str], objects: Mapping[str, object], what: str) -> str:
+    if named.value not in objects:
+        names = ", ".join(list(objects)[:8])
+        hint = f"there are {names}" if names else None
+        raise CannotRunError(f"the cluster has no {what} {named.value!r}", named.span, hint=hint)
+    return named.value
