@@ -69,8 +69,22 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PhysicalVolume:
+    """A physical volume of a node, in whatever volume group: MiB. `free` is what no logical volume has a part of.
+
+    `allocatable` is false for one that LVM is told not to put anything on.
+    """
+
+    name: str
+    size: int
+    free: int
+    used: int
+    allocatable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A node and the group it is in."""
+    """A node and the group it is in. `physical_volumes` is None where they were not read: it is dear, and asked for."""
 
     name: str
     group: str
@@ -84,6 +98,7 @@ class Node:
     master_capable: bool | None = None
     vm_capable: bool = True
     resources: Resources = Resources()
+    physical_volumes: tuple[PhysicalVolume, ...] | None = None
     position: int | None = field(default=None, compare=False)
 
 

@@ -5,46 +5,25 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from messages import breaches_told, violated
 from policy_cases import instances_of, state_of
 from real_ganeti import TREES, needs_ganeti
 
 from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.ganeti.values import unflatten
-from gpolicy.impact.violations import Breach, PolicyViolation, violation_change
+from gpolicy.impact.violations import violation_change
 
 pytestmark = needs_ganeti
 
 CLUSTERS = int(os.environ.get("GPOLICY_VIOLATION_CLUSTERS", "60"))
 INSTANCES = 20
 NODES = ["node1", "node2", "node3", "node4"]
-RANGE = re.compile(r"([a-z-]+)(?:/(\d+))? value (\d+) is not in range \[(\d+), (\d+)\]")
-TEMPLATE = re.compile(r"Disk template ([a-z, ]+) is not allowed \(allowed templates:? ([a-z, ]*)\)")
-
-
-def breaches_told(messages: list[str]) -> list[Breach]:
-    """Return what Ganeti's messages say."""
-    found: list[Breach] = []
-    for message in messages:
-        in_range, template = RANGE.fullmatch(message), TEMPLATE.fullmatch(message)
-        if in_range:
-            name, disk, value, low, high = in_range.groups()
-            number = None if disk is None else int(disk)
-            found.append(Breach(parameter=name, value=int(value), minimum=int(low), maximum=int(high), disk=number))
-        elif template:
-            allowed = tuple(sorted(template[2].split(", ")))
-            names = sorted(template[1].split(", "))
-            found += [Breach(parameter="disk-templates", value=name, allowed=allowed) for name in names]
-        else:
-            assert message.startswith("Number of spindles not configured"), message
-            found.append(Breach(parameter="spindles"))
-    return found
 
 
 def described(state: ClusterState) -> dict[str, Any]:
@@ -92,10 +71,6 @@ def told_by_ganeti(states: list[ClusterState]) -> list[dict[str, dict[str, list[
         env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
     )
     return [json.loads(line) for line in run.stdout.splitlines()]
-
-
-def violated(violation: PolicyViolation | None) -> list[Breach]:
-    return [*violation.breaches] if violation else []
 
 
 @pytest.fixture(scope="module")

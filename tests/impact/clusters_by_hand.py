@@ -1,0 +1,57 @@
+"""Small clusters written down in a test: groups, the nodes in them, tags, instances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from strategies import base_cluster
+
+from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Instance, Node, PhysicalVolume
+from gpolicy.ganeti.parameter import Level, Values
+from gpolicy.ganeti.values import fill
+
+
+def cluster(
+    own: Values,
+    groups: Mapping[str, Values],
+    nodes: Mapping[str, str],
+    *instances: Instance,
+    tags: Iterable[str] = (),
+    node_tags: Mapping[str, Iterable[str]] | None = None,
+    volumes: Mapping[str, Iterable[tuple[int, int]]] | None = None,
+) -> ClusterState:
+    """Return a cluster with `own` values over Ganeti's defaults, groups with theirs, and the group of each node.
+
+    `volumes` are size and free MiB of the physical volumes of nodes where they were measured.
+    """
+    values = base_cluster(["plain", "drbd", "file", "rbd", "diskless"]) | own
+    preferred: Values = {("alloc_policy",): "preferred"}
+    made = {
+        name: Group(name=name, own=preferred | value, effective=fill(preferred | value, values, Level.GROUP))
+        for name, value in groups.items()
+    }
+    return ClusterState(
+        source="config:test",
+        name="cluster.example.org",
+        software_version="3.0.2",
+        cluster=ClusterObject(own=values, tags=frozenset(tags)),
+        groups=made,
+        nodes={
+            name: Node(
+                name=name,
+                group=group,
+                own={},
+                tags=frozenset((node_tags or {}).get(name, ())),
+                physical_volumes=_volumes(volumes[name]) if volumes and name in volumes else None,
+            )
+            for name, group in nodes.items()
+        },
+        instances={instance.name: instance for instance in instances},
+    )
+
+
+def _volumes(sizes: Iterable[tuple[int, int]]) -> tuple[PhysicalVolume, ...]:
+    return tuple(
+        PhysicalVolume(name=f"/dev/sd{chr(ord('b') + number)}", size=size, free=free, used=size - free)
+        for number, (size, free) in enumerate(sizes)
+    )
