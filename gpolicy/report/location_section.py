@@ -15,7 +15,7 @@ from gpolicy.impact.location import (
     SharedDomain,
     Stranded,
 )
-from gpolicy.report.section import Cell, Name, Section, Table, Weight, filled, heaviest, names
+from gpolicy.report.section import Cell, Name, Section, Table, Weight, count, filled, heaviest, names
 
 _T = TypeVar("_T")
 _MOST_TARGETS: Final = 5
@@ -112,8 +112,8 @@ def _domain(fact: DomainConflict) -> tuple[Cell, ...]:
 
 
 def _unsatisfiable(fact: ExclusionUnsatisfiable) -> tuple[Cell, ...]:
-    kind = "nodes" if fact.domain_kind is None else f"domains of {fact.domain_kind}"
-    places = f"{len(fact.places)} {kind}: {', '.join(fact.places)}" if fact.places else f"no {kind}"
+    kinds = ("node", "nodes") if fact.domain_kind is None else (fact.domain_kind, f"values of {fact.domain_kind}")
+    places = f"{count(len(fact.places), *kinds)}: {', '.join(fact.places)}" if fact.places else f"no {kinds[0]}"
     return (Name(fact.tag), Name(fact.group), names(fact.instances), places)
 
 

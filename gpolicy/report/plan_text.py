@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.ganeti.parameter import TakesEffect, Value
 from gpolicy.plan.change import Action, Change, Risk, some
-from gpolicy.plan.guards import OVERRIDABLE, GuardResult
+from gpolicy.plan.guards import GuardResult
 from gpolicy.plan.planning import Plan
 from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command, value_words
 from gpolicy.report.findings_text import findings_text, printable
 from gpolicy.report.section import count
+from gpolicy.report.verdict import can_be_allowed, guard_verdict, worst_first
 
 if TYPE_CHECKING:
     from gpolicy.impact.impact import Impact
@@ -113,14 +114,14 @@ class _Report:
             return
         yield ""
         yield self._paint("bold", "Guards")
-        for guard in self.plan.guards:
+        for guard in worst_first(self.plan.guards):
             yield from self._guard(guard)
 
     def _guard(self, guard: GuardResult) -> Iterator[str]:
-        sign, verdict = ("~", "allowed") if guard.ok else ("-", "FAILS")
-        yield f"  {self._paint(sign, verdict)} {guard.name}: {printable(guard.message)}"
-        if not guard.ok and guard.name in OVERRIDABLE:
-            yield self._paint("dim", f"      pass it with --allow {guard.name}, if you must")
+        sign = "-" if not guard.ok else "~" if guard.allowed else "+"
+        yield f"  {self._paint(sign, guard_verdict(guard))} {printable(guard.name)}: {printable(guard.message)}"
+        if can_be_allowed(guard):
+            yield self._paint("dim", f"      pass it with --allow {printable(guard.name)}, if you must")
 
     def _summary(self) -> str:
         plan = self.plan

@@ -1,0 +1,183 @@
+"""Markdown for comments of reviews: escaping, tables, and a document that fits a budget of bytes.
+
+What is written is GitHub's and GitLab's dialect, which also takes a little HTML. Text from outside (names, messages)
+comes in through `code` and `prose` only: nothing in it can begin a table cell, a heading or an element, or mention
+somebody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from gpolicy.report.findings_text import printable
+
+COMMENT_BUDGET: Final = 65_536
+"""What a comment on GitHub may hold, in characters. We count bytes, which are never fewer."""
+
+LEAST_BUDGET: Final = 4_000
+"""What verdict, marker and the notices of what was left out need."""
+
+LONGEST_TEXT: Final = 400
+"""Characters of one name or message: the rest is cut, so that a single one cannot fill the comment."""
+
+_ENTITIES: Final = {letter: f"&#{ord(letter)};" for letter in "\\`*[]~|"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_MARK: Final = re.compile(
+    r"(?P<special>[\\`*\[\]~|<>&])"
+    r"|(?P<underscore>(?<![^\W_])_|_(?![^\W_]))"  # inside a word it is only itself
+    r"|(?P<reference>[@#!$%](?=\w)|^#)"  # @somebody, #12, !12: a mention only while it is one text
+    r"|(?P<scheme>:(?=//))|(?P<www>(?<=www)\.)",
+    re.IGNORECASE,
+)
+_START: Final = re.compile(r"[-+=]|\d+[.)]")
+
+
+def clipped(text: str, longest: int = LONGEST_TEXT) -> str:
+    """Return `text` in at most `longest` characters."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def prose(text: str, longest: int = LONGEST_TEXT) -> str:
+    """Return text from outside so that it is shown as it is, in a line or in HTML within Markdown."""
+    shown = cell(text, longest)
+    start = _START.match(shown)
+    return f"{_escaped_letter(shown[: start.end()])}{shown[start.end() :]}" if start else shown
+
+
+def cell(text: str, longest: int = LONGEST_TEXT) -> str:
+    """Return text from outside so that it is shown as it is within a line: in a table's cell."""
+    return _MARK.sub(_escaped, clipped(printable(text), longest))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    found = match[0]
+    match match.lastgroup:
+        case "special":
+            return _ENTITIES[found]
+        case "reference":
+            return f"<span>{found}</span>"
+        case _:
+            return _escaped_letter(found)
+
+
+def _escaped_letter(text: str) -> str:
+    """Return text with its last letter escaped."""
+    return f"{text[:-1]}&#{ord(text[-1])};"
+
+
+def code(text: str, longest: int = LONGEST_TEXT) -> str:
+    """Return a name from outside as code, which mentions nobody and links to nothing."""
+    shown = clipped(printable(text), longest)
+    if not shown:
+        return "(empty)"
+    if "`" in shown or "|" in shown:  # a pipe would end a table's cell even here
+        return f"<code>{''.join(letter if _plain(letter) else f'&#{ord(letter)};' for letter in shown)}</code>"
+    padding = " " if shown[0] == shown[-1] == " " and shown.strip() else ""  # one of each is taken off
+    return f"`{padding}{shown}{padding}`"
+
+
+def _plain(letter: str) -> bool:
+    return letter == " " or letter.isalnum() or not letter.isascii()
+
+
+def codes(names: Iterable[str], most: int) -> str:
+    """Return the first `most` names as code, and how many there are beyond them."""
+    names = list(names)
+    shown = ", ".join(map(code, names[:most]))
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def fence(lines: Iterable[str]) -> str:
+    """Return the fence for a block of code that holds `lines`: longer than any row of backticks in it."""
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
+    return "`" * max(3, longest + 1)
+
+
+def table_head(headings: Sequence[str], right: frozenset[str] = frozenset()) -> list[str]:
+    """Return the first two lines of a table; columns named in `right` hold numbers."""
+    rule = ("---:" if heading in right else "---" for heading in headings)
+    return [row(headings), f"|{'|'.join(rule)}|"]
+
+
+def row(cells: Sequence[str]) -> str:
+    """Return one line of a table, of cells that are escaped already."""
+    return f"| {' | '.join(cells)} |"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A part of a document. `items` may be left out from the end; the least important block gives way first.
+
+    `importance` is higher for what is kept longer. `name` says in a sentence what the items are: "changes".
+    """
+
+    name: str
+    importance: int
+    head: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+    close: tuple[str, ...] = ()  # what ends the list, table or fence itself
+    tail: tuple[str, ...] = ()  # what ends the block, behind the notice
+
+    def lines(self, shown: int) -> list[str]:
+        """Return the block with `shown` of its items; nothing where all were left out."""
+        missing = len(self.items) - shown
+        if not missing:
+            return [*self.head, *self.items, *self.close, *self.tail]
+        if not shown:
+            return []
+        notice = f"*{missing:,} more {self.name} left out: no room in this comment.*"
+        return [*self.head, *self.items[:shown], *self.close, "", notice, *self.tail]
+
+
+@dataclass(slots=True)
+class Document:
+    """Blocks in the order of reading, and lines that end the document."""
+
+    blocks: list[Block] = field(default_factory=list)
+    tail: tuple[str, ...] = ()
+
+    def text(self, budget: int = COMMENT_BUDGET) -> str:
+        """Return the document in at most `budget` bytes (UTF-8), if that is at least `LEAST_BUDGET`."""
+        shown = [len(block.items) for block in self.blocks]
+        if _size(self._lines(shown)) > budget:
+            budget -= _size(_left_out(self.blocks))  # at most that much is said about what is left out whole
+            sizes = [_size(block.lines(count)) for block, count in zip(self.blocks, shown, strict=True)]
+            for place in sorted(range(len(self.blocks)), key=lambda place: self.blocks[place].importance):
+                over = sum(sizes) + _size(self.tail) - budget
+                if over <= 0:
+                    break
+                shown[place] = _fitting(self.blocks[place], sizes[place] - over)
+                sizes[place] = _size(self.blocks[place].lines(shown[place]))
+        return "".join(f"{line}\n" for line in self._lines(shown))
+
+    def _lines(self, shown: list[int]) -> list[str]:
+        blocks = list(zip(self.blocks, shown, strict=True))
+        lines = [line for block, count in blocks for line in block.lines(count)]
+        return [*lines, *_left_out([block for block, count in blocks if block.items and not count]), *self.tail]
+
+
+def _left_out(blocks: Iterable[Block]) -> list[str]:
+    """Return the line that says what is not there at all."""
+    counts: dict[str, int] = {}
+    for block in blocks:
+        if block.items:
+            counts[block.name] = counts.get(block.name, 0) + len(block.items)
+    what = ", ".join(f"{number:,} {name}" for name, number in counts.items())
+    return ["", f"*Left out, no room in this comment: {what}.*"] if what else []
+
+
+def _fitting(block: Block, room: int) -> int:
+    """Return how many items of `block` fit into `room` bytes; 0 also where not even the notice does."""
+    low, high = 0, len(block.items) - 1
+    while low < high:  # the size grows with each item, but for the digits of the notice: see the step back
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _size(block.lines(middle)) <= room else (low, middle - 1)
+    while low and _size(block.lines(low)) > room:
+        low -= 1
+    return max(low, 0)
+
+
+def _size(lines: Iterable[str]) -> int:
+    return sum(len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines)

@@ -1,0 +1,42 @@
+"""The verdict on a plan in one line, and on each of its guards: the same in every form of report."""
+
+from __future__ import annotations
+
+from gpolicy.plan.guards import GUARDS, OVERRIDABLE, GuardResult
+from gpolicy.plan.planning import Plan
+from gpolicy.report.section import count
+
+
+def verdict(plan: Plan) -> str:
+    """Return in a few words whether the plan may be carried out."""
+    errors = sum(item.severity == "error" for item in plan.findings)
+    if errors:
+        return f"No plan: {count(errors, 'error')} in what the policy asks of this cluster"
+    failed = sum(not guard.ok for guard in plan.guards)
+    if failed:
+        return f"Not to be applied: {count(failed, 'guard')} of {len(plan.guards)} {'fails' if failed == 1 else 'fail'}"
+    if not plan.changes:
+        return "No changes: the cluster is what the policy declares"
+    allowed = sum(guard.allowed for guard in plan.guards)
+    return f"Can be applied, {count(allowed, 'guard')} overridden" if allowed else "Can be applied"
+
+
+def amount(plan: Plan) -> str:
+    """Return how much there is of the plan: 3 changes in 2 steps."""
+    words = f"{count(len(plan.changes), 'change')} in {count(len(plan.steps), 'step')}"
+    return f"{words}, {len(plan.unreadable):,} not compared" if plan.unreadable else words
+
+
+def guard_verdict(guard: GuardResult) -> str:
+    """Return the verdict of a guard in one word."""
+    return "FAILS" if not guard.ok else "overridden" if guard.allowed else "passes"
+
+
+def can_be_allowed(guard: GuardResult) -> bool:
+    """Return whether a failed guard can be passed by name: those that a policy declares, and some built-in ones."""
+    return not guard.ok and (guard.name in OVERRIDABLE or guard.name not in GUARDS)
+
+
+def worst_first(guards: tuple[GuardResult, ...]) -> list[GuardResult]:
+    """Return failed guards first, then overridden ones, then those that pass."""
+    return sorted(guards, key=lambda guard: (guard.ok, not guard.allowed))

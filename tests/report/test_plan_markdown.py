@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from impact_samples import full_impact
+from plan_samples import HOSTILE, empty_plan, full_plan, hostile
+from rendered import mentions, page_of_markdown
+
+from gpolicy.findings import Finding, Severity, Span
+from gpolicy.impact.impact import Impact
+from gpolicy.report.findings_markdown import findings_markdown
+from gpolicy.report.findings_text import printable
+from gpolicy.report.impact_sections import impact_sections
+from gpolicy.report.markdown import COMMENT_BUDGET, LEAST_BUDGET, cell, clipped, code, prose, row, table_head
+from gpolicy.report.plan_markdown import marker, plan_markdown
+from gpolicy.report.section import Name
+
+ELEMENTS = {
+    "h3", "p", "strong", "em", "ul", "li", "table", "thead", "tbody", "tr", "th", "td",
+    "code", "pre", "details", "summary", "b", "sub", "span",
+}  # fmt: skip
+
+
+def test_the_verdict_comes_first_then_the_table_and_all_else_is_folded() -> None:
+    text = plan_markdown(full_plan(), impact=full_impact())
+    lines = text.splitlines()
+    assert lines[0] == "<!-- gpolicy plan ganeti.example.org -->"
+    assert lines[3] == "❌ **Not to be applied: 1 guard of 3 fails** · 7 changes in 2 steps, 1 not compared"
+    assert lines[5].startswith("- guard `no-shrink` **FAILS**: pair large of shared: 8 → 3")
+    assert "`--allow no-shrink` passes it" in lines[5]
+    before_folds = text.partition("<details>")[0]
+    assert "| shared | " not in before_folds
+    assert "| `shared` | `large` | 64G · 16 CPU · 1T | 8 | 3 | -5 | -62 % |" in before_folds
+    page = page_of_markdown(text)
+    assert page.summaries[0] == "1 guard passes"
+    assert page.summaries[1:3] == [
+        f"{section.title}: {section.summary}" for section in list(impact_sections(full_impact()))[:2]
+    ]
+    assert "7 changes" in page.summaries
+    assert "2 steps" in page.summaries
+
+
+def test_an_empty_plan_is_two_lines_of_news() -> None:
+    page = page_of_markdown(plan_markdown(empty_plan(), impact=full_impact()))
+    assert "✅ " in page.prose
+    assert "No changes: the cluster is what the policy declares" in page.prose
+    assert page.tables == []
+    assert "details" not in page.elements
+
+
+def test_a_refused_plan_says_why() -> None:
+    error = Finding("GP601", "no-such-node", Severity.ERROR, "there is no node x", Span("a.yaml", 1, 2, 1, 3), "mend")
+    text = plan_markdown(replace(empty_plan(), findings=(error,)))
+    assert "❌ **No plan: 1 error in what the policy asks of this cluster**" in text
+    assert "- **error** GP601 no-such-node `a.yaml:1:2`: there is no node x *Hint:* mend" in text
+
+
+def test_an_unknown_part_is_said_before_the_folds() -> None:
+    text = plan_markdown(full_plan(), impact=Impact(unavailable={"capacity": "config: has no measured memory"}))
+    assert "- Capacity is not known: config: has no measured memory" in text.partition("<details>")[0]
+
+
+def test_every_cell_is_shown_as_it_is_whatever_the_names() -> None:
+    for name in HOSTILE:
+        impact = full_impact(lambda base, name=name: base[:3] + name)  # type: ignore[misc]
+        plan = full_plan(lambda base, name=name: base[:3] + name)  # type: ignore[misc]
+        page = page_of_markdown(plan_markdown(plan, impact=impact, budget=10**6))
+        assert page.elements <= ELEMENTS
+        assert mentions(page) == []
+        sections = list(impact_sections(impact))
+        wanted = [item for section in sections for table in section.tables for line in table.rows for item in line]
+        cells = chain.from_iterable(chain.from_iterable(table[1:] for table in page.tables))
+        shown = {text.strip() for text in cells}
+        for item in wanted:
+            if isinstance(item, tuple):
+                text = ", ".join(clipped(printable(part)) for part in item) or "-"
+            else:
+                text = clipped(printable(item), 120 if isinstance(item, Name) else 400)
+            assert text.strip() in shown, (name, text)
+        assert all(len({len(line) for line in table}) == 1 for table in page.tables)
+
+
+NAMES = st.text(min_size=1, max_size=60) | st.sampled_from(HOSTILE)
+
+
+@given(st.lists(NAMES, min_size=1, max_size=4))
+def test_any_text_stays_in_its_cell(texts: list[str]) -> None:
+    lines = [*table_head(["a"] * len(texts)), row([code(text) for text in texts]), row([cell(text) for text in texts])]
+    page = page_of_markdown("\n".join(lines))
+    assert len(page.tables) == 1
+    wanted = [clipped(printable(text)).strip() for text in texts]
+    assert [[text.strip() for text in line] for line in page.tables[0][1:]] == [wanted, wanted]
+    assert page.elements <= {"table", "thead", "tbody", "tr", "th", "td", "code", "span"}
+    assert mentions(page) == []
+
+
+@given(NAMES)
+def test_any_message_stays_in_its_item(text: str) -> None:
+    page = page_of_markdown(f"- {prose(text)}\n- x")
+    assert page.elements <= {"ul", "li", "span"}
+    shown = clipped(printable(text)).strip()
+    assert "".join(page.prose).strip() == (f"{shown}\n\nx" if shown else "x") or shown in "".join(page.prose)
+
+
+@pytest.mark.parametrize("budget", [LEAST_BUDGET, 5_000, 8_192, 20_000, COMMENT_BUDGET])
+@pytest.mark.parametrize("named", [str, hostile])
+def test_the_budget_is_kept_and_the_rest_is_whole(budget: int, named: object) -> None:
+    name = hostile if named is hostile else str
+    text = plan_markdown(full_plan(name, many=400), impact=full_impact(name), budget=budget)
+    assert len(text.encode()) <= budget
+    page = page_of_markdown(text)
+    assert page.elements <= ELEMENTS
+    assert text.startswith(marker(name("ganeti.example.org")))
+    assert "Not to be applied: 1 guard of 3 fails" in page.prose
+    assert "left out" in text.lower()
+    assert text.count("<details>") == text.count("</details>")
+    assert "read from" in text.splitlines()[-1]
+
+
+def test_a_budget_is_used_to_the_last_item() -> None:
+    plan, impact = full_plan(many=5), full_impact()
+    whole = plan_markdown(plan, impact=impact)
+    size = len(whole.encode())
+    assert plan_markdown(plan, impact=impact, budget=size) == whole
+    cut = plan_markdown(plan, impact=impact, budget=size - 1)
+    assert len(cut.encode()) <= size - 1
+    assert "left out: no room in this comment" in cut or "Left out, no room in this comment" in cut
+    assert "`large`" in cut
+
+
+def test_what_is_least_important_goes_first() -> None:
+    plan, impact = full_plan(many=400), full_impact()
+    small = plan_markdown(plan, impact=impact, budget=9_000)
+    assert re.search(r"\*Left out, no room in this comment: .*\d+ steps", small)
+    assert "**Newly violating**" in small
+    assert "As before" not in small
+    assert "| `shared` | `large` |" in small
+
+
+def test_the_marker_of_a_cluster_is_one_safe_line() -> None:
+    for name in HOSTILE:
+        assert re.fullmatch(r"<!-- gpolicy plan [A-Za-z0-9._-]* -->", marker(name))
+        assert "--" not in marker(name)[4:-3].replace("gpolicy plan", "")
+
+
+def test_findings_are_a_list_with_the_worst_first() -> None:
+    place = Span("policies/gold.yaml", 3, 7, 3, 11)
+    found = [
+        Finding("GP201", "overlap", Severity.WARNING, "overlaps `x` | y", place, "move @it"),
+        Finding("GP012", "wrong-value", Severity.ERROR, "is <wrong>", None),
+    ]
+    text = findings_markdown(found)
+    page = page_of_markdown(text)
+    assert text.splitlines()[0] == "<!-- gpolicy check -->"
+    assert text.index("GP012") < text.index("GP201")
+    assert "overlaps `x` | y" in "".join(page.prose)
+    assert mentions(page) == []
+    assert "1 error, 1 warning" in page.prose
+    many = findings_markdown(found * 2_000)
+    assert len(many.encode()) <= COMMENT_BUDGET
+    assert "left out" in many.lower()
+    assert findings_markdown([]).splitlines()[-1] == "✅ **nothing found**"
