@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpolicy.errors import GpolicyError
 from gpolicy.policy.scenario import Action, Scenario
 from gpolicy.testing.conformity import check_conformity
+from gpolicy.testing.counting import check_capacity
 from gpolicy.testing.outcome import CannotRunError, Check, Outcome
 from gpolicy.testing.placement import check_place
 from gpolicy.testing.stage import Stages
@@ -68,4 +69,5 @@ def _failed(scenario: Scenario, error: GpolicyError, place: Span | None) -> Outc
 _ACTIONS: dict[Action, _Question] = {
     Action.PLACE: check_place,
     Action.CHECK_INSTANCE: check_conformity,
+    Action.CAPACITY: check_capacity,
 }

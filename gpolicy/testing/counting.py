@@ -1,0 +1,123 @@
+"""`capacity`: how many instances fit, and why no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.capacity import Allocator
+from gpolicy.errors import GpolicyError
+from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.values import fill
+from gpolicy.impact.capacity import capacity
+from gpolicy.impact.pair_names import PairNames, pair_names
+from gpolicy.testing.ablation import EngineWithout
+from gpolicy.testing.counted_group import counted_run
+from gpolicy.testing.outcome import CannotRunError, Check, checked
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.policy.model import Policy
+    from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many fit, by what is counted (a spec's name, `standard`), and what binds."""
+
+    fits: dict[str, int]
+    binding: dict[str, str]
+    tiered: dict[str, int] | None
+
+
+def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
+    """Return what came out of counting what fits on the cluster of a test."""
+    question = scenario.capacity
+    assert question is not None  # noqa: S101 (the schema asks for it)
+    group = _group(state, scenario, question)
+    names = pair_names(policy, state)
+    state = _with_standard(state, question)
+    try:
+        counted = _counted(state, group, question, names)
+    except CannotRunError:
+        raise
+    except GpolicyError as error:
+        place = question.template.span if question.template else scenario.span
+        raise CannotRunError(error.message, place, hint=error.hint) from None
+    return [_check(counted, expectation) for expectation in scenario.expectations]
+
+
+def _group(state: ClusterState, scenario: Scenario, question: CapacityQuestion) -> str | None:
+    """Return the group to count in: the one that is named, or the only one with nodes; None for the whole cluster."""
+    if question.group is not None:
+        name = question.group.value
+        if name not in state.groups:
+            raise CannotRunError(f"the cluster has no group {name!r}", question.group.span)
+        if not state.nodes_of(name):
+            hint = "simulate some, or promise hardware and name its nodes"
+            raise CannotRunError(f"group {name} has no nodes", question.group.span, hint=hint)
+        return name
+    used = {node.group for node in state.nodes.values()}
+    if not used:
+        hint = "say `on: {simulate: …}`, or write `hardware` and `nodes` of the groups"
+        raise CannotRunError("no cluster to count on: the groups promise too little", scenario.span, hint=hint)
+    return next(iter(used)) if len(used) == 1 else None
+
+
+def _with_standard(state: ClusterState, question: CapacityQuestion) -> ClusterState:
+    """Return the cluster with the standard instance that the test asks about."""
+    if not question.standard:
+        return state
+    own = state.cluster.own | {("ipolicy", "std", name): value for name, value in question.standard}
+    groups = {name: replace(group, effective=fill(group.own, own, Level.GROUP)) for name, group in state.groups.items()}
+    return replace(state, cluster=replace(state.cluster, own=own), groups=groups)
+
+
+def _counted(state: ClusterState, group: str | None, question: CapacityQuestion, names: PairNames) -> Counted:
+    template = question.template.value if question.template else None
+    if question.without:
+        return _without(state, group, template, frozenset(question.without))
+    report = capacity(state, group=group, template=template, names=names)
+    found = report.groups[0] if group is not None else report.cluster
+    assert found is not None  # noqa: S101 (without a group the whole cluster is counted)
+    fits = {spec.name: spec.fits for spec in found.specs} | {"standard": found.standard.fits}
+    binding = {spec.name: spec.binding.cause.key for spec in found.specs}
+    binding["standard"] = found.standard.binding.cause.key
+    tiered = {spec.name: sum(size.count for size in spec.tiered) for spec in found.specs}
+    return Counted(fits, binding, tiered)
+
+
+def _without(state: ClusterState, group: str | None, template: str | None, without: frozenset[str]) -> Counted:
+    """Count standard instances with components of the score left out."""
+    run = counted_run(state, group, template)
+    if run.allocator is None or run.candidates is None or run.rules is None:
+        return Counted({"standard": 0}, {"standard": run.hindrance.cause.key}, None)
+    run.allocator = Allocator(EngineWithout(run.candidates, run.rules, without), capacity_checks=True)
+    fits, binding = run.standard(run.policy.std, run.policy.std.spindle_use)
+    return Counted({"standard": fits}, {"standard": binding.cause.key}, None)
+
+
+def _check(counted: Counted, expectation: Expectation) -> Check:
+    match expectation.path:
+        case ("specs", name):
+            return checked(expectation, counted.fits.get(name), detail=_bound(counted, name))
+        case ("standard",):
+            return checked(expectation, counted.fits["standard"], detail=_bound(counted, "standard"))
+        case ("tiered",):
+            total = None if counted.tiered is None else sum(counted.tiered.values())
+            return checked(expectation, total, detail=_by_spec(counted))
+        case ("tiered", name):
+            return checked(expectation, (counted.tiered or {}).get(name), detail=_by_spec(counted))
+        case ("binding", name):
+            return checked(expectation, counted.binding.get(name), detail=_bound(counted, name))
+    return checked(expectation, counted.binding["standard"], detail=_bound(counted, "standard"))
+
+
+def _bound(counted: Counted, name: str) -> str:
+    return f"{counted.fits[name]} fit, bound by {counted.binding[name]}" if name in counted.fits else ""
+
+
+def _by_spec(counted: Counted) -> str:
+    if counted.tiered is None:
+        return "not counted: only standard instances are"
+    return ", ".join(f"{name} {count}" for name, count in counted.tiered.items())
