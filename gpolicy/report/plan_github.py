@@ -1,0 +1,79 @@
+"""A plan as annotations of a pull request: findings and guards where they stand, and what gets worse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from gpolicy.findings import Severity, Span
+from gpolicy.ganeti.parameter import Level
+from gpolicy.impact.impact import Impact
+from gpolicy.plan.planning import Plan
+from gpolicy.report.github import Annotation, finding_annotation, github
+from gpolicy.report.impact_sections import impact_sections, not_known
+from gpolicy.report.section import Weight
+from gpolicy.report.verdict import amount, can_be_allowed, verdict
+from gpolicy.report.violation_section import breach_words
+
+
+def plan_github(
+    plan: Plan,
+    *,
+    impact: Impact | None = None,
+    guard_places: Mapping[str, Span] | None = None,
+    locate: Callable[[str], str] = str,
+) -> str:
+    """Return the plan as workflow commands, worst first, ending in the verdict as a line of the log.
+
+    `guard_places` says where the policy declares a guard, by its name; `locate` turns the name of a file into its path
+    in the repository.
+    """
+    annotations = [*map(finding_annotation, plan.findings), *_guards(plan, guard_places or {})]
+    if impact is not None and plan.changes:
+        annotations += [*_violations(plan, impact), *_sections(impact)]
+    much = f" ({amount(plan)})" if plan.changes else ""
+    return github(annotations, f"{verdict(plan)}{much}", locate=locate)
+
+
+def _guards(plan: Plan, places: Mapping[str, Span]) -> Iterator[Annotation]:
+    for guard in plan.guards:
+        if guard.ok and not guard.allowed:
+            continue
+        hint = f"\npass it with --allow {guard.name}, if you must" if can_be_allowed(guard) else ""
+        yield Annotation(
+            severity=Severity.WARNING if guard.ok else Severity.ERROR,
+            kind="guards overridden" if guard.ok else "guards that fail",
+            title=f"guard {guard.name} {'is overridden' if guard.ok else 'fails'}",
+            message=guard.message + hint,
+            span=places.get(guard.name),
+        )
+
+
+def _violations(plan: Plan, impact: Impact) -> Iterator[Annotation]:
+    """Give a warning for each instance that begins to violate the policy, beside the change that makes it so."""
+    for item in impact.violations.newly if impact.violations else ():
+        violation = item.after
+        words = "; ".join(map(breach_words, violation.breaches)) if violation else ""
+        yield Annotation(
+            severity=Severity.WARNING,
+            kind="instances newly violate the policy",
+            title=f"{item.instance} newly violates the policy",
+            message=words or "it violates the policy",
+            span=_cause(plan, violation.group) if violation else None,
+        )
+
+
+def _cause(plan: Plan, group: str) -> Span | None:
+    """Return where the policy changes what instances of `group` may be: in the group itself, or for the cluster."""
+    changes = [change for change in plan.changes if change.path[0] == "ipolicy" and change.span is not None]
+    own = [change.span for change in changes if change.level is Level.GROUP and change.object_name == group]
+    common = [change.span for change in changes if change.level is Level.CLUSTER]
+    return next(iter([*own, *common]), None)
+
+
+def _sections(impact: Impact) -> Iterator[Annotation]:
+    for section in impact_sections(impact):
+        if section.weight is Weight.WORSE or section.key == "capacity":
+            severity = Severity.WARNING if section.weight is Weight.WORSE else Severity.INFO
+            yield Annotation(severity=severity, kind="impact", title=section.title, message=section.summary)
+    for title, reason in not_known(impact):
+        yield Annotation(severity=Severity.INFO, kind="impact", title=f"{title} is not known", message=reason)

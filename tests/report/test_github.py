@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+from impact_samples import full_impact
+from plan_samples import HOSTILE, empty_plan, full_plan, hostile
+
+from gpolicy.findings import Finding, Severity, Span
+from gpolicy.report.findings_text import printable
+from gpolicy.report.github import MOST_SHOWN, findings_github
+from gpolicy.report.plan_github import plan_github
+
+PLACE = Span("policies/gold.yaml", 3, 7, 3, 11)
+
+
+def read(line: str) -> tuple[str, dict[str, str], str] | None:
+    """Return what GitHub's runner reads of a line: level, properties and message, as its documentation has them."""
+    match = re.fullmatch(r"::(\w+)(?: (.*?))?::(.*)", line)
+    if match is None:
+        return None
+    pairs = (pair.split("=", 1) for pair in (match[2] or "").split(","))
+    properties = {key: _unescaped(value, {"%3A": ":", "%2C": ","}) for key, value in pairs}
+    return match[1], properties, _unescaped(match[3], {})
+
+
+def _unescaped(text: str, more: dict[str, str]) -> str:
+    for code, letter in {**more, "%0A": "\n", "%0D": "\r", "%25": "%"}.items():
+        text = text.replace(code, letter)
+    return text
+
+
+def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
+    return [found for line in text.splitlines() if (found := read(line))]
+
+
+def finding(severity: Severity, code: str = "GP201", span: Span | None = PLACE) -> Finding:
+    return Finding(code, "spec-overlap", severity, "100% of x: y, z", span, "move it")
+
+
+def test_a_finding_beside_its_line() -> None:
+    text = findings_github([finding(Severity.ERROR)], locate=lambda file: f"sub/{file}")
+    place = "file=sub/policies/gold.yaml,line=3,endLine=3,col=7,endColumn=10"
+    assert text.splitlines() == [
+        f"::error {place},title=GP201 spec-overlap::100%25 of x: y, z%0Ahint: move it",
+        "1 error",
+    ]
+
+
+def test_columns_only_within_one_line_and_no_place_at_all() -> None:
+    several = finding(Severity.INFO, span=Span("a,b:c.yaml", 3, 7, 5, 2))
+    text = findings_github([several, finding(Severity.INFO, span=None)])
+    assert text.splitlines()[:2] == [
+        "::notice file=a%2Cb%3Ac.yaml,line=3,endLine=5,title=GP201 spec-overlap::100%25 of x: y, z%0Ahint: move it",
+        "::notice title=GP201 spec-overlap::100%25 of x: y, z%0Ahint: move it",
+    ]
+
+
+def test_the_worst_first_and_of_each_level_no_more_than_are_shown() -> None:
+    many = [finding(Severity.INFO)] * 3 + [finding(Severity.WARNING, f"GP{n % 2 + 1}01") for n in range(25)]
+    text = findings_github([*many, finding(Severity.ERROR)])
+    found = commands(text)
+    assert [level for level, _, _ in found] == ["error"] + ["warning"] * MOST_SHOWN + ["notice"] * 3
+    assert found[MOST_SHOWN][1]["title"] == "16 more of this level"
+    assert found[MOST_SHOWN][2].startswith("GP201 spec-overlap (8), GP101 spec-overlap (8). GitHub shows ten")
+    plain = [line for line in text.splitlines() if read(line) is None]
+    assert len(plain) == 16 + 1
+    assert plain[0].startswith("policies/gold.yaml:3:7: warning: GP")
+    assert plain[-1] == "1 error, 25 warnings, 3 info"
+
+
+def test_ten_of_a_level_need_no_summary() -> None:
+    assert "more of this level" not in findings_github([finding(Severity.ERROR)] * MOST_SHOWN)
+
+
+@given(st.lists(st.tuples(st.text(), st.text(), st.text(min_size=1) | st.sampled_from(HOSTILE)), max_size=14))
+def test_no_text_becomes_a_command_of_its_own(texts: list[tuple[str, str, str]]) -> None:
+    found = [Finding("GP1", name, Severity.ERROR, text, Span(file, 1, 1, 1, 2)) for name, file, text in texts]
+    shown = findings_github(found)
+    assert len(shown.splitlines()) == len(texts) + 1 + (len(texts) > MOST_SHOWN)
+    read_back = commands(shown)
+    assert len(read_back) == min(len(texts), MOST_SHOWN)
+    assert not re.search(r"^(?!::).*##\[", shown, re.MULTILINE)
+    for (_, properties, message), (name, file, text) in zip(read_back[: MOST_SHOWN - 1], texts, strict=False):
+        assert message == "\n".join(map(printable, text.split("\n")))
+        assert properties["title"] == printable(f"GP1 {name}")
+        assert properties.get("file", "") == printable(file)
+
+
+def test_a_plan_says_guards_violations_and_what_gets_worse() -> None:
+    place = Span("policies/guards.yaml", 5, 3, 5, 10)
+    text = plan_github(full_plan(), impact=full_impact(), guard_places={"no-shrink": place})
+    found = commands(text)
+    level, properties, message = found[0]
+    assert (level, properties["file"], properties["line"]) == ("error", "policies/guards.yaml", "5")
+    assert message == "pair large of shared: 8 → 3, more than 10 %\npass it with --allow no-shrink, if you must"
+    titles = [properties["title"] for _, properties, _ in found]
+    assert titles[0] == "guard no-shrink fails"
+    assert "guard disks-stay is overridden" in titles
+    web = next(item for item in found if item[1]["title"] == "web newly violates the policy")
+    assert web[1]["file"] == "policies/groups.yaml"
+    assert web[2] == "memory-size 96G is 32G above 64G; disk-size of disk 1 5G is 5G below 10G"
+    assert "Capacity" in titles
+    assert "guard survive" not in text
+    assert text.splitlines()[-1] == "Not to be applied: 1 guard of 3 fails (7 changes in 2 steps, 1 not compared)"
+
+
+def test_hostile_names_of_a_plan_stay_in_their_lines() -> None:
+    plain = plan_github(full_plan(), impact=full_impact())
+    wild = plan_github(full_plan(hostile), impact=full_impact(hostile))
+    assert len(wild.splitlines()) == len(plain.splitlines())
+    assert len(commands(wild)) == len(commands(plain))
+
+
+def test_a_plan_without_a_change_says_so_and_no_more() -> None:
+    assert plan_github(empty_plan(), impact=full_impact()) == ("No changes: the cluster is what the policy declares\n")
+    refused = replace(empty_plan(), findings=(finding(Severity.ERROR),))
+    assert commands(plan_github(refused))[0][0] == "error"
