@@ -8,13 +8,28 @@ hbal, and no tool checks whether any of it can be satisfied at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.merge import (
+    LOCATION_PREFIX,
+    desired_tags,
+    exclusion_tags,
+    location_tags,
+    migration_tags,
+    receivable_tags,
+    tagged_values,
+)
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.state import ClusterState, Instance, Node
 
 T = TypeVar("T")
+
+_EXTERNALLY_MIRRORED: Final = frozenset(template.value for template in DiskTemplate if template.externally_mirrored)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +62,7 @@ class ExclusionConflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainConflict:
-    """Instances with one exclusion tag whose primary nodes, more than one, are in the same failure domain."""
+    """Instances with one exclusion tag whose primary nodes are in the same failure domain (or are even the same)."""
 
     tag: str
     domain: str
@@ -60,7 +75,7 @@ class ExclusionUnsatisfiable:
     """More instances with one exclusion tag in a group than it has places to spread them over.
 
     With `domain_kind` None the places are nodes that may hold instances. Else they are failure domains of that kind
-    (`rack` of tags `rack:1`): each node can have one of the instances, but then two are in one domain.
+    (`rack` of tags `rack:1`) and nodes in none: each node can have one of the instances, but two are in one domain.
     """
 
     tag: str
@@ -72,10 +87,11 @@ class ExclusionUnsatisfiable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stranded:
-    """An instance that no node may receive, as far as migration tags go.
+    """An instance that no node may receive, because of migration tags alone.
 
-    `targets` are the nodes that it could go to otherwise (the secondary of a DRBD instance, else the other nodes of
-    the group that are in use), with the migration tags of the primary node that each must have and has not.
+    Only instances that Ganeti can migrate: with DRBD, or with disks that all nodes of the group reach. `targets` are
+    the nodes in use that it could go to otherwise (the secondary of a DRBD instance, else the other nodes of its
+    group), with the migration tags of the primary node that each must have and has not.
     """
 
     instance: str
@@ -106,5 +122,171 @@ class LocationChange:
 
 
 def location_change(before: ClusterState, after: ClusterState) -> LocationChange:
-    """Return what differs between two states of a cluster in location and migration."""
-    raise NotImplementedError
+    """Return what differs between two states of a cluster in location and migration; groups by their names after."""
+    names = _names_after(before, after)
+    old, new = _Facts(before, names), _Facts(after, {})
+    return LocationChange(
+        shared_domains=_compare_domains(old.shared_domains(), new.shared_domains()),
+        exclusion_conflicts=_compare(
+            old.exclusion_conflicts(), new.exclusion_conflicts(), lambda it: (it.tag, it.node)
+        ),
+        domain_conflicts=_compare(old.domain_conflicts(), new.domain_conflicts(), lambda it: (it.tag, it.domain)),
+        unsatisfiable=_compare(old.unsatisfiable(), new.unsatisfiable(), lambda it: (it.tag, it.group, it.domain_kind)),
+        stranded=_compare(old.stranded(), new.stranded(), lambda it: it.instance),
+        desired_missing=_compare(old.desired_missing(), new.desired_missing(), lambda it: (it.instance, it.tag)),
+    )
+
+
+def _names_after(before: ClusterState, after: ClusterState) -> dict[str, str]:
+    """Return the names that renamed groups have after the changes, where the source shows what tells groups apart."""
+    by_uuid = {group.identity.uuid: group.name for group in after.groups.values() if group.identity.uuid}
+    return {group.name: by_uuid.get(group.identity.uuid or "", group.name) for group in before.groups.values()}
+
+
+def _compare(old: Iterable[T], new: Iterable[T], key: Callable[[T], Hashable]) -> Compared[T]:
+    had, has = {key(item): item for item in old}, {key(item): item for item in new}
+    return Compared(
+        new=tuple(item for name, item in has.items() if name not in had),
+        still=tuple(item for name, item in has.items() if name in had),
+        gone=tuple(item for name, item in had.items() if name not in has),
+    )
+
+
+def _compare_domains(old: Iterable[SharedDomain], new: Iterable[SharedDomain]) -> Compared[SharedDomain]:
+    """Compare tag by tag: a pair of nodes may share one domain still and another one newly."""
+
+    def single(items: Iterable[SharedDomain]) -> Iterator[SharedDomain]:
+        return (replace(item, tags=(tag,)) for item in items for tag in item.tags)
+
+    def joined(items: Iterable[SharedDomain]) -> tuple[SharedDomain, ...]:
+        tags: dict[SharedDomain, list[str]] = {}
+        for item in items:
+            tags.setdefault(replace(item, tags=()), []).extend(item.tags)
+        return tuple(replace(item, tags=tuple(found)) for item, found in tags.items())
+
+    found = _compare(single(old), single(new), lambda it: (it.instance, it.secondary_node, it.tags))
+    return Compared(new=joined(found.new), still=joined(found.still), gone=joined(found.gone))
+
+
+class _Facts:
+    """What one state of the cluster is like. `names` are other names for its groups."""
+
+    def __init__(self, state: ClusterState, names: Mapping[str, str]) -> None:
+        self.state, self.names = state, names
+        tags = tuple(sorted(state.cluster.tags))
+        self.kinds = tagged_values(tags, LOCATION_PREFIX)
+        self.location = {node.name: location_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
+        self.migration = {node.name: migration_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
+        self.receivable = {name: receivable_tags(tags, found) for name, found in self.migration.items()}
+        self.instances = sorted(state.instances.values(), key=lambda item: item.name)
+        self.usable: dict[str, list[Node]] = {name: [] for name in state.groups}
+        self.at: dict[str, list[Node]] = {}
+        for node in sorted(state.nodes.values(), key=lambda node: node.name):
+            if not node.offline and not node.drained and node.vm_capable:
+                self.usable[node.group].append(node)
+                for tag in self.location[node.name]:
+                    self.at.setdefault(tag, []).append(node)
+        self.exclusion = partial(exclusion_tags, tags)
+        self.desired = partial(desired_tags, tags)
+
+    def shared_domains(self) -> Iterator[SharedDomain]:
+        for item in self.instances:
+            for secondary in item.secondary_nodes:
+                near = self.location[item.primary_node] & self.location[secondary]
+                if near:
+                    yield SharedDomain(
+                        instance=item.name,
+                        primary_node=item.primary_node,
+                        secondary_node=secondary,
+                        tags=tuple(sorted(near)),
+                    )
+
+    def exclusion_conflicts(self) -> Iterator[ExclusionConflict]:
+        found: dict[tuple[str, str], list[str]] = {}
+        for item in self.instances:
+            for tag in self.exclusion(tuple(sorted(item.tags))):
+                found.setdefault((tag, item.primary_node), []).append(item.name)
+        for (tag, node), names in sorted(found.items()):
+            if len(names) > 1:
+                yield ExclusionConflict(tag=tag, node=node, instances=tuple(names))
+
+    def domain_conflicts(self) -> Iterator[DomainConflict]:
+        found: dict[tuple[str, str], list[Instance]] = {}
+        for item in self.instances:
+            for tag in self.exclusion(tuple(item.tags)):
+                for domain in self.location[item.primary_node]:
+                    found.setdefault((tag, domain), []).append(item)
+        for (tag, domain), items in sorted(found.items(), key=lambda entry: entry[0]):
+            if len(items) > 1:
+                nodes = tuple(sorted({item.primary_node for item in items}))
+                names = tuple(item.name for item in items)
+                yield DomainConflict(tag=tag, domain=domain, nodes=nodes, instances=names)
+
+    def unsatisfiable(self) -> Iterator[ExclusionUnsatisfiable]:
+        found: dict[tuple[str, str], list[str]] = {}
+        for item in self.instances:
+            for tag in self.exclusion(tuple(item.tags)):
+                found.setdefault((tag, self.state.nodes[item.primary_node].group), []).append(item.name)
+        for (tag, group), names in sorted(found.items()):
+            for kind, places in self._places(group):
+                if len(names) > len(places):
+                    yield ExclusionUnsatisfiable(
+                        tag=tag,
+                        group=self.names.get(group, group),
+                        instances=tuple(names),
+                        domain_kind=kind,
+                        places=places,
+                    )
+                    if kind is None:
+                        break  # too few nodes: too few domains as well
+
+    def _places(self, group: str) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+        """Give what instances with one exclusion tag can be spread over: nodes, then each kind of failure domain.
+
+        A node in no domain of a kind is a place of its own; one in several makes fewer places than there are domains,
+        which is not counted: what is reported is so for certain.
+        """
+        nodes = self.usable[group]
+        yield None, tuple(node.name for node in nodes)
+        for kind in self.kinds:
+            domains: set[str] = set()
+            alone = []
+            for node in nodes:
+                within = {tag for tag in self.location[node.name] if tag.startswith(f"{kind}:")}
+                domains |= within
+                if not within:
+                    alone.append(node.name)
+            if domains:
+                yield kind, (*sorted(domains), *alone)
+
+    def stranded(self) -> Iterator[Stranded]:
+        for item in self.instances:
+            needed = self.migration[item.primary_node]
+            if not needed:
+                continue
+            targets = tuple(
+                (node.name, tuple(sorted(needed - self.receivable[node.name]))) for node in self._targets(item)
+            )
+            if targets and all(missing for _, missing in targets):
+                yield Stranded(instance=item.name, primary_node=item.primary_node, targets=targets)
+
+    def _targets(self, item: Instance) -> list[Node]:
+        nodes = self.usable[self.state.nodes[item.primary_node].group]
+        if item.secondary_nodes:
+            return [node for names in self.usable.values() for node in names if node.name in item.secondary_nodes]
+        if item.disk_template in _EXTERNALLY_MIRRORED:
+            return [node for node in nodes if node.name != item.primary_node]
+        return []
+
+    def desired_missing(self) -> Iterator[DesiredLocationMissing]:
+        for item in self.instances:
+            group = self.state.nodes[item.primary_node].group
+            for tag in sorted(self.desired(tuple(item.tags))):
+                having = self.at.get(tag, [])
+                if not any(node.group == group for node in having):
+                    yield DesiredLocationMissing(
+                        instance=item.name,
+                        group=self.names.get(group, group),
+                        tag=tag,
+                        elsewhere=tuple(node.name for node in having),
+                    )
