@@ -96,17 +96,23 @@ def _in_order(objects: Mapping[str, _Listed]) -> list[_Listed]:
 def _refuse_gaps(
     state: observed.ClusterState, nodes: Iterable[observed.Node], instances: Iterable[observed.Instance]
 ) -> None:
-    gaps: dict[tuple[str, ...], list[str]] = {}
+    by_gap: dict[tuple[str, ...], list[str]] = {}
     for node in nodes:
         missing = _missing(node, state)
         if missing:
-            gaps.setdefault(missing, []).append(node.name)
-    if gaps:
-        texts = [f"{', '.join(missing)} of {_names(names)}" for missing, names in gaps.items()]
+            by_gap.setdefault(missing, []).append(node.name)
+    if by_gap:
+        texts = [f"{', '.join(missing)} of {_names(names)}" for missing, names in by_gap.items()]
         raise GpolicyError(f"{state.source}: not known: {'; '.join(texts)}", hint=_WAY_OUT)
     silent = [instance.name for instance in instances if instance.status is None]
     if silent:
         raise GpolicyError(f"{state.source}: not known: the status of instances {_names(silent)}", hint=_WAY_OUT)
+
+
+def gaps(state: observed.ClusterState) -> dict[str, tuple[str, ...]]:
+    """Return what must be known of nodes and is not, in words, by node."""
+    found = {node.name: _missing(node, state) for node in state.nodes.values()}
+    return {name: missing for name, missing in found.items() if missing}
 
 
 def _missing(node: observed.Node, state: observed.ClusterState) -> tuple[str, ...]:

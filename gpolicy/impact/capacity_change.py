@@ -1,19 +1,32 @@
 """What a change does to capacity: per group and spec pair what fits before and after, and what binds.
 
-`capacity_change(before, after, *, names, options, observer) -> CapacityChange` counts both states with
-`gpolicy.impact.capacity`, so every number is one that `gpolicy capacity` shows.
+Both states are counted with `gpolicy.impact.capacity`, so every number is one that `gpolicy capacity` shows. What is
+the same before and after is counted once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from gpolicy.allocator.dedicated import allocation_vector, sample_instances
+from gpolicy.allocator.model import SpecPair
+from gpolicy.impact.capacity import GroupCapacity, Observer, SpecCapacity, StandardCapacity, count
+from gpolicy.impact.capacity_run import Run
+from gpolicy.impact.disk_templates import enabled_templates, first_allowed
+from gpolicy.impact.group_data import group_data
+from gpolicy.impact.group_match import GroupMatch, matched_groups
+from gpolicy.impact.known_part import KnownPart, known_part
+from gpolicy.impact.pair_match import matched_pairs
+from gpolicy.impact.pair_names import PairNames
+
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Spec
+    from gpolicy.allocator.kinds import DiskTemplate
+    from gpolicy.allocator.model import ClusterData, Policy, Spec
+    from gpolicy.allocator.node import Node
+    from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.binding import Binding
-    from gpolicy.impact.capacity import GroupCapacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +42,8 @@ class Fit:
 class FitChange:
     """One row: what fitted and what will fit. None on the side where there is no such pair, or no such group.
 
-    `name` is the pair's name in the policy, otherwise its position; `tiered` and `standard` are rows of their own.
+    `name` is the pair's name in the policy, otherwise its position ("was 2" for the place of one that is gone);
+    `tiered` and `standard` are rows of their own.
     `old_size_after` is how many instances of the old size fit under the new policy, for a pair that is removed or
     resized (an instance of that size may be forbidden then: bound by ipolicy.minmax).
     """
@@ -101,3 +115,209 @@ class CapacityChange:
     cluster: GroupCapacityChange | None
     notes: tuple[str, ...] = ()
     unavailable: Mapping[str, str] = field(default_factory=dict)
+
+
+def capacity_change(
+    before: ClusterState,
+    after: ClusterState,
+    *,
+    names: PairNames | None = None,
+    observer: Observer | None = None,
+) -> CapacityChange:
+    """Count what fits on the cluster as it is in `before` and as it will be in `after`.
+
+    `names` are what the pairs of `after` are called. A group that lacks what has to be known (for example the spindles
+    of nodes that get exclusive storage) is told in `unavailable`, and with it the whole cluster; raise GpolicyError
+    where nothing can be counted at all.
+    """
+    tell = observer or (lambda _what: None)
+    old, new = known_part(before), known_part(after)
+    counter = _Counter(names or PairNames(), tell)
+    groups, unavailable = [], {}
+    for match in matched_groups(before, after):
+        reason = old.gaps.get(match.before or "") or new.gaps.get(match.after or "")
+        if reason is not None:
+            unavailable[match.name] = reason
+            continue
+        sides = (_alone(old, match.before), _alone(new, match.after))
+        groups.append(counter.change(match, sides))
+    whole = None
+    if old.gaps or new.gaps:
+        unavailable[""] = next(iter({**old.gaps, **new.gaps}.values()))
+    else:
+        whole = counter.change(GroupMatch(None, None), (_whole(old), _whole(new)))
+    notes = tuple(dict.fromkeys((*old.notes, *new.notes)))
+    return CapacityChange(tuple(groups), whole, notes, unavailable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side of a comparison: the cluster to count on, and the template of the instances."""
+
+    data: ClusterData
+    template: DiskTemplate | None
+
+
+def _alone(part: KnownPart, group: str | None) -> _Side | None:
+    if group is None:
+        return None
+    index = next(item.index for item in part.data.groups if item.name == group)
+    data, _ = group_data(part.data, index)
+    return _Side(data, first_allowed(enabled_templates(part.state), data.policy))
+
+
+def _whole(part: KnownPart) -> _Side:
+    return _Side(part.data, first_allowed(enabled_templates(part.state), part.data.policy))
+
+
+@dataclass(slots=True)
+class _Counter:
+    """Counts, each thing once: `runs` and `counted` are by what decides the numbers."""
+
+    names: PairNames
+    tell: Observer
+    runs: dict[_Side, Run] = field(default_factory=dict)
+    counted: dict[_Side, GroupCapacity] = field(default_factory=dict)
+
+    def change(self, match: GroupMatch, sides: tuple[_Side | None, _Side | None]) -> GroupCapacityChange:
+        """Compare one group, or the whole cluster."""
+        before = None if sides[0] is None else self.capacity(sides[0], match.before, "now")
+        after = None if sides[1] is None else self.capacity(sides[1], match.after, "after")
+        after = None if after is None else self.named(after, match.after)
+        pairs = matched_pairs(_pairs(before), _pairs(after))
+        rows = []
+        for old, new in pairs:
+            rows.append(self.row(before, after, old, new, sides[1]))
+        before = (
+            None
+            if before is None
+            else _renamed(before, {row[0]: fit.name for row, fit in zip(pairs, rows, strict=True)})
+        )
+        return GroupCapacityChange(
+            group=match.name or None,
+            before=before,
+            after=after,
+            rows=tuple(rows),
+            tiered=FitChange("tiered", _tiered(before), _tiered(after)),
+            standard=self.standard(before, after, sides[1]),
+            renamed_from=match.before if match.before != match.name and match.after is not None else None,
+            vectors=self.vectors(before, after, sides),
+        )
+
+    def capacity(self, side: _Side, group: str | None, when: str) -> GroupCapacity:
+        """Return the capacity of one side; what has been counted before is not counted again."""
+        key = _decisive(side)
+        if key not in self.counted:
+            self.counted[key] = count(
+                self.run(side), group, side.template, PairNames(), lambda what: self.tell(f"{what}, {when}")
+            )
+        return replace(self.counted[key], group=group, nodes=len(side.data.nodes), instances=len(side.data.instances))
+
+    def run(self, side: _Side) -> Run:
+        """Return the run on one side."""
+        key = _decisive(side)
+        if key not in self.runs:
+            self.runs[key] = Run(side.data, side.template)
+        return self.runs[key]
+
+    def named(self, found: GroupCapacity, group: str | None) -> GroupCapacity:
+        """Give the pairs of the new policy their names."""
+        shown = self.names.of(group, len(found.specs))
+        return _renamed(found, dict(enumerate(shown)))
+
+    def row(
+        self,
+        before: GroupCapacity | None,
+        after: GroupCapacity | None,
+        old: int | None,
+        new: int | None,
+        side: _Side | None,
+    ) -> FitChange:
+        """Return the row of a pair of the old policy (its place), of the new one, or of both."""
+        was = before.specs[old] if before is not None and old is not None else None
+        will = after.specs[new] if after is not None and new is not None else None
+        place = str((old or 0) + 1)
+        name = will.name if will is not None else place if after is None else f"was {place}"
+        gone = was is not None and side is not None and (will is None or will.pair.max != was.pair.max)
+        old_size = self.old_size(was, side) if was is not None and side is not None and gone else None
+        return FitChange(name, _fit(was), _fit(will), old_size)
+
+    def old_size(self, was: SpecCapacity, side: _Side) -> Fit:
+        fits, why = self.run(side).standard(was.pair.max, was.spindle_use)
+        return Fit(fits, why, was.pair.max)
+
+    def standard(self, before: GroupCapacity | None, after: GroupCapacity | None, side: _Side | None) -> FitChange:
+        """Return the row of the standard size."""
+        was = None if before is None else before.standard
+        will = None if after is None else after.standard
+        old_size = None
+        if was is not None and will is not None and side is not None and was.spec != will.spec:
+            fits, why = self.run(side).standard(was.spec, was.spec.spindle_use)
+            old_size = Fit(fits, why, was.spec)
+        return FitChange("standard", _standard(was), _standard(will), old_size)
+
+    def vectors(
+        self, before: GroupCapacity | None, after: GroupCapacity | None, sides: tuple[_Side | None, _Side | None]
+    ) -> AllocationVectors | None:
+        """Return the allocation vectors of a group where every node has exclusive storage, before and after."""
+        if before is None or after is None or before.group is None or sides[0] is None or sides[1] is None:
+            return None
+        if not all(side.data.nodes and all(n.exclusive_storage for n in side.data.nodes) for side in sides if side):
+            return None
+        old, new = sides[0].data.policy, sides[1].data.policy
+        if any(_weightless(pair) for pair in (*old.minmax, *new.minmax)):
+            return None
+        now = [node for node in self.run(sides[0]).initial.nodes.values() if not node.facts.offline]
+        then = [node for node in self.run(sides[1]).initial.nodes.values() if not node.facts.offline]
+        return AllocationVectors(
+            names=_by_disk(before, old),
+            before=_summed(now, old),
+            after=_summed(then, old),
+            new_names=_by_disk(after, new),
+            new_after=_summed(then, new),
+        )
+
+
+def _decisive(side: _Side) -> _Side:
+    """Return `side` without what no number depends on: names of the group and of instances, tags htools ignores."""
+    data = side.data
+    tags = tuple(tag for tag in data.tags if tag.startswith("htools:"))
+    groups = tuple(replace(group, name="", uuid="", tags=(), networks=()) for group in data.groups)
+    return _Side(replace(data, groups=groups, tags=tags), side.template)
+
+
+def _pairs(found: GroupCapacity | None) -> list[SpecPair]:
+    return [] if found is None else [spec.pair for spec in found.specs]
+
+
+def _renamed(found: GroupCapacity, names: Mapping[int | None, str]) -> GroupCapacity:
+    specs = tuple(replace(spec, name=names.get(place, spec.name)) for place, spec in enumerate(found.specs))
+    return replace(found, specs=specs)
+
+
+def _fit(spec: SpecCapacity | None) -> Fit | None:
+    return None if spec is None else Fit(spec.fits, spec.binding, spec.pair.max)
+
+
+def _tiered(found: GroupCapacity | None) -> Fit | None:
+    return None if found is None else Fit(sum(size.count for size in found.tiered), found.tiered_binding)
+
+
+def _standard(standard: StandardCapacity | None) -> Fit | None:
+    return None if standard is None else Fit(standard.fits, standard.binding, standard.spec)
+
+
+def _weightless(pair: SpecPair) -> bool:
+    return pair.min.memory <= 0 and pair.min.disk_size <= 0 and pair.min.cpus <= 0
+
+
+def _by_disk(found: GroupCapacity, policy: Policy) -> tuple[str, ...]:
+    """Return the names of the pairs in the order in which allocation vectors count them."""
+    order = sorted(range(len(policy.minmax)), key=lambda place: -policy.minmax[place].min.disk_size)
+    return tuple(found.specs[place].name for place in order)
+
+
+def _summed(nodes: Sequence[Node], policy: Policy) -> tuple[int, ...]:
+    samples = sample_instances(policy)
+    vectors = [allocation_vector(node, samples) for node in nodes]
+    return tuple(sum(vector[place] for vector in vectors) for place in range(len(samples)))
