@@ -61,11 +61,16 @@ def recorded_commands() -> Iterator[Recorded]:
             elif match := _WARNING.search(line):
                 command.warned += sorted(match[1].split(", "))
             elif match := _VERIFY.search(line):
-                command.verified[match[1]] = re.split(r", (?=[a-z]+-[a-z/0-9-]+ value|Disk|Number)", match[2])
+                command.verified[match[1]] = separate_messages(match[2])
             elif line.startswith("  exit "):
                 command.after, command.exit_code = dict(current), int(line.split()[1])
                 yield command
                 command = None
+
+
+def separate_messages(text: str) -> list[str]:
+    """Return the messages that verify puts into one line."""
+    return re.split(r", (?=[a-z]+-[a-z]+(?:/\d+)? value|Disk template|Number of)", text)
 
 
 def state_of(flat: Flat, *, node_parameters_of: Flat | None = None) -> ClusterState:
