@@ -1,8 +1,5 @@
 """Which losses of nodes a group can absorb, which not, and for want of what.
 
-`redundancy(state, *, failures=1, observer=None) -> Redundancy` examines one state;
-`redundancy_change(before, after, *, failures=1, observer=None) -> RedundancyChange` compares two.
-
 The test is that of htools' global N+1 (`gpolicy.allocator.redundancy`), for several nodes at once
 `gpolicy.allocator.survival`: mirrored instances fail over, those on shared storage move, all others need room for a
 copy. It is forced: only what cannot be (no memory, no disk, no spindles, forbidden migration) stops it. Limits that
@@ -12,11 +9,29 @@ Sources: design document "resource model" (max_node_failures); hspace(1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from math import comb
 from typing import TYPE_CHECKING
 
+from gpolicy.allocator.survival import MOST_CASES
+from gpolicy.errors import UsageError
+from gpolicy.impact.capacity_run import loaded
+from gpolicy.impact.group_data import group_data
+from gpolicy.impact.group_match import matched_groups
+from gpolicy.impact.known_part import known_part
+from gpolicy.impact.losses import Outcome, Trouble, lose
+from gpolicy.impact.score import Score, score_of
+
 if TYPE_CHECKING:
-    from gpolicy.impact.capacity import Score
+    from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.model import ClusterData
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.impact.known_part import KnownPart
+
+Observer = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +76,7 @@ class GroupRedundancy:
 
     `losses` are the sets of nodes that cannot be absorbed, the smallest sets only (a set that holds one of them is
     not listed again), and those that strain the policy. `examined` counts the sets looked at. `unavailable` says why
-    larger sets were not looked at (None: all were).
+    larger sets were not looked at (None: all were). Strained losses are those of single nodes.
     """
 
     group: str
@@ -110,10 +125,135 @@ class GroupRedundancyChange:
 
 @dataclass(frozen=True, slots=True)
 class RedundancyChange:
-    """Redundancy of each group and the score with its components, before and after."""
+    """Redundancy of each group and the score with its components, before and after.
+
+    `unavailable` says by group why it could not be examined; the score has no components then.
+    """
 
     failures: int
     groups: tuple[GroupRedundancyChange, ...]
     score_before: Score
     score_after: Score
     notes: tuple[str, ...] = ()
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+
+
+def redundancy(
+    state: ClusterState, *, failures: int = 1, group: str | None = None, observer: Observer | None = None
+) -> Redundancy:
+    """Examine each group of `state` (or `group` alone), each as a cluster of its own: any `failures` nodes, and fewer.
+
+    Raise UsageError for fewer than one failure or an unknown group, and GpolicyError where the state does not hold what
+    has to be known.
+    """
+    if group is not None and group not in state.groups:
+        raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
+    part = known_part(state)
+    examiner = _Examiner(failures, observer or _silent)
+    names = [item.name for item in part.data.groups if group in (None, item.name)]
+    return Redundancy(tuple(examiner.group(part, name) for name in names), _score(part))
+
+
+def redundancy_change(
+    before: ClusterState, after: ClusterState, *, failures: int = 1, observer: Observer | None = None
+) -> RedundancyChange:
+    """Examine each group before and after; what is the same is examined once. Errors as for `redundancy`."""
+    old, new = known_part(before), known_part(after)
+    examiner = _Examiner(failures, observer or _silent)
+    groups, unavailable = [], {}
+    for match in matched_groups(before, after):
+        reason = old.gaps.get(match.before or "") or new.gaps.get(match.after or "")
+        if reason is not None:
+            unavailable[match.name] = reason
+            continue
+        groups.append(
+            GroupRedundancyChange(
+                group=match.name,
+                before=None if match.before is None else examiner.group(old, match.before),
+                after=None if match.after is None else examiner.group(new, match.after),
+                renamed_from=match.before if match.after is not None and match.before != match.after else None,
+            )
+        )
+    notes = [f"group {name}: {reason}" for name, reason in unavailable.items()]
+    if unavailable:
+        notes.append("the cluster score is not known for the same reason")
+    return RedundancyChange(
+        failures, tuple(groups), _score(old), _score(new), (*notes, *old.notes, *new.notes), unavailable
+    )
+
+
+def _silent(_what: str) -> None:
+    pass
+
+
+def _score(part: KnownPart) -> Score:
+    return Score(math.nan, ()) if part.gaps else score_of(loaded(part.data).nodes.values())
+
+
+@dataclass(slots=True)
+class _Examiner:
+    """Examines groups; `known` holds the results by what decides them."""
+
+    failures: int
+    tell: Observer
+    known: dict[ClusterData, GroupRedundancy] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.failures < 1:
+            raise UsageError(f"the number of node failures is {self.failures}, it must be 1 or more")
+
+    def group(self, part: KnownPart, name: str) -> GroupRedundancy:
+        """Examine the group called `name`."""
+        index = next(item.index for item in part.data.groups if item.name == name)
+        data, _ = group_data(part.data, index)
+        key = replace(data, groups=tuple(replace(group, name="", uuid="", tags=()) for group in data.groups))
+        if key not in self.known:
+            self.tell(f"group {name}: which losses of nodes it can absorb")
+            self.known[key] = _examined(loaded(data), name, self.failures)
+        return replace(self.known[key], group=name)
+
+
+def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
+    nodes, instances = cluster.nodes, cluster.instances
+    lost: list[tuple[int, ...]] = []
+    losses: list[Loss] = []
+    examined, survives, unavailable = 0, min(failures, len(nodes)), None
+    for size in range(1, min(failures, len(nodes)) + 1):
+        if examined + comb(len(nodes), size) > MOST_CASES:
+            unavailable = (
+                f"losing {size} of {len(nodes)} nodes at once means looking at {comb(len(nodes), size)} sets of nodes,"
+                f" at most {MOST_CASES} are"
+            )
+            survives = min(survives, size - 1)
+            break
+        for chosen in _new_sets(tuple(nodes), size, lost):
+            examined += 1
+            outcome = lose(nodes, instances, chosen)
+            if outcome.homeless:
+                lost.append(chosen)
+                survives = min(survives, size - 1)
+            if outcome.homeless or (outcome.strained and size == 1):
+                losses.append(_loss([nodes[index].facts.name for index in chosen], outcome))
+    shortages = [
+        Shortage(node.facts.name, node.reserved_memory, node.facts.reported_free_memory)
+        for node in nodes.values()
+        if node.fails_n1 and not node.facts.offline
+    ]
+    return GroupRedundancy(name, len(nodes), failures, survives, tuple(losses), tuple(shortages), examined, unavailable)
+
+
+def _new_sets(nodes: Sequence[int], size: int, lost: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+    """Give all sets of `size` nodes that hold none of `lost`."""
+    known = [set(smaller) for smaller in lost]
+    for chosen in combinations(nodes, size):
+        members = set(chosen)
+        if not any(smaller <= members for smaller in known):
+            yield chosen
+
+
+def _loss(names: Sequence[str], outcome: Outcome) -> Loss:
+    return Loss(tuple(names), tuple(map(_homeless, outcome.homeless)), tuple(map(_homeless, outcome.strained)))
+
+
+def _homeless(trouble: Trouble) -> Homeless:
+    return Homeless(trouble.instance, trouble.cause.key, trouble.cause.sentence, trouble.detail)

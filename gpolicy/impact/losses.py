@@ -1,0 +1,224 @@
+"""What becomes of the instances of nodes that are lost at once: htools' evacuation, followed to its end.
+
+The steps are those of the global N+1 test (`gpolicy.allocator.redundancy.can_evacuate`, for several nodes
+`gpolicy.allocator.survival.can_lose`), in the same order with the same choices. That test stops at the first instance
+without a home; here the walk goes on, so that all of them are named with what they lack. An instance without a home
+keeps its place, and the others are tried beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.engines import find_placement
+from gpolicy.allocator.kinds import DiskTemplate, FailReason
+from gpolicy.allocator.moves import failover, failover_to
+from gpolicy.allocator.node_changes import add_primary
+from gpolicy.allocator.placement import SingleCandidates
+from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.redundancy import move_foreign
+from gpolicy.impact.binding import Cause, accepts
+from gpolicy.impact.refusals import bounds_detail
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.node import Node
+
+Nodes = Mapping[int, "Node"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """An instance in trouble, why, and in numbers."""
+
+    instance: str
+    cause: Cause
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a loss does: instances without a home, and mirrored ones that start only against the policy."""
+
+    homeless: tuple[Trouble, ...] = ()
+    strained: tuple[Trouble, ...] = ()
+
+
+_BY_REASON = {
+    FailReason.MEM: Cause.MEMORY,
+    FailReason.DISK: Cause.DISK,
+    FailReason.SPINDLES: Cause.SPINDLES,
+    FailReason.MIG: Cause.MIGRATION,
+}
+"""What stops a forced move; everything else is not looked at then."""
+
+
+def lose(nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int]) -> Outcome:
+    """Return what becomes of the instances of `lost`, nodes of one group, on the other nodes of that group."""
+    state = dict(nodes)
+    group = nodes[lost[0]].facts.group
+    escape = [index for index, node in nodes.items() if node.facts.group == group and index not in lost]
+    residents = [instances[number] for index in lost for number in nodes[index].primaries]
+    homeless, strained = [], []
+    for instance in residents:
+        if instance.template is DiskTemplate.DRBD and instance.secondary not in lost:
+            moved = failover(state, instance, force=True)
+            if isinstance(moved, FailReason):
+                homeless.append(Trouble(instance.name, _BY_REASON[moved], _failover_detail(state, instance, moved)))
+                continue
+            strained += _strain(nodes[instance.secondary], state[instance.secondary], instance)
+            state.update(moved.changed)
+    others = [instance for instance in residents if instance.template is not DiskTemplate.DRBD]
+    if not others or _room_whatever_happens(state, escape, others):
+        return Outcome(tuple(homeless), tuple(strained))
+    homeless += [
+        _nowhere(state, instance, escape, moves=True)
+        for instance in others
+        if instance.template.movable_foreign and not move_foreign(state, instance, escape, group)
+    ]
+    copied = [instance for instance in others if not instance.template.movable_foreign]
+    for instance in sorted(copied, key=lambda item: -item.memory):
+        new = _copied(state, instances, instance, escape)
+        if new is None:
+            homeless.append(_nowhere(state, instance, escape, moves=False))
+        else:
+            state[new.index] = new
+    return Outcome(tuple(homeless), tuple(strained))
+
+
+def _copied(
+    state: dict[int, Node], instances: Mapping[int, Instance], instance: Instance, escape: list[int]
+) -> Node | None:
+    """Return the node that takes a copy of the instance, with it; None if none does."""
+    if not escape:
+        return None
+    attempt = find_placement(
+        state, instances, instance, SingleCandidates(tuple(escape)), force=True, capacity_checks=False
+    )
+    return None if attempt.solution is None else attempt.solution.changed[0]
+
+
+def _room_whatever_happens(state: Nodes, escape: Sequence[int], residents: Sequence[Instance]) -> bool:
+    """Whether every resident finds a place in any order, by whatever choice: a sure yes, or not known.
+
+    Each of them takes at most one slot of the size of the greatest in every resource; so with as many slots as
+    residents one is left for the last, too.
+    """
+    memory = max(item.memory if item.uses_memory else 0 for item in residents)
+    local = [item for item in residents if item.template.local]
+    disk = max((item.disk for item in local), default=0)
+    spindles = max((item.total_spindles or 0 for item in local), default=0)
+    if any(item.forthcoming or item.total_spindles is None for item in residents if item.template.local):
+        return False
+    if min(min(item.memory, item.disk, item.total_spindles or 0) for item in residents) < 0:
+        return False
+    moves = any(item.template.movable_foreign for item in residents)
+    if moves and any(node.facts.migration_tags for node in state.values()):
+        return False
+    slots = 0
+    for index in escape:
+        node = state[index]
+        exclusive = node.facts.exclusive
+        if any(
+            check_policy(node.facts.policy, item, exclusive=exclusive) is not None
+            for item in residents
+            if not item.template.movable_foreign
+        ):
+            return False
+        counts = [_slots(node.unallocated_memory, memory)]
+        if local:
+            counts.append(_slots(node.free_disk, disk))
+            if exclusive and (spindles or node.free_spindles < 0):
+                counts.append(max(0, node.free_spindles) // max(1, spindles))
+        slots += min(counts)
+    return slots >= len(residents)
+
+
+def _slots(free: int, size: int) -> int:
+    """Return how often `size` fits into `free` while something is left; where nothing is taken, always."""
+    if free <= 0:
+        return 0
+    return (free - 1) // size if size else 2**40
+
+
+def _failover_detail(state: Nodes, instance: Instance, reason: FailReason) -> str:
+    secondary = state[instance.secondary]
+    name = secondary.facts.name
+    match reason:
+        case FailReason.MEM:
+            wanted = instance.memory if instance.uses_memory else 0
+            return f"{name}: {wanted} MiB memory wanted, {secondary.unallocated_memory} free"
+        case FailReason.DISK:
+            full = [node for node in (secondary, state[instance.primary]) if node.free_disk <= 0]
+            places = ", ".join(f"{node.facts.name} has {node.free_disk} MiB" for node in full)
+            return f"no disk is free: {places or name}"
+        case FailReason.MIG:
+            return f"{state[instance.primary].facts.name} may not migrate to {name}"
+    return f"{name}: {secondary.free_spindles} spindles free"
+
+
+def _strain(before: Node, node: Node, instance: Instance) -> list[Trouble]:
+    """Return what of the policy is broken when the secondary takes over `instance`; `before`: before any loss."""
+    facts = node.facts
+    found = []
+    after = add_primary(node, instance, force=True)
+    if not isinstance(after, FailReason) and instance.online and 0 <= facts.vcpu_ratio < after.ratio_cpu:
+        text = f"{after.used_cpus} virtual CPUs on {facts.total_cpus:g} CPUs, allowed {facts.vcpu_ratio:g} each"
+        if before.ratio_cpu <= facts.vcpu_ratio:
+            found.append(Trouble(instance.name, Cause.VCPU_RATIO, f"{facts.name}: {text}"))
+    tags = [tag for tag in instance.exclusion_tags if tag in node.exclusion_tags]
+    if tags:
+        found.append(Trouble(instance.name, Cause.TAGS, f"{facts.name}: has {', '.join(tags)} already"))
+    return found
+
+
+def _nowhere(state: Nodes, instance: Instance, escape: Sequence[int], *, moves: bool) -> Trouble:
+    """Return why no node of `escape` takes `instance`: the most frequent cause, and the best of the nodes."""
+    causes: Counter[Cause] = Counter()
+    for index in escape:
+        cause = _forced_cause(state, instance, index, moves=moves)
+        if cause is not None:
+            causes[cause] += 1
+    if not causes:
+        return Trouble(instance.name, Cause.NO_NODES, "no other node in the group")
+    cause, number = causes.most_common(1)[0]
+    nodes = [state[index] for index in escape]
+    match cause:
+        case Cause.MEMORY:
+            wanted = instance.memory if instance.uses_memory else 0
+            text = f"{wanted} MiB memory wanted, at most {max(node.unallocated_memory for node in nodes)} free"
+        case Cause.DISK:
+            text = f"{instance.disk} MiB disk wanted, at most {max(node.free_disk for node in nodes)} free"
+        case Cause.SPINDLES:
+            wanted_spindles = instance.total_spindles
+            most = max(node.free_spindles for node in nodes)
+            what = (
+                "spindles of its disks not known" if wanted_spindles is None else f"{wanted_spindles} spindles wanted"
+            )
+            text = f"{what}, at most {most} free"
+        case Cause.BOUNDS:
+            text = bounds_detail(nodes[0].facts.policy, instance, exclusive=nodes[0].facts.exclusive)
+        case _:
+            text = cause.sentence
+    others = sum(causes.values()) - number
+    rest = f"; {others} nodes for other reasons" if others else ""
+    return Trouble(instance.name, cause, f"{text} on {number} nodes{rest}" if cause in _COUNTED else text)
+
+
+_COUNTED = (Cause.MEMORY, Cause.DISK, Cause.SPINDLES)
+
+
+def _forced_cause(state: Nodes, instance: Instance, index: int, *, moves: bool) -> Cause | None:
+    """Return what stops a forced move (or copy) of `instance` to a node."""
+    node = state[index]
+    if moves:
+        moved = failover_to(state, instance, index, force=True)
+        return _BY_REASON[moved] if isinstance(moved, FailReason) else None
+    policy, exclusive = node.facts.policy, node.facts.exclusive
+    if check_policy(policy, instance, exclusive=exclusive) is not None:
+        return Cause.TEMPLATE if accepts(policy, instance, exclusive=exclusive) else Cause.BOUNDS
+    added = add_primary(node, instance, force=True)
+    return _BY_REASON[added] if isinstance(added, FailReason) else None

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+from hspace_cases import FULL, from_text, recorded_cases, text_of
+from htools.random_clusters import TEMPLATES, random_cluster
+
+from gpolicy.allocator.redundancy import CapacityRules, can_evacuate
+from gpolicy.allocator.survival import can_lose, survives
+from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.ganeti.parameter import Values
+from gpolicy.impact import redundancy as module
+from gpolicy.impact.allocator_input import cluster_data
+from gpolicy.impact.capacity import capacity
+from gpolicy.impact.capacity_run import loaded
+from gpolicy.impact.group_data import group_data
+from gpolicy.impact.redundancy import GroupRedundancy, redundancy, redundancy_change
+
+
+def states() -> list[ClusterState]:
+    found = [from_text(FULL), *(from_text(case["data"]) for case in recorded_cases()[::9])]
+    for seed in range(60):
+        rng = random.Random(seed)  # noqa: S311 (no secrets here)
+        try:
+            found.append(from_text(random_cluster(rng, rng.choice([*TEMPLATES, "drbd", "plain"]), 7).text))
+        except GpolicyError:
+            continue
+    return found
+
+
+def test_each_verdict_is_that_of_the_law() -> None:
+    kept = lost = 0
+    for state in states():
+        data = cluster_data(state)
+        for place, found in enumerate(redundancy(state, failures=2).groups):
+            cluster = loaded(group_data(data, place)[0])
+            names = {node.facts.name: index for index, node in cluster.nodes.items()}
+            single = {
+                (name,) for name, index in names.items() if not can_evacuate(cluster.nodes, cluster.instances, index)
+            }
+            pairs = {
+                (one, other)
+                for one, other in combinations(names, 2)
+                if (one,) not in single
+                and (other,) not in single
+                and not can_lose(cluster.nodes, cluster.instances, (names[one], names[other]))
+            }
+            assert {loss.nodes for loss in found.not_absorbed} == single | pairs
+            for failures in (1, 2):
+                if failures <= len(names):
+                    law = survives(cluster.nodes, cluster.instances, CapacityRules(), failures)
+                    assert law is (found.survives >= failures)
+            kept += found.survives
+            lost += len(found.not_absorbed)
+    assert kept > 20
+    assert lost > 20
+
+
+def test_a_sure_answer_is_the_same_as_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpolicy.impact import losses
+
+    sure = [redundancy(state).groups for state in states()]
+    answers = []
+    original = losses._room_whatever_happens
+
+    def unsure(*arguments: object) -> bool:
+        answers.append(original(*arguments))  # type: ignore[arg-type]
+        return False
+
+    monkeypatch.setattr(losses, "_room_whatever_happens", unsure)
+    assert [redundancy(state).groups for state in states()] == sure
+    assert sum(answers) > 50
+
+
+def node(name: str, memory: int = 8192, disk: int = 102400, *, free: int | None = None, tags: str = "") -> str:
+    left = memory if free is None else free
+    return f"{name}|{memory}|0|{left}|{disk}|{disk - 10240}|4|N|u|1|{tags}|N|0|0|1.0"
+
+
+def cluster(
+    nodes: list[str],
+    instances: list[str],
+    *,
+    tags: list[str] | None = None,
+    ratio: str = "4.0",
+    drbd: str = "drbd,plain,rbd",
+) -> ClusterState:
+    policy = f"128,1,1024,1,1,1|128,1,1024,1,1,1;8192,8,102400,4,4,4|{drbd}|{ratio}|32.0"
+    return from_text(text_of(["g|u|preferred||"], nodes, instances, tags or [], [f"|{policy}", f"g|{policy}"]))
+
+
+def only(state: ClusterState, failures: int = 1) -> GroupRedundancy:
+    return redundancy(state, failures=failures).groups[0]
+
+
+def trouble(found: GroupRedundancy) -> dict[tuple[str, ...], list[tuple[str, str, str]]]:
+    return {
+        loss.nodes: [(item.instance, item.key, item.detail) for item in (*loss.homeless, *loss.strained)]
+        for loss in found.losses
+    }
+
+
+def test_a_failover_that_finds_no_memory() -> None:
+    first = "i1|6000|1024|1|running|Y|a|b|drbd||1|-|N"
+    second = "i2|6000|1024|1|running|Y|b|c|drbd||1|-|N"
+    state = cluster([node("a", free=2192), node("b", free=2192), node("c")], [first, second])
+    found = only(state)
+    assert trouble(found) == {("a",): [("i1", "memory", "b: 6000 MiB memory wanted, 2192 free")]}
+    assert (found.survives, found.examined) == (0, 3)
+    assert [(item.node, item.reserved, item.free) for item in found.shortages] == [("b", 6000, 2192)]
+
+
+def test_a_copy_that_finds_no_room_names_what_is_short() -> None:
+    big = "i1|7000|1024|1|running|Y|a||plain||1|-|N"
+    other = "i2|2000|1024|1|running|Y|b||plain||1|-|N"
+    found = only(cluster([node("a", free=1192), node("b", free=6192)], [big, other]))
+    assert trouble(found) == {
+        ("a",): [("i1", "memory", "7000 MiB memory wanted, at most 6192 free on 1 nodes")],
+        ("b",): [("i2", "memory", "2000 MiB memory wanted, at most 1192 free on 1 nodes")],
+    }
+
+
+def test_an_instance_that_the_policy_no_longer_lets_be_has_no_home() -> None:
+    row = "i1|64|1024|1|running|Y|a||plain||1|-|N"
+    found = only(cluster([node("a", free=8128), node("b")], [row]))
+    assert trouble(found)["a",] == [("i1", "ipolicy.minmax", "memory-size 64 (128 to 8192) (pair 1 of 1)")]
+    template = only(cluster([node("a", free=8064), node("b")], [row.replace("|64|", "|128|")], drbd="drbd"))
+    assert trouble(template)["a",][0][1] == "ipolicy.disk-templates"
+
+
+def test_a_node_alone_in_its_group_leaves_nobody_to_go_to() -> None:
+    row = "i1|128|1024|1|running|Y|a||rbd||1|-|N"
+    assert trouble(only(cluster([node("a", free=8064)], [row])))["a",][0][1] == "nodes"
+
+
+def test_migration_tags_forbid_a_failover() -> None:
+    row = "i1|128|1024|1|running|Y|a|b|drbd||1|-|N"
+    nodes = [node("a", free=8064, tags="hv:x"), node("b", tags="hv:y")]
+    found = only(cluster(nodes, [row], tags=["htools:migration:hv"]))
+    assert trouble(found) == {("a",): [("i1", "migration-tags", "a may not migrate to b")]}
+
+
+def test_limits_that_are_broken_on_the_way_are_told_apart() -> None:
+    rows = ["i1|128|1024|4|running|Y|a|b|drbd|svc:x|1|-|N", "i2|128|1024|4|running|Y|b|a|drbd|svc:x|1|-|N"]
+    nodes = [node("a", free=8064), node("b", free=8064)]
+    found = only(cluster(nodes, rows, tags=["htools:iextags:svc"], ratio="1.0"))
+    assert found.survives == 1
+    assert found.not_absorbed == ()
+    assert trouble(found)["a",] == [
+        ("i1", "ipolicy.vcpu-ratio", "b: 8 virtual CPUs on 4 CPUs, allowed 1 each"),
+        ("i1", "exclusion-tags", "b: has svc:x already"),
+    ]
+    assert [loss.nodes for loss in found.strained] == [("a",), ("b",)]
+
+
+def test_two_failures_and_the_smallest_sets_only() -> None:
+    rows = [f"i{n}|3000|1024|1|running|Y|{name}||plain||1|-|N" for n, name in enumerate("abcd")]
+    state = cluster([node(name, free=5192) for name in "abcd"], rows)
+    found = only(state, failures=3)
+    assert found.survives == 2
+    assert all(len(loss.nodes) == 3 for loss in found.not_absorbed)
+    assert len(found.not_absorbed) == 4
+
+
+def test_too_many_sets_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_CASES", 10)
+    found = only(cluster([node(f"n{n}") for n in range(6)], []), failures=2)
+    assert (found.survives, found.examined) == (1, 6)
+    assert found.unavailable == "losing 2 of 6 nodes at once means looking at 15 sets of nodes, at most 10 are"
+
+
+def test_a_change_shows_what_is_newly_lost_and_looks_once_at_what_is_the_same() -> None:
+    rows = ["i1|3000|1024|1|running|Y|a||plain||1|-|N", "i2|3000|1024|1|running|Y|b||plain||1|-|N"]
+    before = cluster([node("a", free=5192), node("b", free=5192)], rows)
+    told: list[str] = []
+    same = redundancy_change(before, before, observer=told.append)
+    assert same.groups[0].newly_lost == ()
+    assert len(told) == 1
+    group = before.groups["g"]
+    effective: Values = {**group.effective, ("ipolicy", "disk-templates"): ["drbd"]}
+    after = replace(before, groups={"g": replace(group, effective=effective)})
+    change = redundancy_change(before, after)
+    assert [loss.nodes for loss in change.groups[0].newly_lost] == [("a",), ("b",)]
+    assert change.score_before == change.score_after
+    whole = capacity(before).cluster
+    assert whole is not None
+    assert change.score_before == whole.score
+
+
+def test_a_question_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(UsageError, match="it must be 1 or more"):
+        redundancy(from_text(FULL), failures=0)
+    with pytest.raises(UsageError, match="no group 'x'"):
+        redundancy(from_text(FULL), group="x")
