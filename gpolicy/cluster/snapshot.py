@@ -25,6 +25,7 @@ from gpolicy.cluster.state import (
     Identity,
     Instance,
     Node,
+    PhysicalVolume,
     Resources,
     Unreadable,
 )
@@ -34,7 +35,7 @@ from gpolicy.ganeti.parameters import position
 from gpolicy.ganeti.values import fill, unflatten
 
 KIND = "gpolicy-snapshot"
-FORMAT_VERSION = "1.1"
+FORMAT_VERSION = "1.2"
 DIGEST_PREFIX = "sha256:"
 
 
@@ -157,6 +158,7 @@ def _group(group: Group, cluster: Values) -> dict[str, Value]:
 
 
 def _node(node: Node) -> dict[str, Value]:
+    volumes = node.physical_volumes
     return {
         "group": node.group,
         **_object(node),
@@ -167,6 +169,7 @@ def _node(node: Node) -> dict[str, Value]:
         "master_capable": node.master_capable,
         "vm_capable": node.vm_capable,
         "resources": asdict(node.resources),
+        "physical_volumes": None if volumes is None else [asdict(volume) for volume in volumes],
         "position": node.position,
     }
 
@@ -221,7 +224,25 @@ def _read_node(name: str, record: Record) -> Node:
         master_capable=record.flag_or_none("master_capable"),
         vm_capable=record.flag("vm_capable"),
         resources=Resources(**{key: measured.whole_or_none(key) for key in Resources.__slots__}),
+        physical_volumes=_read_volumes(record),
         position=record.whole_or_none("position"),
+    )
+
+
+def _read_volumes(record: Record) -> tuple[PhysicalVolume, ...] | None:
+    if record.fields.get("physical_volumes") is None:  # not read, or written before format 1.2
+        return None
+    where = f"{record.where}: physical_volumes"
+    volumes = [Record.of(item, where) for item in record.items("physical_volumes")]
+    return tuple(
+        PhysicalVolume(
+            name=volume.text("name"),
+            size=volume.whole("size"),
+            free=volume.whole("free"),
+            used=volume.whole("used"),
+            allocatable=volume.flag("allocatable"),
+        )
+        for volume in volumes
     )
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.errors import UsageError
 
 if TYPE_CHECKING:
+    from gpolicy.cluster.master import Master
     from gpolicy.cluster.state import ClusterState
 
 SCHEMES: Final = {
@@ -30,6 +31,7 @@ class SourceOptions:
 
     `rapi_credentials` is a file with user and password, `rapi_ca` one with the certificate to trust;
     `rapi_insecure` trusts anybody. `timeout` are seconds for each answer. `environ` is the process's own unless given.
+    `physical_volumes` asks for those of the nodes as well, which makes Ganeti run jobs.
     """
 
     rapi_credentials: Path | None = None
@@ -37,6 +39,10 @@ class SourceOptions:
     rapi_insecure: bool = False
     timeout: float = 60.0
     environ: Mapping[str, str] | None = None
+    physical_volumes: bool = False
+
+
+_VOLUMES: Final = 4  # times the time limit of one answer: jobs wait for the nodes' locks
 
 
 def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
@@ -53,23 +59,26 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
         case "ssh" if rest.startswith("//"):
             from gpolicy.cluster.master import parse_ssh_address, read_master  # noqa: PLC0415
 
-            return read_master(parse_ssh_address(src, environ, timeout=options.timeout))
+            return _from_master(read_master, parse_ssh_address(src, environ, timeout=options.timeout), options)
         case "local":
             from gpolicy.cluster.master import LocalMaster, read_master  # noqa: PLC0415
 
-            return read_master(LocalMaster(environ, path=rest, timeout=options.timeout, source=src))
+            master = LocalMaster(environ, path=rest, timeout=options.timeout, source=src)
+            return _from_master(read_master, master, options)
         case "config" if rest:
             from gpolicy.cluster.config_data import read_config_file  # noqa: PLC0415
 
-            return read_config_file(Path(rest), source=src)
+            return _without_volumes(read_config_file(Path(rest), source=src), options)
         case "text" if rest:
             from gpolicy.cluster.text import read_text_file  # noqa: PLC0415
 
-            return read_text_file(Path(rest), source=src)
+            return _without_volumes(read_text_file(Path(rest), source=src), options)
         case "snapshot" if rest:
             from gpolicy.cluster.snapshot import read_snapshot  # noqa: PLC0415
 
-            return read_snapshot(Path(rest))
+            state = read_snapshot(Path(rest))
+            known = any(node.physical_volumes is not None for node in state.nodes.values())
+            return state if known else _without_volumes(state, options)
         case "sim" if rest:
             from gpolicy.cluster.simulated import simulated_state  # noqa: PLC0415
 
@@ -85,7 +94,29 @@ def _read_rapi(src: str, options: SourceOptions, environ: Mapping[str, str]) -> 
     credentials = find_credentials(host, file=options.rapi_credentials, environ=environ)
     insecure = options.rapi_insecure
     client = open_client(src, credentials, ca_file=options.rapi_ca, insecure=insecure, timeout=options.timeout)
-    return read_rapi(client, insecure=insecure)
+    state = read_rapi(client, insecure=insecure)
+    if not options.physical_volumes:
+        return state
+    from gpolicy.cluster.physical_volumes import from_rapi  # noqa: PLC0415
+
+    return from_rapi(state, client, seconds=_VOLUMES * options.timeout)
+
+
+def _from_master(read: Callable[[Master], ClusterState], master: Master, options: SourceOptions) -> ClusterState:
+    state = read(master)
+    if not options.physical_volumes:
+        return state
+    from gpolicy.cluster.physical_volumes import from_master  # noqa: PLC0415
+
+    return from_master(state, master)
+
+
+def _without_volumes(state: ClusterState, options: SourceOptions) -> ClusterState:
+    if not options.physical_volumes:
+        return state
+    from gpolicy.cluster.physical_volumes import NOT_FROM_HERE  # noqa: PLC0415
+
+    return replace(state, notes=(*state.notes, NOT_FROM_HERE))
 
 
 def _unknown(src: str, scheme: str) -> UsageError:

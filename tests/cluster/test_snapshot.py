@@ -22,6 +22,7 @@ from gpolicy.cluster.state import (
     Identity,
     Instance,
     Node,
+    PhysicalVolume,
     Resources,
     Unreadable,
 )
@@ -42,6 +43,7 @@ identities = st.builds(
     mtime=maybe(st.none(), st.floats(0, 2e9)),
 )
 specs = st.fixed_dictionaries(dict.fromkeys(SPEC_PARAMETERS, st.integers(0, 2**30)))
+volumes = st.builds(PhysicalVolume, name=names, size=numbers, free=numbers, used=numbers, allocatable=st.booleans())
 BY_TYPE: dict[Type, st.SearchStrategy[Any]] = {
     Type.INT: st.integers(-5, 2**30),
     Type.SIZE: numbers,
@@ -93,6 +95,7 @@ def states(draw: st.DrawFn) -> ClusterState:
             master_candidate=draw(maybe(st.none(), flags)),
             vm_capable=draw(flags),
             resources=measured,
+            physical_volumes=draw(maybe(st.none(), st.lists(volumes, max_size=2).map(tuple))),
         )
     some_node = st.sampled_from(sorted(nodes))
     instances = {
