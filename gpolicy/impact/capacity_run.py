@@ -155,4 +155,9 @@ def loaded(data: ClusterData, resources: Mapping[str, NodeResources] | None = No
         nodes = (node if node.name in resources else replace(node, node_memory=KVM_NODE_MEMORY) for node in data.nodes)
         data = replace(data, nodes=tuple(nodes))
     cluster = merge(with_configured_resources(data, resources))
-    return replace(cluster, nodes=with_reserved_disk(cluster.nodes, resources))
+    # an ADMIN_offline instance was loaded without memory, so that none is kept for it; its size is still what it is
+    sizes = {item.index: item.memory for item in data.instances}
+    instances = {
+        index: item if item.online else replace(item, memory=sizes[index]) for index, item in cluster.instances.items()
+    }
+    return replace(cluster, instances=instances, nodes=with_reserved_disk(cluster.nodes, resources))

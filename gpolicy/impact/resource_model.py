@@ -1,11 +1,8 @@
 """Declared resources (hv_state, disk_state) against those that nodes report, and what the difference does.
 
-`resource_model(state) -> ResourceModel` compares within one state;
-`resource_model_change(before, after, *, observer=None) -> ResourceModelChange` does so for two.
-
-Ganeti stores hv_state and disk_state and computes nothing from them; htools reads what nodes measure. Here a node's
-value is its own, else its group's, else the cluster's (Ganeti itself inherits none of them). What is not declared is
-taken as reported, mem_total 0 and the CPU numbers that Ganeti fills in by itself count as not declared.
+Ganeti stores hv_state and disk_state and computes nothing from them; htools reads what nodes measure. What counts as
+declared says `gpolicy.impact.declared_resources`; what is not declared is taken as reported. Under the declared model
+stopped instances keep their resources, only those that are ADMIN_offline give memory and CPUs back.
 
     free memory = mem_total - mem_node - mem_hv - sum of the instances
     free disk   = disk_total - disk_overhead - sum of the instances
@@ -15,11 +12,25 @@ Source: design document "Resource model".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpolicy.impact.capacity_run import Run, loaded
+from gpolicy.impact.declared_resources import configured, declared, known_states, reported, uncounted
+from gpolicy.impact.disk_templates import enabled_templates, first_allowed
+from gpolicy.impact.group_data import group_data
+from gpolicy.impact.known_part import known_part
+
 if TYPE_CHECKING:
+    from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.model import NodeData
+    from gpolicy.allocator.node import Node
+    from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.binding import Binding
+    from gpolicy.impact.known_part import KnownPart
+
+Observer = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,10 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Free memory and disk (MiB) and CPUs for instances of a node under one of the two models."""
+    """Free memory and disk (MiB) of a node under one of the two models, and virtual CPUs that its ratio still allows.
+
+    `free_disk` is without what is to stay free (disk_reserved).
+    """
 
     free_memory: int
     free_disk: int
@@ -85,7 +99,10 @@ class GroupModel:
 
 @dataclass(frozen=True, slots=True)
 class ResourceModel:
-    """Both models of one state. `groups` are those with a node for which something is declared."""
+    """Both models of one state: of the nodes that are up, and of the groups for which something is declared.
+
+    Where the source shows neither hv_state nor disk_state, no node has anything declared, and `notes` say so.
+    """
 
     nodes: tuple[NodeModel, ...]
     groups: tuple[GroupModel, ...]
@@ -98,3 +115,91 @@ class ResourceModelChange:
 
     before: ResourceModel
     after: ResourceModel
+
+
+Known = dict[object, GroupModel]
+"""Groups that have been counted, by all that decides the numbers."""
+
+
+def resource_model(
+    state: ClusterState, *, observer: Observer | None = None, known_groups: Known | None = None
+) -> ResourceModel:
+    """Compare what is declared in `state` with what its nodes report.
+
+    Raise GpolicyError where the state does not hold what nodes measured.
+    """
+    part = known_part(state)
+    known = known_states(state)
+    notes = [f"group {group}: {reason}" for group, reason in part.gaps.items()]
+    if known:
+        notes += uncounted(state)
+    else:
+        notes.append(f"{state.source} does not show hv_state and disk_state: what is declared is not known")
+    cluster = loaded(part.data)
+    resources = configured(part.state, part.data, cluster) if known else {}
+    planned = loaded(part.data, resources)
+    nodes = tuple(
+        _node(part, item, cluster, planned, configured_here=item.name in resources)
+        for item in part.data.nodes
+        if not item.offline
+    )
+    names = {part.data.groups[item.group].name: None for item in part.data.nodes if item.name in resources}
+    counted = {} if known_groups is None else known_groups
+    groups = tuple(_group(part, name, counted, observer) for name in names)
+    return ResourceModel(nodes, groups, tuple(notes))
+
+
+def resource_model_change(
+    before: ClusterState, after: ClusterState, *, observer: Observer | None = None
+) -> ResourceModelChange:
+    """Compare both models before and after; what is the same is counted once. Errors as for `resource_model`."""
+    known: Known = {}
+    return ResourceModelChange(
+        resource_model(before, observer=observer, known_groups=known),
+        resource_model(after, observer=observer, known_groups=known),
+    )
+
+
+def _node(part: KnownPart, item: NodeData, cluster: Cluster, planned: Cluster, *, configured_here: bool) -> NodeModel:
+    observed = part.state.nodes[item.name]
+    measured, then = cluster.nodes[item.index], planned.nodes[item.index]
+    values = reported(measured, cluster)
+    stated = declared(part.state, observed) if configured_here else {}
+    own = [
+        instance
+        for instance in part.state.instances.values()
+        if instance.primary_node == item.name and instance.admin_state != "offline" and not instance.forthcoming
+    ]
+    return NodeModel(
+        node=item.name,
+        group=observed.group,
+        declared=tuple(
+            Declared(name, value.value, value.level.value, getattr(values, name, None))
+            for name, value in stated.items()
+        ),
+        measured=_model(measured),
+        configured=_model(then),
+        available_memory=max(0, int(then.facts.total_memory) - then.facts.node_memory),
+        minimum_memory=sum(instance.minmem for instance in own),
+        maximum_memory=sum(instance.maxmem for instance in own),
+    )
+
+
+def _model(node: Node) -> Model:
+    return Model(node.unallocated_memory, node.available_disk, node.available_cpus)
+
+
+def _group(part: KnownPart, name: str, known: Known, observer: Observer | None) -> GroupModel:
+    index = next(item.index for item in part.data.groups if item.name == name)
+    data, _ = group_data(part.data, index)
+    template = first_allowed(enabled_templates(part.state), data.policy)
+    resources = configured(part.state, data, loaded(data))
+    key = (data, template, tuple(sorted(resources.items(), key=lambda pair: pair[0])))
+    if key not in known:
+        if observer is not None:
+            observer(f"group {name}: standard instances under both resource models")
+        std = data.policy.std
+        fits, why = Run(data, template).standard(std, std.spindle_use)
+        planned_fits, planned_why = Run(data, template, resources=resources).standard(std, std.spindle_use)
+        known[key] = GroupModel(name, fits, why, planned_fits, planned_why)
+    return known[key]

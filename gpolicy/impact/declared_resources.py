@@ -1,0 +1,151 @@
+"""What hv_state and disk_state declare for a node, and the configured resources that follow from it.
+
+Ganeti stores both at cluster, group and node and inherits neither; here a node's value is its own, else its group's,
+else the cluster's. Of several hypervisors only the cluster's first one counts, as the design document "Resource model"
+has it, and of the volume groups the cluster's own.
+
+Ganeti completes the cluster's record with defaults (mem_total, mem_node, mem_hv 0, cpu_total, cpu_node 1, disk values
+0) as soon as one value is set, so that those numbers cannot be told from "not set" there: they count as not declared.
+A total of 0 is not declared anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.allocator.ieee import truncate
+from gpolicy.allocator.resource_model import NodeResources
+from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.model import ClusterData
+    from gpolicy.allocator.node import Node
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.state import Node as ObservedNode
+    from gpolicy.ganeti.parameter import Path, Values
+
+_TOTALS: Final = frozenset({"mem_total", "cpu_total", "disk_total"})
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredValue:
+    """One declared number (MiB or cores) and the level that declares it."""
+
+    value: int
+    level: Level
+
+
+Declared = Mapping[str, DeclaredValue]
+"""What is declared for a node, by Ganeti's names: mem_total, …, disk_overhead."""
+
+
+def known_states(state: ClusterState) -> bool:
+    """Return whether the source shows hv_state and disk_state at all."""
+    return all(state.readable(level, (family,)) for level in Level for family in ("hv_state", "disk_state"))
+
+
+def prefixes(state: ClusterState) -> tuple[Path | None, Path | None]:
+    """Return where the values that count stand: of the first hypervisor, and of the cluster's volume group."""
+    hypervisors = state.cluster.own.get(("enabled_hypervisors",))
+    first = str(hypervisors[0]) if isinstance(hypervisors, list) and hypervisors else None
+    volume_group = state.cluster.own.get(("volume_group_name",))
+    return (
+        ("hv_state", first) if first else None,
+        ("disk_state", "plain", volume_group) if isinstance(volume_group, str) and volume_group else None,
+    )
+
+
+def declared(state: ClusterState, node: ObservedNode) -> Declared:
+    """Return what is declared for `node`."""
+    levels = ((Level.NODE, node.own), (Level.GROUP, state.groups[node.group].own), (Level.CLUSTER, state.cluster.own))
+    hypervisor, volume_group = prefixes(state)
+    found: dict[str, DeclaredValue] = {}
+    for prefix, table in ((hypervisor, HV_STATE), (volume_group, DISK_STATE)):
+        if prefix is None:
+            continue
+        for name, (default, _, _) in table.items():
+            for level, own in levels:
+                value = _stated((*prefix, name), own, default if level is Level.CLUSTER else None)
+                if value is not None:
+                    found[name] = DeclaredValue(value, level)
+                    break
+    return found
+
+
+def uncounted(state: ClusterState) -> list[str]:
+    """Return, for people, what is declared and does not count: other hypervisors, other volume groups."""
+    counted = set(prefixes(state))
+    own = [state.cluster.own, *(group.own for group in state.groups.values()), *(n.own for n in state.nodes.values())]
+    paths = {path for values in own for path in values if path[0] in ("hv_state", "disk_state")}
+    others = {path[:2] if path[0] == "hv_state" else path[:3] for path in paths} - counted
+    return [
+        f"{'.'.join(path)} does not count: capacity is of the cluster's first hypervisor and its own volume group"
+        for path in sorted(others)
+    ]
+
+
+def _stated(path: Path, own: Values, default: int | None) -> int | None:
+    value = own.get(path)
+    if not isinstance(value, int) or isinstance(value, bool) or value == default:
+        return None
+    return None if path[-1] in _TOTALS and value == 0 else value
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a node reports, or what follows from it (MiB, CPUs).
+
+    `mem_hv` is memory that is missing after node and running instances, `disk_overhead` disk that is missing after the
+    instances: what htools finds out by itself. `mem_node` is what htools counts with: 4096 MiB under KVM.
+    """
+
+    mem_total: int
+    mem_node: int
+    mem_hv: int
+    cpu_total: int
+    cpu_node: int
+    disk_total: int
+    disk_overhead: int
+
+
+def reported(node: Node, cluster: Cluster) -> Reported:
+    """Return what `node` of a loaded cluster reports."""
+    facts = node.facts
+    used = sum(
+        cluster.instances[index].disk
+        for index in (*node.primaries, *node.secondaries)
+        if cluster.instances[index].template.local
+    )
+    disk = truncate(facts.total_disk)
+    return Reported(
+        mem_total=truncate(facts.total_memory),
+        mem_node=facts.node_memory,
+        mem_hv=max(0, facts.unaccounted_memory),
+        cpu_total=truncate(facts.total_cpus),
+        cpu_node=facts.node_cpus,
+        disk_total=disk,
+        disk_overhead=max(0, disk - node.free_disk - used),
+    )
+
+
+def configured(state: ClusterState, data: ClusterData, cluster: Cluster) -> dict[str, NodeResources]:
+    """Return the configured resources of the nodes for which something is declared, by name.
+
+    `cluster` is `data` loaded as measured. What is not declared is taken as reported.
+    """
+    found = {}
+    for item in data.nodes:
+        stated = declared(state, state.nodes[item.name])
+        if not stated or item.offline:
+            continue
+        values = reported(cluster.nodes[item.index], cluster)
+        numbers = {name: stated[name].value if name in stated else getattr(values, name, 0) for name in _NAMES}
+        found[item.name] = NodeResources(**numbers)
+    return found
+
+
+_NAMES: Final = (*HV_STATE, *DISK_STATE)
