@@ -9,6 +9,7 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.physical_volumes import usable_size
 from gpolicy.ganeti.units import format_size
 from gpolicy.impact.capacity import spec_values
+from gpolicy.suggest.hardware import ALIKE
 from gpolicy.suggest.tiling import DRBD_METADATA
 from gpolicy.writing.documents import SCHEMA_FILE, file_text, modelines
 from gpolicy.writing.written import written_value
@@ -16,7 +17,7 @@ from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow
 
 if TYPE_CHECKING:
     from gpolicy.ganeti.parameter import Path, Values
-    from gpolicy.suggest.model import NodeKind, Request, Size, Suggestion
+    from gpolicy.suggest.model import NodeKind, Request, Size, Suggestion, SuggestReport
 
 _NODES_SHOWN: Final = 6
 _MINMAX: Final = ("ipolicy", "minmax")
@@ -36,6 +37,11 @@ def declared_values(suggestion: Suggestion) -> Values:
     return values
 
 
+def documents(report: SuggestReport) -> str:
+    """Return all suggested documents as one file."""
+    return "---\n".join(item.document for item in report.groups)
+
+
 def document(suggestion: Suggestion, request: Request, source: str) -> str:
     """Return the document as text."""
     return file_text(_lines(suggestion, request, source))
@@ -53,7 +59,9 @@ def _lines(made: Suggestion, request: Request, source: str) -> Iterator[str]:
     yield ""
     for place, kind in enumerate(made.kinds, start=1):
         yield from comment_lines(_kind(place, kind, made))
-    yield from entry("hardware", _hardware(made), as_flow=True)
+    hardware = _hardware(made)
+    if hardware:
+        yield from entry("hardware", hardware, as_flow=True)
     values = declared_values(made)
     if made.exclusive:
         yield ""
@@ -110,10 +118,13 @@ def _kind(place: int, kind: NodeKind, made: Suggestion) -> str:
 
 
 def _hardware(made: Suggestion) -> dict[str, Node]:
-    """Return what every node has: the least memory, and the counts where they are the same everywhere."""
+    """Return what every node has, as far as they are alike: the least memory, and counts that are the same."""
     nodes = [node for kind in made.kinds for node in kind.nodes]
-    memory = format_size(min(node.total_memory for node in nodes))
-    found: dict[str, Node] = {"memory": int(memory) if memory.isdigit() else memory}
+    found: dict[str, Node] = {}
+    least, most = (end(node.total_memory for node in nodes) for end in (min, max))
+    if least >= ALIKE * most:
+        memory = format_size(least)
+        found["memory"] = int(memory) if memory.isdigit() else memory
     cpus = {node.total_cpus for node in nodes}
     if len(cpus) == 1 and cpus != {0}:
         found["cpus"] = cpus.pop()
@@ -143,9 +154,9 @@ def _disk(made: Suggestion) -> str:
     if made.volume is not None:
         usable = usable_size(made.volume)
         return (
-            f"Disk: Ganeti counts a physical volume of {mib(made.volume)} as floor({made.volume} / 1.03) = {usable} MiB,"
-            " 1 % off for differences between volumes, 2 % in reserve. A size has as many whole volumes as its part of"
-            " the node, and disks that need all of them."
+            f"Disk: Ganeti counts a physical volume of {mib(made.volume)} as floor({made.volume} / 1.03) = {usable}"
+            " MiB: 1 % off for differences between volumes, 2 % in reserve. A size has as many whole volumes as its"
+            " part of the node, and disks that need all of them."
         )
     if made.measure.disk is None:
         return f"Disk: {made.template.value} disks are not on the nodes; their sizes are those of today's policy."

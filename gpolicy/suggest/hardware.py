@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gpolicy.suggest.model import Request
 
 
-_ALIKE: Final = 0.97
+ALIKE: Final = 0.97
 """Nodes are of one kind when none has less of a resource than this part of what another has: measures differ."""
 
 
@@ -153,7 +153,7 @@ def _alike(one: Resources, other: Resources) -> bool:
     if (one.cpus, one.volumes) != (other.cpus, other.volumes):
         return False
     return all(
-        min(first, second) >= _ALIKE * max(first, second)
+        min(first, second) >= ALIKE * max(first, second)
         for first, second in ((one.memory, other.memory), (one.disk or 0, other.disk or 0))
     )
 

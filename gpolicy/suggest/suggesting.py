@@ -102,7 +102,7 @@ class _Maker:
         if reason:
             raise GpolicyError(f"group {name!r} cannot be declared in a policy: {reason}")
         today = self.data.policy
-        dedicated = group.effective.get(_EXCLUSIVE) is True
+        dedicated = self._dedicated()
         template = self._template(group, today, exclusive=dedicated)
         ratio = self.request.vcpu_ratio or (1.0 if dedicated else today.vcpu_ratio)
         notes: list[str] = []
@@ -147,6 +147,16 @@ class _Maker:
         made = replace(made, newly_forbidden=self._newly_forbidden(group, declared_values(made)))
         return replace(made, document=document(made, self.request, self.state.source))
 
+    def _dedicated(self) -> bool:
+        """Return whether the nodes have exclusive storage; all of a group should agree on it."""
+        flags = {node.exclusive_storage for node in self.data.nodes if not node.offline}
+        if len(flags) > 1:
+            name = self.data.groups[0].name
+            raise GpolicyError(
+                f"group {name}: exclusive storage is on for some of its nodes only", hint="split the group"
+            )
+        return flags == {True}
+
     # --- what the sizes rest on ----------------------------------------------------------------------------------
 
     def _template(self, group: Group, today: Policy, *, exclusive: bool) -> DiskTemplate:
@@ -172,6 +182,7 @@ class _Maker:
         if not nodes:
             raise GpolicyError(f"group {name}: no node is online, so there is nothing to measure")
         mirrored = template is DiskTemplate.DRBD
+        threads = min(int(node.total_cpus) for node in nodes)
         if mirrored and len(nodes) == 1:
             hint = "for instances without a mirror: --template plain"
             raise UsageError(f"group {name}: drbd takes two nodes, and only one is online", hint=hint)
@@ -181,9 +192,9 @@ class _Maker:
         if hidden_state(self.state):
             notes.append("the source does not show hv_state and disk_state: what nodes keep is as measured")
         if not exclusive:
-            return Ground(mirrored, len(nodes)), None
+            return Ground(mirrored, len(nodes), threads), None
         smallest = smallest_volume(self.state, [node.name for node in nodes], self.request.volume, notes)
-        return Ground(mirrored, len(nodes), usable_volume(smallest)), smallest
+        return Ground(mirrored, len(nodes), threads, usable_volume(smallest)), smallest
 
     def _kinds(self, template: DiskTemplate, ratio: float, notes: list[str]) -> tuple[NodeKind, ...]:
         kinds = kinds_of(node_hardware(self.data, self.state, template, ratio, self.request))

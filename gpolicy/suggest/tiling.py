@@ -53,10 +53,15 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What holds for all nodes of a group: whether disks are mirrored, how many nodes, what a volume holds (MiB)."""
+    """What holds for all nodes of a group.
+
+    Whether disks are mirrored, how many nodes there are, the CPUs of the smallest (no instance has more virtual ones),
+    and what a physical volume holds (MiB; None without exclusive storage).
+    """
 
     mirrored: bool
     nodes: int
+    threads: int
     volume: int | None = None
 
     def kept(self, count: int) -> int:
@@ -67,7 +72,7 @@ class Ground:
 def part(node: Resources, divisor: int, ground: Ground) -> Resources | None:
     """Return the size of which `divisor` fill `node`, unrounded; None where it would be none."""
     memory = node.memory // (divisor + ground.kept(divisor))
-    cpus = node.cpus // divisor
+    cpus = min(node.cpus // divisor, ground.threads)
     disk = node.disk
     if disk is not None:
         disk = disk // (2 * divisor) - DRBD_METADATA if ground.mirrored else disk // divisor
@@ -111,11 +116,12 @@ def _disk(size: Resources, ground: Ground) -> int:
 def wasted(node: Resources, size: Resources, ground: Ground) -> float:
     """Return which share of `node` nobody uses when it is filled with `size`: the mean over its resources."""
     left = left_over(node, size, fitting(node, size, ground), ground)
+    capped = size.cpus >= ground.threads  # more virtual CPUs would be of no use to one instance
     shares = [
         (rest, all_of_it)
         for rest, all_of_it in (
             (left.memory, node.memory),
-            (left.cpus, node.cpus),
+            (None if capped else left.cpus, node.cpus),
             (left.volumes, node.volumes) if node.volumes is not None else (left.disk, node.disk),
         )
         if rest is not None and all_of_it

@@ -1,4 +1,4 @@
-"""Put an adopted or a new policy on disk: all of it, or nothing."""
+"""Put an adopted or a new policy, or one document, on disk: all of it, or nothing."""
 
 from __future__ import annotations
 
@@ -37,6 +37,25 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
     except OSError as error:
         raise GpolicyError(f"{directory}: cannot be written: {error.strerror or error}") from None
     return [directory / name for name in files]
+
+
+def write_new_file(path: Path, text: str) -> None:
+    """Write `text` to `path`, which must not be there yet: all of it, or nothing. Raise UsageError or GpolicyError."""
+    beside = path.parent / f".{path.name}.gpolicy-{secrets.token_hex(4)}"
+    try:
+        with beside.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(beside, path)  # unlike a rename, this never replaces what is there
+        finally:
+            beside.unlink()
+        _sync(path.parent)
+    except FileExistsError:
+        raise UsageError(f"{path}: is there already", hint="name a new file; gpolicy overwrites nothing") from None
+    except OSError as error:
+        raise GpolicyError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def _check_free(directory: Path, target: Path) -> bool:

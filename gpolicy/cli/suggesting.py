@@ -1,0 +1,95 @@
+"""`suggest`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpolicy.cli.checking import known_format, read
+from gpolicy.cli.terminal import wants_colour, working
+from gpolicy.errors import UsageError
+from gpolicy.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.suggest.model import Bounds
+
+FORMATS = ("text", "json", "yaml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What sizes are wanted, as it was written, and how to show them. Names as in `gpolicy.suggest.model.Request`."""
+
+    state: str
+    options: SourceOptions
+    group: str | None
+    template: str | None
+    sizes: str | None
+    bounds: str | None
+    vcpu_ratio: float | None
+    margin: float
+    pv_size: str | None
+    mix: str | None
+    empty: bool
+    output: Path | None
+    form: str
+
+
+def suggest(request: Request) -> int:
+    """Print sizes that tile the nodes, and the document that declares them; return the exit code."""
+    from gpolicy.suggest import suggesting  # noqa: PLC0415
+    from gpolicy.suggest.document import documents  # noqa: PLC0415
+    from gpolicy.suggest.model import Request as Wanted  # noqa: PLC0415
+    from gpolicy.suggest.size_names import parse_mix, parse_sizes  # noqa: PLC0415
+
+    known_format(request.form, FORMATS)
+    wanted = Wanted(
+        template=request.template,
+        divisors=None if request.sizes is None else parse_sizes(request.sizes),
+        bounds=_bounds(request.bounds),
+        vcpu_ratio=request.vcpu_ratio,
+        margin=request.margin,
+        volume=None if request.pv_size is None else _volume(request.pv_size),
+        mix=None if request.mix is None else parse_mix(request.mix),
+        empty=request.empty,
+    )
+    state = read(request.state, request.options)
+    with working("trying sizes"):
+        report = suggesting.suggest(state, wanted, group=request.group)
+    text = documents(report)
+    if request.output is not None:
+        from gpolicy.writing.files import write_new_file  # noqa: PLC0415
+
+        write_new_file(request.output, text)
+    if request.form == "yaml":
+        sys.stdout.write(text if request.output is None else "")
+    elif request.form == "json":
+        from gpolicy.report.suggest_json import suggest_json  # noqa: PLC0415
+
+        sys.stdout.write(suggest_json(report))
+    else:
+        from gpolicy.report.suggest_text import suggest_text  # noqa: PLC0415
+
+        sys.stdout.write(suggest_text(report, colour=wants_colour(sys.stdout)))
+        sys.stdout.write(f"\n{text}" if request.output is None else f"\nwrote {request.output}\n")
+    return int(ExitCode.FINE)
+
+
+def _bounds(name: str | None) -> Bounds | None:
+    match name:
+        case None | "fixed" | "ranges":
+            return name
+    raise UsageError(f"unknown bounds {name!r}", hint="fixed: the sizes alone; ranges: everything between as well")
+
+
+def _volume(text: str) -> int:
+    from gpolicy.ganeti.units import parse_size_exact  # noqa: PLC0415
+
+    try:
+        return int(parse_size_exact(text))
+    except ValueError as error:
+        raise UsageError(f"--pv-size {text!r}: {error}") from None

@@ -1,0 +1,130 @@
+"""Suggested sizes as JSON: what `gpolicy suggest --format json` promises (`schemas/output/suggest.json`)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from gpolicy.impact.capacity import spec_values
+
+if TYPE_CHECKING:
+    from gpolicy.impact.binding import Binding
+    from gpolicy.suggest.model import Fit, Mix, NodeKind, OldPair, Size, Stranded, Suggestion, SuggestReport
+    from gpolicy.suggest.tiling import Resources
+
+FORMAT_VERSION: Final = "1.0"
+
+
+def suggest_data(report: SuggestReport) -> dict[str, Any]:
+    """Return the report as JSON's own types. Memory and disk are MiB."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "cluster_name": report.cluster_name,
+        "source": report.source,
+        "groups": [_group(item) for item in report.groups],
+        "passed_over": dict(report.passed_over),
+    }
+
+
+def suggest_json(report: SuggestReport) -> str:
+    """Return the report as JSON text: ASCII only, so that it is safe to print anywhere."""
+    return json.dumps(suggest_data(report), indent=2, allow_nan=False) + "\n"
+
+
+def _group(item: Suggestion) -> dict[str, Any]:
+    return {
+        "group": item.group,
+        "template": item.template.value,
+        "exclusive_storage": item.exclusive,
+        "bounds": item.bounds,
+        "vcpu_ratio": item.vcpu_ratio,
+        "pv_size": item.volume,
+        "kinds": [_kind(kind) for kind in item.kinds],
+        "measure": _resources(item.measure),
+        "sizes": [_size(size) for size in item.sizes],
+        "today": [_old(pair) for pair in item.today],
+        "stranded": [_stranded(left) for left in item.stranded],
+        "std": {"inside": item.std_in, "suggested": spec_values(item.std)},
+        "instances": item.instances,
+        "newly_forbidden": list(item.newly_forbidden),
+        "mixes": [_mix(mix) for mix in item.mixes],
+        "document": item.document,
+        "notes": list(item.notes),
+    }
+
+
+def _kind(kind: NodeKind) -> dict[str, Any]:
+    return {
+        "room": _resources(kind.room),
+        "nodes": [
+            {
+                "name": node.name,
+                "room": _resources(node.room),
+                "memory_total": node.total_memory,
+                "memory_kept": node.kept_memory,
+                "cpus_total": node.total_cpus,
+                "cpus_kept": node.kept_cpus,
+            }
+            for node in kind.nodes
+        ],
+    }
+
+
+def _size(size: Size) -> dict[str, Any]:
+    return {
+        "name": size.name,
+        "divisor": size.divisor,
+        "min": spec_values(size.pair.min),
+        "max": spec_values(size.pair.max),
+        "a_node": list(size.a_node),
+        "now": _fit(size.now),
+        "then": _fit(size.then),
+        "empty": _fit(size.empty),
+        "placeable": None if size.placeable is None else _fit(size.placeable),
+    }
+
+
+def _old(pair: OldPair) -> dict[str, Any]:
+    return {
+        "name": str(pair.place),
+        "min": spec_values(pair.pair.min),
+        "max": spec_values(pair.pair.max),
+        "now": _fit(pair.now),
+        "then": _fit(pair.then),
+    }
+
+
+def _stranded(left: Stranded) -> dict[str, Any]:
+    return {
+        "kind": left.kind,
+        "size": left.name,
+        "count": left.count,
+        "left": _resources(left.left),
+        "share": left.share,
+    }
+
+
+def _mix(mix: Mix) -> dict[str, Any]:
+    return {
+        "weights": dict(mix.weights),
+        "n1": mix.n1,
+        "mixes": mix.mixes,
+        "placed": dict(mix.placed),
+        "limit": mix.limit,
+        **({"binding": None, "explanation": None} if mix.binding is None else _binding(mix.binding)),
+        "best": dict(mix.best),
+        "more": dict(mix.more),
+        "left": _resources(mix.left),
+    }
+
+
+def _fit(fit: Fit) -> dict[str, Any]:
+    return {"fits": fit.fits, **_binding(fit.binding)}
+
+
+def _binding(binding: Binding) -> dict[str, Any]:
+    return {"binding": binding.cause.key, "explanation": binding.cause.sentence}
+
+
+def _resources(found: Resources) -> dict[str, Any]:
+    return {"memory": found.memory, "cpus": found.cpus, "disk": found.disk, "volumes": found.volumes}

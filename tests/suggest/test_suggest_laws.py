@@ -1,0 +1,159 @@
+"""What holds for sizes on any hardware: they tile, they are sound, and they keep what is promised of them."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from groups_of_nodes import Hardware, group, hardware
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from gpolicy.allocator.kinds import FailReason
+from gpolicy.allocator.merge import merge
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.node_changes import add_primary
+from gpolicy.allocator.policy_check import check_policy
+from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import GpolicyError
+from gpolicy.ganeti.physical_volumes import volumes_needed
+from gpolicy.impact.allocator_input import cluster_data
+from gpolicy.impact.capacity import capacity, group_data
+from gpolicy.plan.planning import make_plan
+from gpolicy.plan.projection import projected
+from gpolicy.policy.loading import load_policy
+from gpolicy.policy.model import Policy
+from gpolicy.rules.checking import check_policy as check_rules
+from gpolicy.suggest.counting import Counter, largest
+from gpolicy.suggest.document import declared_values
+from gpolicy.suggest.model import Request, Size, Suggestion
+from gpolicy.suggest.suggesting import suggest, with_values
+
+WRITTEN = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def one(state: ClusterState, **wanted: object) -> Suggestion:
+    (found,) = suggest(state, Request(**wanted)).groups  # type: ignore[arg-type]
+    return found
+
+
+def load(found: Suggestion, directory: Path) -> Policy:
+    file = directory / "group.yaml"
+    file.write_text(found.document)
+    return load_policy(file)
+
+
+def fill(node: Node, size: Size, found: Suggestion) -> tuple[int, Node]:
+    """Put as many of `size` on the empty `node` as the allocator's own law lets on it."""
+    instance = largest(size.pair.max, size.pair.min, node.facts.policy.std, found.template)
+    assert check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive) is None
+    count = 0
+    while not isinstance(after := add_primary(node, instance), FailReason):
+        node, count = after, count + 1
+    return count, node
+
+
+@given(node=hardware(), nodes=st.integers(1, 4), exclusive=st.booleans())
+@settings(deadline=None, max_examples=40)
+def test_sizes_tile_an_empty_node_within_the_stated_waste(node: Hardware, nodes: int, exclusive: bool) -> None:
+    state = group(*[node] * nodes, exclusive=exclusive)
+    try:
+        found = one(state, template="plain")
+    except GpolicyError:
+        return
+    after = with_values(state, "g", declared_values(found))
+    for place, size in enumerate(found.sizes):
+        for empty in merge(cluster_data(after)).nodes.values():
+            count, full = fill(empty, size, found)
+            assert count == size.a_node[0] == size.divisor
+            left = next(item.left for item in found.stranded if item.name == size.name)
+            room = found.kinds[0].room
+            assert empty.unallocated_memory - full.unallocated_memory == room.memory - left.memory
+            assert full.used_cpus - empty.used_cpus == room.cpus - left.cpus
+            if exclusive:
+                assert full.free_spindles == left.volumes
+        if place:
+            assert size.pair.max.memory < found.sizes[place - 1].pair.min.memory
+    assert all(item.share <= 0.5 for item in found.stranded if item.name == "full")
+
+
+@given(nodes=st.lists(hardware(), min_size=1, max_size=3), exclusive=st.booleans(), mirrored=st.booleans())
+@WRITTEN
+def test_the_document_is_sound_and_its_plan_gives_what_is_promised(
+    nodes: list[Hardware], exclusive: bool, mirrored: bool, tmp_path: Path
+) -> None:
+    assume(not mirrored or (len(nodes) > 1 and not exclusive))
+    state = group(*nodes, exclusive=exclusive)
+    try:
+        found = one(state, template="drbd" if mirrored else "plain")
+    except GpolicyError:
+        return
+    policy = load(found, tmp_path)
+    wrong = [
+        item
+        for item in check_rules(policy, state=state, today=date(2030, 1, 1))
+        if item.severity in ("error", "warning")
+    ]
+    assert not wrong
+    data, _ = group_data(cluster_data(projected(state, make_plan(policy, state).changes)), 0)
+    assert [size.pair for size in found.sizes] == list(data.policy.minmax)
+    counter = Counter(data, data.policy, found.template)
+    for size in found.sizes:
+        again = counter.fit(largest(size.pair.max, size.pair.min, data.policy.std, found.template))
+        assert again == size.then
+
+
+@pytest.mark.parametrize("exclusive", [True, False])
+@pytest.mark.parametrize("template", ["plain", "drbd"])
+def test_capacity_says_the_same_of_the_planned_cluster(exclusive: bool, template: str, tmp_path: Path) -> None:
+    if exclusive and template == "drbd":
+        template = "plain"
+    state = group(*[Hardware(memory=16384, cpus=17)] * 4, Hardware(memory=24576, cpus=25), exclusive=exclusive)
+    found = one(state, template=template)
+    after = projected(state, make_plan(load(found, tmp_path), state).changes)
+    counted = capacity(after, group="g", template=template).groups[0]
+    assert [(spec.pair, spec.fits, spec.binding) for spec in counted.specs] == [
+        (size.pair, size.then.fits, size.then.binding) for size in found.sizes
+    ]
+    today = capacity(state, group="g", template=template).groups[0]
+    assert [(spec.pair, spec.fits) for spec in today.specs] == [(pair.pair, pair.now.fits) for pair in found.today]
+
+
+@given(node=hardware(), nodes=st.integers(1, 4))
+@settings(deadline=None, max_examples=25)
+def test_disks_take_the_volumes_of_their_size_and_no_more(node: Hardware, nodes: int) -> None:
+    try:
+        found = one(group(*[node] * nodes, exclusive=True))
+    except GpolicyError:
+        return
+    assert found.volume == node.disk // node.volumes
+    for size in found.sizes:
+        low, high = size.pair.min, size.pair.max
+        assert low.spindle_use == high.spindle_use == size.size.volumes
+        assert volumes_needed(low.disk_size, found.volume) == high.spindle_use
+        assert volumes_needed(high.disk_size, found.volume) == high.spindle_use
+        assert high.spindle_use * size.divisor <= node.volumes
+
+
+@given(nodes=st.lists(hardware(), min_size=2, max_size=6), exclusive=st.booleans())
+@settings(deadline=None, max_examples=25)
+def test_without_n1_the_group_takes_the_sum_of_what_its_nodes_take(nodes: list[Hardware], exclusive: bool) -> None:
+    try:
+        found = one(group(*nodes, exclusive=exclusive), template="plain", mix={1: 1})
+    except GpolicyError:
+        return
+    (size,) = found.sizes
+    assert size.empty.fits <= sum(len(kind.nodes) * count for kind, count in zip(found.kinds, size.a_node, strict=True))
+    for mix in found.mixes:
+        assert mix.placed == {"full": mix.mixes}
+        assert mix.more == {"full": 0}
+        assert mix.mixes == (size.then.fits if mix.n1 or size.placeable is None else size.placeable.fits)
+
+
+@pytest.mark.parametrize("parts", [(1, 2, 4), (1, 3), (2, 6, 12), (1, 2, 3, 4, 5, 6)])
+def test_asked_for_sizes_are_those(parts: tuple[int, ...]) -> None:
+    found = one(group(*[Hardware(cpus=61, own_cpus=1, volumes=60)] * 3, exclusive=True), divisors=parts)
+    assert tuple(size.divisor for size in found.sizes) == parts
+    assert [size.a_node for size in found.sizes] == [(part,) for part in parts]
+    assert [size.size.volumes for size in found.sizes] == [60 // part for part in parts]
