@@ -6,7 +6,7 @@ silent pass would be a guess. Each can be passed alone, by its name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,7 @@ from gpolicy.policy.guard import Guard, Measure
 if TYPE_CHECKING:
     from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange
     from gpolicy.impact.impact import Impact
-    from gpolicy.impact.redundancy import GroupRedundancy, GroupRedundancyChange
+    from gpolicy.impact.redundancy import GroupRedundancy, GroupRedundancyChange, RedundancyChange
     from gpolicy.impact.violations import UnknownViolation, ViolationChange
     from gpolicy.plan.change import Change
     from gpolicy.policy.model import Policy
@@ -76,7 +76,7 @@ def _figures(guard: Guard, changes: Sequence[Change], impact: Impact | None) -> 
         if impact.redundancy is None:
             yield _unmeasured(impact, "redundancy")
         else:
-            yield from _node_failures(guard, impact.redundancy.groups)
+            yield from _node_failures(guard, impact.redundancy)
     elif impact.capacity is None:
         yield _unmeasured(impact, "capacity")
     else:
@@ -85,6 +85,12 @@ def _figures(guard: Guard, changes: Sequence[Change], impact: Impact | None) -> 
 
 def _unmeasured(impact: Impact, part: str) -> _Figure:
     return _Figure(ok=False, text=f"cannot be measured: {impact.unavailable.get(part, f'{part} is not known')}")
+
+
+def _unmeasured_groups(unavailable: Mapping[str, str], wanted: str | None) -> Iterator[_Figure]:
+    for name, reason in unavailable.items():
+        if name and wanted in (None, name):
+            yield _Figure(ok=False, text=f"group {name}: cannot be measured: {reason}")
 
 
 def _compared(count: int, guard: Guard) -> str:
@@ -96,11 +102,7 @@ def _compared(count: int, guard: Guard) -> str:
 
 def _capacity(guard: Guard, capacity: CapacityChange) -> Iterator[_Figure]:
     wanted = guard.group.value if guard.group else None
-    yield from (
-        _Figure(ok=False, text=f"group {name}: cannot be measured: {reason}")
-        for name, reason in capacity.unavailable.items()
-        if name and wanted in (None, name)
-    )
+    yield from _unmeasured_groups(capacity.unavailable, wanted)
     groups = [item for item in capacity.groups if wanted in (None, item.group)]
     if not groups and wanted is not None and wanted not in capacity.unavailable:
         yield _Figure(ok=False, text=f"cannot be measured: there is no group {wanted}")
@@ -174,10 +176,11 @@ def _could_violate(unknown: Iterable[UnknownViolation]) -> list[UnknownViolation
 # --- redundancy --------------------------------------------------------------------------------------------------
 
 
-def _node_failures(guard: Guard, groups: Sequence[GroupRedundancyChange]) -> Iterator[_Figure]:
+def _node_failures(guard: Guard, redundancy: RedundancyChange) -> Iterator[_Figure]:
     wanted = guard.group.value if guard.group else None
-    found = [item for item in groups if wanted in (None, item.group) and item.after is not None]
-    if not found:
+    yield from _unmeasured_groups(redundancy.unavailable, wanted)
+    found = [item for item in redundancy.groups if wanted in (None, item.group) and item.after is not None]
+    if not found and not redundancy.unavailable:
         missing = f"there is no group {wanted}" if wanted else "there is no group"
         yield _Figure(ok=False, text=f"cannot be measured: {missing}")
     for item in found:

@@ -385,7 +385,8 @@ EXPECTATIONS: Final[dict[str, Schema]] = {
         "survives": {"type": "boolean", "description": "Whether every such loss can be absorbed."},
         "failing": {
             "anyOf": [{"type": "array", "items": NAME, "uniqueItems": True}, _map(_REFUSAL)],
-            "description": "The nodes whose loss cannot be absorbed, all of them; with what there is too little of.",
+            "description": "All nodes whose loss cannot be absorbed, or by node what there is too little of."
+            " Of several that are lost at once: node1 + node2.",
         },
     },
 }

@@ -219,7 +219,8 @@ def _named_nodes(scenario: Scenario) -> Iterator[Located[str]]:
             yield Located(wanted, expectation.span)
         elif path[0] in ("nodes", "preference", "failing") and isinstance(wanted, tuple):
             for item in wanted:
-                yield Located(item if isinstance(item, str) else item[0], expectation.span)
+                for name in (item if isinstance(item, str) else item[0]).split(" + "):  # nodes that fail at once
+                    yield Located(name, expectation.span)
 
 
 class WithoutHardwareTest(Rule):

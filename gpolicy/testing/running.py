@@ -9,6 +9,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.policy.scenario import Action, Scenario
 from gpolicy.testing.conformity import check_conformity
 from gpolicy.testing.counting import check_capacity
+from gpolicy.testing.losing import check_redundancy
 from gpolicy.testing.outcome import CannotRunError, Check, Outcome
 from gpolicy.testing.placement import check_place
 from gpolicy.testing.stage import Stages
@@ -70,4 +71,5 @@ _ACTIONS: dict[Action, _Question] = {
     Action.PLACE: check_place,
     Action.CHECK_INSTANCE: check_conformity,
     Action.CAPACITY: check_capacity,
+    Action.REDUNDANCY: check_redundancy,
 }

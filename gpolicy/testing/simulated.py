@@ -23,8 +23,8 @@ from gpolicy.plan.projection import projected
 from gpolicy.policy.model import Located
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.scenario import Machine, SimulatedGroup, SimulatedNode
-from gpolicy.testing.filling import filler
-from gpolicy.testing.instances import exclusive_storage, with_all, with_instances
+from gpolicy.testing.filling import filled
+from gpolicy.testing.instances import exclusive_storage, with_instances
 from gpolicy.testing.outcome import CannotRunError
 
 if TYPE_CHECKING:
@@ -50,10 +50,11 @@ def simulated_cluster(policy: Policy, parts: Iterable[SimulatedGroup], source: s
             machines[node.name] = node, _filled_in(node.machine, part.machine, promised)
             groups[node.name] = group
     state = _under(policy, groups, machines, source)
-    nodes = {name: _measured(state, state.nodes[name], machine) for name, (_, machine) in machines.items()}
+    nodes = {
+        name: filled(state, _measured(state, state.nodes[name], machine), node)
+        for name, (node, machine) in machines.items()
+    }
     state = replace(state, nodes=nodes)
-    for name, (node, _) in machines.items():
-        state = with_all(state, list(filler(state, state.nodes[name], node)))
     for part in parts:
         for existing in part.instances:
             state = with_instances(policy, state, existing)

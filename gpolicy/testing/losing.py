@@ -1,0 +1,75 @@
+"""`redundancy`: which losses of nodes can be absorbed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from gpolicy.errors import GpolicyError
+from gpolicy.impact.redundancy import redundancy
+from gpolicy.testing.outcome import CannotRunError, Check, checked
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.impact.redundancy import GroupRedundancy, Loss
+    from gpolicy.policy.model import Policy
+    from gpolicy.policy.scenario import Expectation, Scenario
+
+
+def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
+    """Return what came out of losing nodes of the group of a test."""
+    question = scenario.redundancy
+    assert question is not None  # noqa: S101 (the schema asks for it)
+    group = _group(state, scenario)
+    try:
+        (found,) = redundancy(state, failures=question.failures, group=group).groups
+    except GpolicyError as error:
+        raise CannotRunError(error.message, scenario.span, hint=error.hint) from None
+    if found.unavailable is not None:
+        raise CannotRunError(found.unavailable, scenario.span, hint="ask for fewer failures, or on fewer nodes")
+    if found.nodes < question.failures:
+        raise CannotRunError(
+            f"group {group} has {found.nodes} nodes, {question.failures} cannot be lost", scenario.span
+        )
+    return [_check(found, expectation) for expectation in scenario.expectations]
+
+
+def _group(state: ClusterState, scenario: Scenario) -> str:
+    named = scenario.group
+    if named is not None:
+        if named.value not in state.groups:
+            raise CannotRunError(f"the cluster has no group {named.value!r}", named.span)
+        return named.value
+    used = sorted({node.group for node in state.nodes.values()})
+    if not used:
+        hint = "say `on: {simulate: …}`, or write `hardware` and `nodes` of the groups"
+        raise CannotRunError("no cluster to ask: the groups promise too little", scenario.span, hint=hint)
+    if len(used) > 1:
+        raise CannotRunError("which group is meant?", scenario.span, hint=f"say `group:`, one of {', '.join(used)}")
+    return used[0]
+
+
+def _check(found: GroupRedundancy, expectation: Expectation) -> Check:
+    losses = found.not_absorbed
+    detail = "; ".join(_in_words(loss) for loss in losses[:3])
+    if expectation.path == ("survives",):
+        return checked(expectation, not losses, detail=detail)
+    with_reasons = isinstance(expectation.wanted, tuple) and any(isinstance(x, tuple) for x in expectation.wanted)
+    names = [(title(loss), _reason(loss)) if with_reasons else title(loss) for loss in losses]
+    return checked(expectation, tuple(sorted(names)), detail=detail)
+
+
+def title(loss: Loss) -> str:
+    """Return how tests name a loss: the node, or the nodes that are lost at once."""
+    return " + ".join(loss.nodes)
+
+
+def _reason(loss: Loss) -> str:
+    """Return what most of the instances are in want of, the first of equal ones."""
+    return Counter(item.key for item in loss.homeless).most_common(1)[0][0]
+
+
+def _in_words(loss: Loss) -> str:
+    first = loss.homeless[0]
+    more = f" and {len(loss.homeless) - 1} more" if len(loss.homeless) > 1 else ""
+    return f"without {title(loss)}: no place for {first.instance}{more} ({first.key}: {first.detail})"

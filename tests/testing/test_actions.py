@@ -1,0 +1,168 @@
+"""What can be asked, and how an answer that is not expected reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from policy_tests import SMALL, outcome, outcomes, problems
+
+TWO_NODES = "on: {simulate: {memory: 20G, cpus: 8, disk: 300G, nodes: 2}}\n"
+ONE_NODE = "on: {simulate: {memory: 20G, cpus: 8, disk: 300G, nodes: [{name: a}]}}\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        # place
+        ("place: {spec: small}\nexpect: {refused: false, group: main, node: node3}", []),
+        ("place: {spec: small}\nexpect: {refused: true}", ["refused: expected true, found false"]),
+        ("place: {spec: small, group: main}\nexpect: {nodes: [node3]}", []),
+        (
+            "place: {spec: small}\nexpect: {nodes: [node3, node2]}",
+            ["nodes: expected node3, node2, found node3"],
+        ),
+        ("place: {spec: large, bound: max, memory-size: 65G}\nexpect: {refused: true, because: ipolicy.minmax}", []),
+        (
+            f"{TWO_NODES}place: {{spec: large, disks: [200G]}}\nexpect: {{refused: false, disk_left: 100G}}",
+            [],
+        ),
+        (
+            f"{ONE_NODE}place: {{spec: large, disk-template: drbd}}\nexpect: {{refused: true, because: nodes}}",
+            [],
+        ),
+        (
+            "place: {spec: small}\nexpect: {lost_allocations: {small: 1}}",
+            ["lost_allocations.small: expected 1, found nothing"],
+        ),
+        (
+            "place: {spec: small}\nexpect: {candidates: {node2: {refused: true}, node3: {because: memory}}}",
+            [
+                "candidates.node2.refused: expected true, found false",
+                "candidates.node3.because: expected memory, found nothing",
+            ],
+        ),
+        # check_instance
+        ("check_instance: {spec: small}\nexpect: {refused: false, pair: small}", []),
+        ("check_instance: {spec: large, bound: max}\nexpect: {refused: false, pair: large}", []),
+        (
+            (
+                "check_instance: {memory-size: 6G, cpu-count: 3, disks: [20G]}\n"
+                "expect: {refused: true, because: [cpu-count, memory-size], pair: small}"
+            ),
+            [],
+        ),
+        (
+            "check_instance: {memory-size: 6G, cpu-count: 2, disks: [20G, 60G]}\nexpect: {because: cpu-count}",
+            ["because: expected cpu-count, found memory-size, disk-size"],
+        ),
+        ("check_instance: {memory-size: 4G, minmem: 512, disks: [20G]}\nexpect: {refused: true}", []),
+        ("check_instance: {disk-template: file}\nexpect: {refused: true, because: [disk-templates]}", []),
+        ("check_instance: {disk-template: diskless, disks: []}\nexpect: {because: disk-templates}", []),
+        ("check_instance: {spec: small}\nexpect: {pair: large}", ["pair: expected large, found small"]),
+        # capacity
+        (f"{ONE_NODE}capacity: {{}}\nexpect: {{specs: {{large: 0, small: 0}}, standard: 0}}", []),
+        (
+            "capacity: {disk-template: drbd}\nexpect: {standard: {at_least: 20, at_most: 21}, tiered: {at_least: 3}}",
+            ["standard: expected at least 20 and at most 21, found 48"],
+        ),
+        (
+            (
+                "capacity: {group: main, disk-template: drbd}\n"
+                "expect: {specs: {large: 6}, tiered: {specs: {large: 1}}, binding: {large: disk, standard: disk}}"
+            ),
+            [
+                "tiered.large: expected 1, found 7",
+                "binding.standard: expected disk, found ipolicy.spindle-ratio",
+            ],
+        ),
+    ],
+)
+def test_what_comes_out(body: str, found: list[str], tmp_path: Path) -> None:
+    assert problems(outcome(tmp_path, body)) == found
+
+
+def test_a_failure_names_the_place_of_the_expectation(tmp_path: Path) -> None:
+    found = outcome(tmp_path, "place: {spec: small}\nexpect: {refused: false, node: node1}")
+    (check,) = found.failures
+    text = (tmp_path / "policy.yaml").read_text().splitlines()
+    assert (check.span.file, text[check.span.line - 1][check.span.column - 1 :]) == (
+        str(tmp_path / "policy.yaml"),
+        "node1}",
+    )
+    assert check.detail.startswith("score ")
+
+
+def test_a_size_that_is_not_given_is_that_of_the_standard_instance(tmp_path: Path) -> None:
+    found = outcome(tmp_path, "place: {memory-size: 3G}\nexpect: {disk_left: 980G}")  # 2 x 500G less the 20G of std
+    assert problems(found) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("on: {simulate: {nodes: 2}}\nplace: {spec: small}\nexpect: {refused: false}", None),
+        (
+            "on: {simulate: {nodes: 2, memory_node: 65G}}\nplace: {spec: small}\nexpect: {refused: false}",
+            "node node-1 keeps more memory for itself than its 65536 MiB",
+        ),
+        ("place: {spec: tiny}\nexpect: {refused: false}", "there is no spec pair 'tiny' in group main"),
+        ("place: {spec: small, group: gold}\nexpect: {refused: false}", "the cluster has no group 'gold'"),
+        ("place: {spec: small, disk-template: rbd}\nexpect: {refused: false}", "disk template rbd is not enabled"),
+        ("place: {disk-template: cloud}\nexpect: {refused: false}", "there is no disk template 'cloud'"),
+        ("check_instance: {disk-template: cloud}\nexpect: {refused: false}", "there is no disk template 'cloud'"),
+        ("check_instance: {memory-size: 1G, minmem: 2G}\nexpect: {refused: false}", "minmem 2048 is above memory-size"),
+        ("capacity: {group: gold}\nexpect: {standard: 1}", "the cluster has no group 'gold'"),
+        ("capacity: {disk-template: rbd}\nexpect: {standard: 1}", "disk template rbd is not enabled"),
+        (
+            "on: {edits: [{node: node9, offline: true}]}\nplace: {spec: small}\nexpect: {refused: false}",
+            "the cluster has no node 'node9'",
+        ),
+        (
+            "on: {edits: [{remove_instance: web}]}\nplace: {spec: small}\nexpect: {refused: false}",
+            "the cluster has no instance 'web'",
+        ),
+        (
+            (
+                "on: {edits: [{add_instance: {name: web, nodes: [node1], memory-size: 65G}}]}\n"
+                "place: {spec: small}\nexpect: {refused: false}"
+            ),
+            "web needs more memory than node node1 has left",
+        ),
+        (
+            (
+                "on: {edits: [{add_instance: {name: a, nodes: [node1]}}, {add_instance: {name: a, nodes: [node2]}}]}\n"
+                "place: {spec: small}\nexpect: {refused: false}"
+            ),
+            "the cluster has an instance 'a' already",
+        ),
+        (
+            (
+                "on: {edits: [{add_instance: {name: a, nodes: [node1]}}, {remove_node: node1}]}\n"
+                "place: {spec: small}\nexpect: {refused: false}"
+            ),
+            "instance a is on node node1",
+        ),
+    ],
+)
+def test_a_test_that_cannot_run_says_why(body: str, error: str | None, tmp_path: Path) -> None:
+    found = outcome(tmp_path, body)
+    assert found.ok is (error is None)
+    assert (found.error or "").startswith(error or "")
+    assert found.checks == () or error is None
+
+
+def test_without_hardware_there_is_no_cluster_to_count_on(tmp_path: Path) -> None:
+    policy = SMALL.replace('["node[1-3]"]', '["node*"]')
+    found = outcome(tmp_path, "capacity: {}\nexpect: {standard: 1}", policy)
+    assert found.error == "no cluster to count on: the groups promise too little"
+    assert problems(outcome(tmp_path, "check_instance: {spec: small}\nexpect: {refused: false}", policy)) == []
+
+
+def test_one_that_cannot_run_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+    found = outcomes(
+        tmp_path,
+        "  - name: a\n    place: {spec: tiny}\n    expect: {refused: false}\n"
+        "  - name: b\n    place: {spec: small}\n    expect: {refused: false}\n",
+    )
+    assert [(item.name, item.ok) for item in found] == [("a", False), ("b", True)]
