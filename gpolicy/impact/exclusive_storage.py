@@ -8,14 +8,21 @@ the spec parameter `spindle-use`, the node parameter `spindle_count`, the `spind
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.ganeti.parameter import Path, Values
+from gpolicy.ganeti.parameters import release_key
+from gpolicy.ganeti.physical_volumes import sizes_differ, usable_size, volumes_needed
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.state import ClusterState, Disk, Instance, Node
     from gpolicy.policy.model import Hardware
+
+_EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
+_FIRST_DEFECT: Final = (3, 0)  # before, Python compared a number with text without complaint
 
 
 class VolumesFrom(Enum):
@@ -88,7 +95,11 @@ class SpindleNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceEffect:
-    """What exclusive storage means for one instance after the changes."""
+    """What exclusive storage means for one instance after the changes.
+
+    `exclusive_nodes` are the nodes of it that have it then. `unsuitable`: verify reports the instance as unsuitable for
+    them, since a disk is not plain, or (Ganeti's own quirk) since it has no disks at all.
+    """
 
     instance: str
     primary_node: str
@@ -97,6 +108,8 @@ class InstanceEffect:
     disks: tuple[DiskFinding, ...]
     before: SpindleNumbers
     after: SpindleNumbers
+    exclusive_nodes: tuple[str, ...] = ()
+    unsuitable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,20 +126,25 @@ class PartlyUsedVolume:
 class GroupVolumes:
     """The physical volumes of a group that has exclusive storage after the changes (sizes: MiB).
 
-    `differ` tells whether the smallest and the largest are too different for Ganeti, in the group (`differ_on`: the
-    nodes on which they already are so alone). `usable` is what Ganeti counts of each volume, `counts` how many each
-    node has. None where nothing is known. `not_measured` are nodes without a measurement.
+    `differ` tells whether the smallest and the largest (`smallest_on` and `largest_on` name nodes where they are) are
+    too different for Ganeti, in the group; `differ_on` are the nodes on which they already are so alone. `usable` is
+    what Ganeti counts of each volume, `counts` how many each node has. `partly_used` are volumes of nodes that get
+    exclusive storage, `unusable_free` is the free space on all partly used volumes of the group. None where nothing is
+    known. `not_measured` are nodes without a measurement. A measurement has the volumes of all volume groups.
     """
 
     group: str
     known_from: VolumesFrom
     smallest: int | None = None
     largest: int | None = None
+    smallest_on: str | None = None
+    largest_on: str | None = None
     differ: bool | None = None
     differ_on: tuple[str, ...] = ()
     usable: int | None = None
     counts: tuple[tuple[str, int], ...] = ()
     partly_used: tuple[PartlyUsedVolume, ...] = ()
+    unusable_free: int | None = None
     not_measured: tuple[str, ...] = ()
 
 
@@ -152,4 +170,204 @@ def exclusive_storage_change(
 
     Volumes are those that were measured, else those that the policy promises, else not known.
     """
-    raise NotImplementedError
+    had, has = _exclusive_nodes(before), _exclusive_nodes(after)
+    promised = hardware or {}
+    on, off = sorted(has - had), sorted(had - has)
+    names = [name for name in after.groups if any(node.name in has for node in after.nodes_of(name))]
+    now, then = _View(before, had, {}), _View(after, has, promised)
+    instances = sorted(after.instances.values(), key=lambda instance: instance.name)
+    version = _release(after.software_version)
+    return ExclusiveStorageChange(
+        groups=tuple(_volumes(then, name, on) for name in names),
+        turned_on=tuple(on),
+        turned_off=tuple(off),
+        instances=tuple(effect for instance in instances for effect in _effects(instance, now, then)),
+        not_reported=tuple(sorted(has)) if version is None or version >= _FIRST_DEFECT else (),
+    )
+
+
+def _release(version: str | None) -> tuple[int, ...] | None:
+    """Return the numbers of a release ("3.1.0~rc2" counts as 3.1.0), None where it is not known."""
+    try:
+        return release_key(version.partition("~")[0].partition("-")[0]) if version else None
+    except ValueError:
+        return None
+
+
+def _exclusive_nodes(state: ClusterState) -> set[str]:
+    return {node.name for node in state.nodes.values() if state.effective_of_node(node).get(_EXCLUSIVE) is True}
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One state of the cluster, the nodes with exclusive storage, and what hardware is promised by group."""
+
+    state: ClusterState
+    exclusive: set[str]
+    hardware: Mapping[str, Hardware]
+
+    def smallest(self, node: Node) -> int | None:
+        """Return the size of the smallest volume of a node, which Ganeti computes with; None if it is not known."""
+        if node.physical_volumes:
+            return min(volume.size for volume in node.physical_volumes)
+        return min(self._promised(node.group), default=None)
+
+    def count(self, node: Node) -> int | None:
+        """Return how many volumes a node has: counted by Ganeti, or listed, or promised."""
+        if node.name in self.exclusive and node.resources.spindles_total is not None:
+            return node.resources.spindles_total
+        if node.physical_volumes is not None:
+            return len(node.physical_volumes)
+        promised = self.hardware.get(node.group)
+        return promised.volume_count if promised else None
+
+    def _promised(self, group: str) -> list[int]:
+        promised = self.hardware.get(group)
+        return [size.value for size in promised.pv_sizes] if promised else []
+
+
+# --- physical volumes ------------------------------------------------------------------------------------------------
+
+
+def _volumes(view: _View, group: str, turned_on: Sequence[str]) -> GroupVolumes:
+    nodes = sorted(view.state.nodes_of(group), key=lambda node: node.name)
+    nodes = [node for node in nodes if node.name in view.exclusive]
+    if not any(node.physical_volumes for node in nodes):
+        return _promised_volumes(view, group, nodes)
+    sizes = [(volume.size, node.name) for node in nodes for volume in node.physical_volumes or ()]
+    (smallest, smallest_on), largest = min(sizes), max(size for size, _ in sizes)
+    partly = [
+        PartlyUsedVolume(node=node.name, volume=volume.name, size=volume.size, free=volume.free)
+        for node in nodes
+        for volume in node.physical_volumes or ()
+        if 0 < volume.free < volume.size
+    ]
+    return GroupVolumes(
+        group=group,
+        known_from=VolumesFrom.MEASURED,
+        smallest=smallest,
+        largest=largest,
+        smallest_on=smallest_on,
+        largest_on=next(name for size, name in sizes if size == largest),
+        differ=sizes_differ(smallest, largest),
+        differ_on=tuple(node.name for node in nodes if _differ_alone(node)),
+        usable=usable_size(smallest),
+        counts=tuple((node.name, len(node.physical_volumes)) for node in nodes if node.physical_volumes is not None),
+        partly_used=tuple(volume for volume in partly if volume.node in turned_on),
+        unusable_free=sum(volume.free for volume in partly),
+        not_measured=tuple(node.name for node in nodes if not node.physical_volumes),
+    )
+
+
+def _differ_alone(node: Node) -> bool:
+    sizes = [volume.size for volume in node.physical_volumes or ()]
+    return bool(sizes) and sizes_differ(min(sizes), max(sizes))
+
+
+def _promised_volumes(view: _View, group: str, nodes: Sequence[Node]) -> GroupVolumes:
+    names = tuple(node.name for node in nodes)
+    promised = view.hardware.get(group)
+    sizes = [size.value for size in promised.pv_sizes] if promised else []
+    count = promised.volume_count if promised else None
+    if not sizes and count is None:
+        return GroupVolumes(group=group, known_from=VolumesFrom.UNKNOWN, not_measured=names)
+    return GroupVolumes(
+        group=group,
+        known_from=VolumesFrom.PROMISED,
+        smallest=min(sizes, default=None),
+        largest=max(sizes, default=None),
+        differ=sizes_differ(min(sizes), max(sizes)) if sizes else None,
+        usable=usable_size(min(sizes)) if sizes else None,
+        counts=() if count is None else tuple((name, count) for name in names),
+        not_measured=names,
+    )
+
+
+# --- instances -------------------------------------------------------------------------------------------------------
+
+
+def _effects(instance: Instance, now: _View, then: _View) -> Iterator[InstanceEffect]:
+    """Give the one effect on an instance, if there is anything to say."""
+    nodes = {instance.primary_node, *instance.secondary_nodes}
+    exclusive, was = nodes & then.exclusive, nodes & now.exclusive
+    if not exclusive and not was:
+        return
+    turn = Turn.STAYS if exclusive and was else Turn.ON if exclusive else Turn.OFF
+    primary = then.state.nodes[instance.primary_node]
+    findings = tuple(
+        finding
+        for number, disk in enumerate(instance.disks)
+        for finding in _disk_findings(number, disk, turn, then.smallest(primary))
+    )
+    unsuitable = bool(exclusive) and {disk.template for disk in instance.disks} != {"plain"}
+    if findings or unsuitable or turn is not Turn.STAYS:
+        yield InstanceEffect(
+            instance=instance.name,
+            primary_node=instance.primary_node,
+            group=primary.group,
+            turn=turn,
+            disks=findings,
+            before=_numbers(instance, now, exclusive=bool(was)),
+            after=_numbers(instance, then, exclusive=bool(exclusive)),
+            exclusive_nodes=tuple(sorted(exclusive)),
+            unsuitable=unsuitable,
+        )
+
+
+def _disk_findings(number: int, disk: Disk, turn: Turn, smallest: int | None) -> Iterator[DiskFinding]:
+    needed = volumes_needed(disk.size, smallest) if smallest is not None and smallest > 1 else None
+
+    def finding(trouble: DiskTrouble) -> DiskFinding:
+        return DiskFinding(
+            disk=number,
+            trouble=trouble,
+            size=disk.size,
+            template=disk.template,
+            spindles=disk.spindles,
+            needed=needed,
+        )
+
+    if turn is Turn.OFF:
+        if disk.spindles is not None:
+            yield finding(DiskTrouble.SPINDLES_LEFT)
+        return
+    plain = disk.template == "plain"
+    if not plain:
+        yield finding(DiskTrouble.NOT_PLAIN)
+    if disk.spindles is None:
+        yield finding(DiskTrouble.NO_SPINDLES)
+    elif plain and needed is not None and disk.spindles < needed:
+        yield finding(DiskTrouble.TOO_FEW_SPINDLES)
+    if plain and turn is Turn.ON:
+        yield finding(DiskTrouble.SHARED_VOLUMES)
+
+
+def _numbers(instance: Instance, view: _View, *, exclusive: bool) -> SpindleNumbers:
+    node = view.state.nodes[instance.primary_node]
+    values = view.state.effective_of_node(node)
+    policy = view.state.groups[node.group].effective
+    counts = [disk.spindles for disk in instance.disks]
+    known = [count for count in counts if count is not None]
+    total = sum(known) if len(known) == len(counts) else None
+    count, ratio = values.get(("ndparams", "spindle_count")), policy.get(("ipolicy", "spindle-ratio"))
+    return SpindleNumbers(
+        spindle_use=instance.spindle_use,
+        disk_spindles=total,
+        compared=total if exclusive else instance.spindle_use,
+        spec_spindle_use=tuple(_spec_spindle_use(policy)),
+        spindle_count=count if isinstance(count, int) else None,
+        physical_volumes=view.count(node),
+        spindle_ratio=float(ratio) if isinstance(ratio, int | float) else None,
+        in_use=not exclusive,
+    )
+
+
+def _spec_spindle_use(policy: Values) -> Iterator[tuple[int, int]]:
+    """Give the least and the most `spindle-use` of each pair of a policy."""
+    pairs = policy.get(("ipolicy", "minmax"))
+    for pair in pairs if isinstance(pairs, list) else ():
+        low, high = (pair.get("min"), pair.get("max")) if isinstance(pair, dict) else (None, None)
+        least = low.get("spindle-use") if isinstance(low, dict) else None
+        most = high.get("spindle-use") if isinstance(high, dict) else None
+        if isinstance(least, int) and isinstance(most, int):
+            yield least, most
