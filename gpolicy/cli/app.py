@@ -21,8 +21,8 @@ _SRC_HELP = (
 )
 
 _ALLOW_HELP = (
-    "Pass this guard although it fails: right-cluster, disks-stay, exclusive-storage or master-network. "
-    "Can be repeated."
+    "Pass this guard although it fails: one that the policy declares, or right-cluster, disks-stay, "
+    "exclusive-storage, master-network. Can be repeated."
 )
 
 app = typer.Typer(
@@ -151,18 +151,35 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         Optional[list[str]],  # noqa: UP045
         typer.Option("--allow", metavar="GUARD", help=_ALLOW_HELP),
     ] = None,
-    form: Format = "text",
+    max_node_failures: Annotated[
+        int,
+        typer.Option(
+            "--max-node-failures",
+            metavar="K",
+            min=1,
+            max=5,
+            help="Examine the loss of so many nodes of a group at once.",
+        ),
+    ] = 1,
+    form: Annotated[
+        str, typer.Option("--format", "-f", metavar="text|json|markdown|html|github", help="Form of the output.")
+    ] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
+    impact: Annotated[
+        bool, typer.Option("--impact/--no-impact", help="Work out what the changes do to instances and capacity.")
+    ] = True,
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit code 2 when changes are pending.")
     ] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
-    """Show what the policy would change on the cluster, by which commands. Changes nothing.
+    """Show what the policy would change on the cluster, by which commands, and what it costs. Changes nothing.
 
-    Exit code 1 when a guard fails or the policy has an error.
+    The cost is counted before and after: instances that violate the policy, how many fit and what binds, which losses
+    of nodes can be absorbed, failure domains, exclusive storage. Exit code 1 when a guard fails or the policy has an
+    error; guards are built in, and declared by Guards documents.
     """
     from gpolicy.cli import planning  # noqa: PLC0415
 
@@ -174,6 +191,8 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         allowed=frozenset(allow or ()),
         form=form,
         detailed_exitcode=detailed_exitcode,
+        with_impact=impact,
+        failures=max_node_failures,
     )
     return planning.plan(request)
 

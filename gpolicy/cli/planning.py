@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import known_format, policy_with_errors, read
-from gpolicy.cli.terminal import wants_colour
+from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.report.findings_text import findings_text
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.impact.impact import Impact
     from gpolicy.plan.planning import Plan
+    from gpolicy.policy.model import Policy
+
+FORMATS = ("text", "json", "markdown", "html", "github")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is to be planned, and how to show it."""
+    """What is to be planned, and how to show it. `failures`: nodes of a group that may fail at once."""
 
     path: Path
     state: str
@@ -29,39 +34,105 @@ class Request:
     allowed: frozenset[str]
     form: str
     detailed_exitcode: bool
+    with_impact: bool = True
+    failures: int = 1
 
 
 def plan(request: Request) -> int:
     """Make, show and keep a plan; return the exit code."""
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
-    from gpolicy.plan.guards import GUARDS, OVERRIDABLE  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
     from gpolicy.plan.planning import make_plan, refused_plan  # noqa: PLC0415
-    from gpolicy.report.plan_text import plan_report  # noqa: PLC0415
 
-    known_format(request.form)
-    unknown = sorted(request.allowed - GUARDS.keys())
-    if unknown:
-        raise UsageError(f"there is no guard {unknown[0]!r}", hint=f"the guards are {', '.join(GUARDS)}")
-    futile = sorted(request.allowed - OVERRIDABLE)
-    if futile:
-        hint = f"guards that can be passed: {', '.join(sorted(OVERRIDABLE))}"
-        raise UsageError(f"guard {futile[0]} cannot be passed: Ganeti would refuse the step half-way", hint=hint)
+    known_format(request.form, FORMATS)
     state = read(request.state, request.options)
     policy, errors = policy_with_errors(request.path, state)
     if errors:
-        if request.form == "json":
-            sys.stdout.write(plan_text(refused_plan(policy, state, errors)))
+        form = None if request.form == "text" else request.form  # the errors say it all
+        _show(refused_plan(policy, state, errors), None, policy, state, form)
         sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
         return int(ExitCode.FINDINGS)
+    _can_be_allowed(request.allowed, policy)
     made = make_plan(policy, state, allowed=request.allowed)
+    known = _impact(policy, state, made, request)
+    made = _judged(made, policy, known, request.allowed)
     if request.output is not None:
-        write_private(request.output, plan_text(made).encode())
-    if request.form == "json":
-        sys.stdout.write(plan_text(made))
-    else:
-        sys.stdout.write(plan_report(made, policy.sources, colour=wants_colour(sys.stdout)))
+        write_private(request.output, plan_text(made, _impact_data(known)).encode())
+    _show(made, known, policy, state, request.form)
     return _exit_code(made, detailed=request.detailed_exitcode)
+
+
+def _can_be_allowed(allowed: frozenset[str], policy: Policy) -> None:
+    """Raise UsageError for a guard that there is not, or that nothing can pass."""
+    from gpolicy.plan.guards import GUARDS, OVERRIDABLE  # noqa: PLC0415
+
+    declared = [guard.name.value for guard in policy.guards]
+    unknown = sorted(allowed - GUARDS.keys() - set(declared))
+    if unknown:
+        hint = f"the guards are {', '.join([*GUARDS, *declared])}"
+        raise UsageError(f"there is no guard {unknown[0]!r}", hint=hint)
+    futile = sorted(allowed - OVERRIDABLE - set(declared))
+    if futile:
+        hint = f"guards that can be passed: {', '.join([*sorted(OVERRIDABLE), *declared])}"
+        raise UsageError(f"guard {futile[0]} cannot be passed: Ganeti would refuse the step half-way", hint=hint)
+
+
+def _impact(policy: Policy, state: ClusterState, made: Plan, request: Request) -> Impact | None:
+    if not request.with_impact or any(item.severity == "error" for item in made.findings):
+        return None
+    from gpolicy.impact.guards import failures_asked  # noqa: PLC0415
+    from gpolicy.impact.impact import impact  # noqa: PLC0415
+
+    failures = max(request.failures, failures_asked(policy))
+    with working("working out what the changes do") as tell:
+        return impact(policy, state, made.changes, failures=failures, observer=tell)
+
+
+def _judged(made: Plan, policy: Policy, known: Impact | None, allowed: frozenset[str]) -> Plan:
+    """Return the plan with the verdicts of the guards that the policy declares."""
+    if not policy.guards:
+        return made
+    from gpolicy.impact.guards import declared_guards  # noqa: PLC0415
+
+    return replace(made, guards=(*made.guards, *declared_guards(policy, made.changes, known, allowed=allowed)))
+
+
+def _impact_data(known: Impact | None) -> dict[str, object] | None:
+    if known is None:
+        return None
+    from gpolicy.report.impact_json import impact_data  # noqa: PLC0415
+
+    return impact_data(known)
+
+
+def _show(made: Plan, known: Impact | None, policy: Policy, state: ClusterState, form: str | None) -> None:
+    """Write the plan to standard output in the form that was asked for (None: not at all)."""
+    match form:
+        case "text":
+            from gpolicy.report.plan_text import plan_report  # noqa: PLC0415
+
+            text = plan_report(made, policy.sources, impact=known, colour=wants_colour(sys.stdout))
+        case "json":
+            from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
+
+            text = plan_text(made, _impact_data(known))
+        case "markdown":
+            from gpolicy.report.plan_markdown import plan_markdown  # noqa: PLC0415
+
+            text = plan_markdown(made, impact=known)
+        case "github":
+            from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
+
+            places = {guard.name.value: guard.name.span for guard in policy.guards}
+            text = plan_github(made, impact=known, guard_places=places)
+        case "html":
+            from gpolicy.plan.projection import projected  # noqa: PLC0415
+            from gpolicy.report.plan_html import plan_html  # noqa: PLC0415
+
+            text = plan_html(made, impact=known, before=state, after=projected(state, made.changes))
+        case _:
+            return
+    sys.stdout.write(text)
 
 
 def _exit_code(made: Plan, *, detailed: bool) -> int:

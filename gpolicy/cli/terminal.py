@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -28,27 +29,36 @@ def complain(message: str, hint: str | None) -> None:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show on a terminal what is being waited for, once it takes longer than a second."""
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal what is being waited for, once it takes longer than a second.
+
+    What is given can be told what is being done now: it is shown after `what`.
+    """
+    doing = [""]
+
+    def tell(now: str) -> None:
+        doing[0] = f": {printable(now)}"
+
     if not sys.stderr.isatty():
-        yield
+        yield tell
         return
     done = threading.Event()
-    watcher = threading.Thread(target=_turn, args=(printable(what), done), daemon=True)
+    watcher = threading.Thread(target=_turn, args=(printable(what), doing, done), daemon=True)
     watcher.start()
     try:
-        yield
+        yield tell
     finally:
         done.set()
         watcher.join()
 
 
-def _turn(what: str, done: threading.Event) -> None:
+def _turn(what: str, doing: list[str], done: threading.Event) -> None:
     if done.wait(_PATIENCE_SECONDS):
         return
     seconds = 1
     while not done.wait(0.0 if seconds == 1 else 1.0):
-        sys.stderr.write(f"\r{what} … {seconds} s ")
+        room = max(shutil.get_terminal_size().columns - len(f" … {seconds} s "), 10)
+        sys.stderr.write(f"\r\x1b[K{(what + doing[0])[:room]} … {seconds} s ")
         sys.stderr.flush()
         seconds += 1
     sys.stderr.write("\r\x1b[K")
