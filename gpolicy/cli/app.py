@@ -50,6 +50,14 @@ Insecure = Annotated[
     bool, typer.Option("--insecure-rapi", help="Do NOT verify RAPI's certificate: anybody could answer in its place.")
 ]
 
+Volumes = Annotated[
+    bool,
+    typer.Option(
+        "--physical-volumes",
+        help="Read the nodes' physical volumes as well. Ganeti runs jobs for that, which wait for the nodes' locks.",
+    ),
+]
+
 
 @app.callback()
 def _main(
@@ -131,12 +139,14 @@ def snapshot(
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
+    physical_volumes: Volumes = False,
     insecure_rapi: Insecure = False,
 ) -> int:
     """Keep one consistent read of a cluster, to check and plan against offline. The file is private (0600)."""
     from gpolicy.cli import writing  # noqa: PLC0415
 
-    return writing.snapshot(state, output, _options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+    options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi, volumes=physical_volumes)
+    return writing.snapshot(state, output, options)
 
 
 @app.command()
@@ -173,6 +183,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit code 2 when changes are pending.")
     ] = False,
+    physical_volumes: Volumes = False,
     insecure_rapi: Insecure = False,
 ) -> int:
     """Show what the policy would change on the cluster, by which commands, and what it costs. Changes nothing.
@@ -186,7 +197,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     request = planning.Request(
         path=path,
         state=state,
-        options=_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
+        options=_options(rapi_credentials, rapi_ca, insecure=insecure_rapi, volumes=physical_volumes),
         output=output,
         allowed=frozenset(allow or ()),
         form=form,
@@ -434,7 +445,11 @@ def htools(context: typer.Context) -> int:
     return run(context.args)
 
 
-def _options(credentials: Path | None, authority: Path | None, *, insecure: bool) -> SourceOptions:
+def _options(
+    credentials: Path | None, authority: Path | None, *, insecure: bool, volumes: bool = False
+) -> SourceOptions:
     from gpolicy.cluster.sources import SourceOptions  # noqa: PLC0415
 
-    return SourceOptions(rapi_credentials=credentials, rapi_ca=authority, rapi_insecure=insecure)
+    return SourceOptions(
+        rapi_credentials=credentials, rapi_ca=authority, rapi_insecure=insecure, physical_volumes=volumes
+    )
