@@ -58,6 +58,7 @@ class Existing:
     nodes: tuple[Located[str], ...]
     sizes: Sizes
     running: bool = True
+    offline: bool = False
     count: int | None = None
 
     @property
@@ -137,7 +138,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityQuestion:
-    """How to count what fits. `standard` are the parameters of a standard instance that differ from the policy's."""
+    """How to count what fits. `standard` are the parameters of a standard instance that differ from the policy's.
+
+    `maximum_memory` is what a new instance may burst to under over-subscription; its memory is what it is guaranteed.
+    """
 
     group: Located[str] | None = None
     template: Located[str] | None = None
@@ -146,6 +150,7 @@ class CapacityQuestion:
     max_node_failures: int | None = None
     resource_model: bool = False
     oversubscription: float | None = None
+    maximum_memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -242,9 +242,14 @@ def _checked() -> Schema:
 
 def _existing() -> Schema:
     own: Schema = {
+        "minmem": {**SIZE, "description": "Least memory, where it differs from memory-size (the most)."},
         "name": {**NAME, "description": "Name of the instance."},
         "nodes": {**_NODES, "description": "Primary node, and secondary node."},
         "running": {"type": "boolean", "description": "Whether it runs. Default: true."},
+        "offline": {
+            "type": "boolean",
+            "description": "True: it is offline (gnt-instance modify --offline), its memory and CPUs are given back.",
+        },
         "count": {"type": "integer", "minimum": 1, "maximum": 10_000, "description": "How many of them: NAME-1, …"},
     }
     sizes = {key: value for key, value in _sizes().items() if key != "group"}
@@ -283,7 +288,12 @@ def _capacity() -> Schema:
         "oversubscription": {
             "type": "number",
             "exclusiveMinimum": 0,
-            "description": "Memory that may be promised for each MiB that is there (resource model). Default: 1.",
+            "description": "The sum of the most memory of a node's instances may be so many times what it has for them"
+            " (resource model). Their least memory (minmem) is guaranteed in any case.",
+        },
+        "maximum_memory": {
+            **SIZE,
+            "description": "Memory that a new instance may burst to (over-subscription). Default: its memory-size.",
         },
     }
     return {**_object(properties), "description": "Count how many instances fit, as hspace does."}

@@ -105,8 +105,8 @@ def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> C
         made,
         primary_node=existing.nodes[0].value,
         secondary_nodes=tuple(node.value for node in existing.nodes[1:]),
-        status="running" if existing.running else "ADMIN_down",
-        admin_state="up" if existing.running else "down",
+        status="running" if existing.running else "ADMIN_offline" if existing.offline else "ADMIN_down",
+        admin_state="up" if existing.running else "offline" if existing.offline else "down",
         running=existing.running,
     )
     taken = next((name for name in existing.names if name in state.instances), None)

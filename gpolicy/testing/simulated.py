@@ -1,9 +1,10 @@
 """A cluster of hardware that exists on paper: simulated by a test, or promised by the groups of a policy.
 
 The policy is made on it as a plan would make it; only the groups of nodes are what the test says. A node has its
-memory less what it keeps for itself (`hv_state`: mem_node and mem_hv of the cluster's hypervisor, as a node's, group's
-or the cluster's own value), its CPUs of which `cpu_node` are in use, and its disk: under exclusive storage what Ganeti
-counts of its physical volumes. Sources: design documents "resource model" and "partitioned Ganeti".
+memory less what it keeps for itself (`hv_state`: mem_node and mem_hv of the cluster's hypervisor), its CPUs of which
+`cpu_node` are in use, and its disk: under exclusive storage what Ganeti counts of its physical volumes. Where the
+policy speaks of one hypervisor or volume group in `hv_state` and `disk_state`, that is the cluster's. Sources: design
+documents "resource model" and "partitioned Ganeti".
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Reso
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.physical_volumes import usable_size
 from gpolicy.ganeti.values import fill
+from gpolicy.impact.declared_resources import declared
 from gpolicy.plan.change import MEMBERSHIP
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import projected
@@ -102,7 +104,7 @@ def _under(
     policy: Policy, groups: Mapping[str, str], machines: Mapping[str, tuple[SimulatedNode, Machine]], source: str
 ) -> ClusterState:
     """Return the cluster without any numbers, as it is once the policy is made on it."""
-    built_in = built_in_values(policy.version)
+    built_in = built_in_values(policy.version) | _what_counts(policy)
     preferred: Values = {("alloc_policy",): "preferred"}
     names = [group.name for group in policy.groups.values() if group.removed is None]
     names = list(dict.fromkeys([*names, *groups.values()])) or [FIRST_GROUP]
@@ -132,6 +134,19 @@ def _under(
     )
     changes = [change for change in diff(policy, bare).changes if change.path != MEMBERSHIP]
     return projected(bare, changes)
+
+
+def _what_counts(policy: Policy) -> Values:
+    """Return the hypervisor and volume group of the cluster, if the policy speaks of just one; it may say others."""
+    paths = {path for item in policy.objects for path in item.leaves if path[0] in ("hv_state", "disk_state")}
+    hypervisors = {path[1] for path in paths if path[0] == "hv_state"}
+    groups = {path[2] for path in paths if path[0] == "disk_state" and len(path) > 2}
+    values: Values = {}
+    if len(hypervisors) == 1:
+        values["enabled_hypervisors",] = [*hypervisors]
+    if len(groups) == 1:
+        values["volume_group_name",] = next(iter(groups))
+    return values
 
 
 # --- hardware ----------------------------------------------------------------------------------------------------
@@ -172,13 +187,13 @@ def _filled_in(*machines: Machine) -> Machine:
 
 def _measured(state: ClusterState, node: Node, machine: Machine) -> Node:
     """Return the node with all that it has free."""
-    declared = _hypervisor_state(state, node)
+    kept = _hypervisor_state(state, node)
     if machine.memory is None or machine.cpus is None:
         missing = [name for name in ("memory", "cpus") if getattr(machine, name) is None]
         hint = f"write {' and '.join(missing)} beside the nodes, or as `hardware` of group {node.group}"
         raise CannotRunError(f"not known of node {node.name}: {', '.join(missing)}", hint=hint)
-    memory_node = machine.memory_node if machine.memory_node is not None else declared.get("mem_node", 0)
-    free = machine.memory - memory_node - declared.get("mem_hv", 0)
+    memory_node = machine.memory_node if machine.memory_node is not None else kept.get("mem_node", 0)
+    free = machine.memory - memory_node - kept.get("mem_hv", 0)
     if free < 0:
         raise CannotRunError(f"node {node.name} keeps more memory for itself than its {machine.memory} MiB")
     disk, volumes = _storage(state, node, machine)
@@ -189,7 +204,7 @@ def _measured(state: ClusterState, node: Node, machine: Machine) -> Node:
         disk_total=disk,
         disk_free=disk,
         cpu_total=machine.cpus,
-        cpu_node=declared.get("cpu_node", _FREE_CPUS),
+        cpu_node=kept.get("cpu_node", _FREE_CPUS),
         spindles_total=volumes,
         spindles_free=volumes,
     )
@@ -210,22 +225,8 @@ def _storage(state: ClusterState, node: Node, machine: Machine) -> tuple[int | N
 
 
 def _hypervisor_state(state: ClusterState, node: Node) -> dict[str, int]:
-    """Return what is declared of a node under the hypervisor that counts: the first enabled, or the only one."""
-    levels = (state.cluster.own, state.groups[node.group].own, node.own)
-    enabled = state.cluster.own.get(("enabled_hypervisors",))
-    names = {path[1] for values in levels for path in values if path[0] == "hv_state" and len(path) == 3}
-    if isinstance(enabled, list) and enabled:
-        hypervisor = str(enabled[0])
-    elif len(names) == 1:
-        (hypervisor,) = names
-    else:
-        return {}
-    found: dict[str, int] = {}
-    for values in levels:
-        for path, value in values.items():
-            if path[:2] == ("hv_state", hypervisor) and isinstance(value, int):
-                found[path[2]] = value
-    return found
+    """Return what is declared of a node under the first hypervisor: its own value, else the group's or cluster's."""
+    return {name: item.value for name, item in declared(state, node).items()}
 
 
 def _as_reported(node: Node) -> Node:
