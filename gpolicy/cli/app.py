@@ -225,8 +225,12 @@ def render(
 
 
 @app.command()
-def capacity(
+def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     state: State,
+    path: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Argument(metavar="[PATH]", help="Count on the cluster as it is once this policy is applied."),
+    ] = None,
     group: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--group", "-g", metavar="NAME", help="Count this group only."),
@@ -240,10 +244,29 @@ def capacity(
             help="Disk template of the instances; default: each group's first enabled one that it allows.",
         ),
     ] = None,
+    max_node_failures: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            "--max-node-failures", metavar="K", help="Also count what fits if K nodes of a group may fail at once."
+        ),
+    ] = None,
+    oversubscription: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(
+            "--oversubscription",
+            metavar="RATIO",
+            help="Also count what fits if instances are guaranteed the least memory of their pair and may burst to the "
+            "greatest, all of a node together to RATIO times its memory.",
+        ),
+    ] = None,
     form: Format = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
+    resource_model: Annotated[
+        bool,
+        typer.Option("--resource-model", help="Count with what hv_state and disk_state declare, not what is measured."),
+    ] = False,
     score: Annotated[bool, typer.Option("--score", help="Show the cluster score and its components.")] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
@@ -253,8 +276,18 @@ def capacity(
     """
     from gpolicy.cli import capacity as counting  # noqa: PLC0415
 
-    options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    request = counting.Request(state=state, options=options, group=group, template=template, score=score, form=form)
+    request = counting.Request(
+        state=state,
+        policy=path,
+        options=_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
+        group=group,
+        template=template,
+        score=score,
+        form=form,
+        declared=resource_model,
+        max_node_failures=max_node_failures,
+        oversubscription=oversubscription,
+    )
     return counting.capacity(request)
 
 

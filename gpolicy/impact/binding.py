@@ -45,6 +45,8 @@ class Cause(Enum):
     NO_NODES = ("nodes", "too few nodes that are online")
     CLOSED = ("alloc_policy", "the group takes no instances: unallocable")
     NO_TEMPLATE = ("enabled-disk-templates", "no enabled disk template is allowed by the policy")
+    NODE_FAILURES = ("max_node_failures", "after one more, the loss of so many nodes at once could not be made good")
+    OVERSUBSCRIPTION = ("oversubscription", "the memory that all instances of a node may burst to together")
     NOTHING = ("nothing", "no attempt was made")
 
     @property

@@ -12,17 +12,19 @@ Sources: design documents "partitioned Ganeti" and "resource model"; hspace(1).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.model import Spec, SpecPair
-from gpolicy.errors import UsageError
+from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.impact.allocator_input import cluster_data
 from gpolicy.impact.binding import Binding
-from gpolicy.impact.capacity_run import KVM_NODE_MEMORY, Run
+from gpolicy.impact.capacity_run import KVM_NODE_MEMORY, Run, loaded
+from gpolicy.impact.declared_resources import configured, known_states, uncounted
 from gpolicy.impact.disk_templates import enabled_templates, first_allowed, wanted_template
+from gpolicy.impact.extended_capacity import ExtendedCapacity, ExtendedOptions, extended_capacity
 from gpolicy.impact.group_data import group_data
 from gpolicy.impact.pair_names import PairNames
 from gpolicy.impact.score import Score, ScoreComponent, score_of
@@ -30,12 +32,14 @@ from gpolicy.impact.stranded import Stranded, room
 
 if TYPE_CHECKING:
     from gpolicy.allocator.kinds import DiskTemplate
-    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.model import ClusterData, Instance
+    from gpolicy.allocator.resource_model import NodeResources
     from gpolicy.cluster.state import ClusterState
 
 __all__ = [
     "KVM_NODE_MEMORY",
     "CapacityReport",
+    "ExtendedOptions",
     "GroupCapacity",
     "Observer",
     "Score",
@@ -90,7 +94,8 @@ class GroupCapacity:
     """The capacity of a group, of the whole cluster where `group` is None.
 
     `template` is None where no enabled template is allowed. `tiered` are runs of equal sizes in the order of
-    placement, `tiered_binding` what kept out the last one. `stranded` is what no allowed instance can use.
+    placement, `tiered_binding` what kept out the last one. `stranded` is what no allowed instance can use,
+    `extended` what fits under limits beyond those of htools, where they were asked for.
     """
 
     group: str | None
@@ -103,6 +108,7 @@ class GroupCapacity:
     standard: StandardCapacity
     score: Score
     stranded: Stranded | None = None
+    extended: ExtendedCapacity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +128,17 @@ def capacity(
     group: str | None = None,
     template: str | None = None,
     names: PairNames | None = None,
+    extended: ExtendedOptions | None = None,
+    declared: bool = False,
     observer: Observer | None = None,
 ) -> CapacityReport:
     """Count what fits on the cluster in `state`, in all groups or in `group`.
 
     `template` is the disk template of the instances; otherwise each group's is the first enabled one that it allows.
-    `names` are what the spec pairs are called. Raise UsageError for a group that is not there or a template that is not
-    enabled, and GpolicyError where the state does not hold what has to be known.
+    `names` are what the spec pairs are called. With `extended` each group is also counted under these limits.
+    `declared` counts with the resources that hv_state and disk_state declare instead of measured ones. Raise UsageError
+    for a group that is not there or a template that is not enabled, and GpolicyError where the state does not hold what
+    has to be known.
     """
     if group is not None and group not in state.groups:
         raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
@@ -136,20 +146,28 @@ def capacity(
     wanted = None if template is None else wanted_template(template, enabled)
     data = cluster_data(state)
     tell, called = observer or _silent, names or PairNames()
-    found, notes = [], []
+    resources = declared_resources(state, data) if declared else {}
+    burst = {name: instance.maxmem for name, instance in state.instances.items()}
+    found, notes = [], _model_notes(state, resources) if declared else []
     for item in data.groups:
         if group in (None, item.name):
             alone, split = group_data(data, item.index)
             chosen = wanted or first_allowed(enabled, item.policy)
-            found.append(count(Run(alone, chosen), item.name, chosen, called, tell))
+            run = Run(alone, chosen, resources=of_nodes(resources, alone))
+            counted = count(run, item.name, chosen, called, tell)
+            if extended is not None and extended.asked:
+                shown = called.of(item.name, len(item.policy.minmax))
+                limits = extended_capacity(run, shown, extended, burst, prefixed(tell, f"group {item.name}: "))
+                counted = replace(counted, extended=limits)
+            found.append(counted)
             notes += [f"instance {name}: its nodes are in two groups; counted on its primary only" for name in split]
     whole = None
     if group is None:
         if len(found) == 1 and not notes and data.groups[0].policy == data.policy:
-            whole = replace(found[0], group=None)  # the same cluster: not counted twice
+            whole = replace(found[0], group=None, extended=None)  # the same cluster: not counted twice
         else:
             chosen = wanted or first_allowed(enabled, data.policy)
-            whole = count(Run(data, chosen), None, chosen, called, tell)
+            whole = count(Run(data, chosen, resources=resources), None, chosen, called, tell)
     return CapacityReport(state.source, state.name, tuple(found), whole, tuple(notes))
 
 
@@ -157,6 +175,32 @@ def spec_values(spec: Spec) -> dict[str, int]:
     """Return a spec by Ganeti's names (sizes in MiB)."""
     values = (spec.memory, spec.cpus, spec.disk_size, spec.disk_count, spec.nic_count, spec.spindle_use)
     return dict(zip(SPEC_PARAMETERS, values, strict=True))
+
+
+def declared_resources(state: ClusterState, data: ClusterData) -> dict[str, NodeResources]:
+    """Return the resources that are declared for the nodes of `data`, by name. Raise GpolicyError if none is known."""
+    if not known_states(state):
+        raise GpolicyError(
+            f"{state.source}: not known: hv_state and disk_state",
+            hint="they are in config.data only: read the cluster on its master (local:, ssh://), or from a snapshot",
+        )
+    return configured(state, data, loaded(data))
+
+
+def of_nodes(resources: Mapping[str, NodeResources], data: ClusterData) -> dict[str, NodeResources]:
+    """Return the resources of the nodes that `data` has."""
+    return {node.name: resources[node.name] for node in data.nodes if node.name in resources}
+
+
+def _model_notes(state: ClusterState, resources: Mapping[str, NodeResources]) -> list[str]:
+    if resources:
+        return uncounted(state)
+    return ["neither hv_state nor disk_state declares anything that counts: these are the measured numbers"]
+
+
+def prefixed(tell: Observer, prefix: str) -> Observer:
+    """Return an observer that tells `tell` with `prefix` before it."""
+    return lambda what: tell(f"{prefix}{what}")
 
 
 def _silent(_what: str) -> None:

@@ -4,7 +4,7 @@ Stranded is what is left on the online nodes after everything has been placed th
 least size of each pair of the policy, as often as it fits (with one disk; pairs without memory are left out). After
 that not even the least instance of any pair has a place, so nothing that the policy allows can use the rest. Room that
 has to stay free so that the loss of a node can be made good is part of it, unless it is memory that DRBD reserves (that
-is not free in the first place).
+is not free in the first place). All instances are of the one template that is counted with.
 """
 
 from __future__ import annotations

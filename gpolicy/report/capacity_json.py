@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from typing import Any, Final
 
 from gpolicy.impact.binding import Binding
 from gpolicy.impact.capacity import CapacityReport, GroupCapacity, Score, Size, SpecCapacity, spec_values
+from gpolicy.impact.extended_capacity import ExtendedCapacity, ExtendedFit
+from gpolicy.impact.stranded import Stranded
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "1.1"
 
 
 def capacity_data(report: CapacityReport) -> dict[str, Any]:
@@ -42,7 +45,32 @@ def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:
             "fits": item.standard.fits,
             **binding_data(item.standard.binding),
         },
+        "stranded": _stranded(item.stranded),
+        "extended": None if item.extended is None else _extended(item.extended),
         **_score(item.score),
+    }
+
+
+def _stranded(stranded: Stranded | None) -> dict[str, Any] | None:
+    return None if stranded is None else {"free": asdict(stranded.free), "left": asdict(stranded.left)}
+
+
+def _extended(extended: ExtendedCapacity) -> dict[str, Any]:
+    return {
+        "max_node_failures": extended.options.max_node_failures,
+        "oversubscription": extended.options.oversubscription,
+        "specs": [_extended_fit(fit) for fit in extended.specs],
+        "standard": _extended_fit(extended.standard),
+    }
+
+
+def _extended_fit(fit: ExtendedFit) -> dict[str, Any]:
+    return {
+        "name": fit.name,
+        "fits": fit.fits,
+        **binding_data(fit.binding),
+        "minimum_memory": fit.minimum_memory,
+        "maximum_memory": fit.maximum_memory,
     }
 
 

@@ -8,6 +8,8 @@ from typing import Final
 from gpolicy.ganeti.units import format_size
 from gpolicy.impact.binding import Binding
 from gpolicy.impact.capacity import CapacityReport, GroupCapacity, Size, spec_values
+from gpolicy.impact.extended_capacity import ExtendedCapacity
+from gpolicy.impact.stranded import Stranded
 from gpolicy.report.findings_text import printable
 
 _BOLD: Final = "\x1b[1m"
@@ -36,6 +38,13 @@ class _Writer:
         for item in items:
             if item.tiered:
                 yield f"tiered on {_name(item)}: {_sizes(item.tiered)}"
+        for item in report.groups:  # the whole cluster with one template says nothing about groups of another
+            if item.stranded is not None and item.nodes:
+                yield from self.stranded(item, item.stranded)
+        limited = [(item, item.extended) for item in items if item.extended is not None]
+        if limited:
+            yield ""
+            yield from self.extended(limited)
         yield from self.legend(items)
         for note in report.notes:
             yield self.paint(_DIM, f"note: {printable(note)}")
@@ -47,6 +56,36 @@ class _Writer:
         causes = dict.fromkeys(binding.cause for item in items for binding in _bindings(item))
         for cause in causes:
             yield self.paint(_DIM, f"{cause.key}: {cause.sentence}")
+
+    def stranded(self, item: GroupCapacity, stranded: Stranded) -> Iterator[str]:
+        free, left = stranded.free, stranded.left
+        parts = [
+            f"{_about(left.memory)} of {_about(free.memory)} memory",
+            f"{_about(left.disk)} of {_about(free.disk)} disk",
+            f"{left.cpus} of {free.cpus} virtual CPUs",
+        ]
+        if free.spindles is not None and left.spindles is not None:
+            parts.append(f"{left.spindles} of {free.spindles} spindles")
+        yield self.paint(_DIM, f"free on {_name(item)} and of no use to any size: {', '.join(parts)}")
+
+    def extended(self, items: Sequence[tuple[GroupCapacity, ExtendedCapacity]]) -> Iterator[str]:
+        options = items[0][1].options
+        parts = []
+        if options.max_node_failures is not None:
+            parts.append(f"{options.max_node_failures} nodes of a group may fail at once")
+        if options.oversubscription is not None:
+            parts.append(f"memory may be over-subscribed {options.oversubscription:g} times")
+        yield self.paint(_BOLD, f"What fits if {' and '.join(parts)}")
+        rows = []
+        for item, extended in items:
+            for number, fit in enumerate((*extended.specs, extended.standard)):
+                name = f"pair {printable(fit.name)}" if number < len(extended.specs) else fit.name
+                memory = _mib(fit.minimum_memory)
+                if fit.maximum_memory != fit.minimum_memory:
+                    memory += f" to {_mib(fit.maximum_memory)}"
+                group = printable(item.group or "") if number == 0 else ""
+                rows.append((group, name, memory, str(fit.fits), fit.binding.cause.key, fit.binding.reason or "-"))
+        yield from self.table(("group", "spec", "memory", "fits", "bound by", "htools"), rows)
 
     def score(self, item: GroupCapacity) -> Iterator[str]:
         yield ""
@@ -74,7 +113,10 @@ class _Writer:
 def _rows(item: GroupCapacity) -> Iterator[tuple[str, ...]]:
     name = "(cluster)" if item.group is None else printable(item.group)
     template = item.template.value if item.template else "-"
-    rows = [(f"pair {spec.name}", _size(spec_values(spec.pair.max)), spec.fits, spec.binding) for spec in item.specs]
+    rows = [
+        (f"pair {printable(spec.name)}", _size(spec_values(spec.pair.max)), spec.fits, spec.binding)
+        for spec in item.specs
+    ]
     total = sum(size.count for size in item.tiered)
     rows.append(("tiered", "pairs in turn, shrunk to fit", total, item.tiered_binding))
     standard = item.standard
@@ -85,7 +127,9 @@ def _rows(item: GroupCapacity) -> Iterator[tuple[str, ...]]:
 
 
 def _bindings(item: GroupCapacity) -> list[Binding]:
-    return [*(spec.binding for spec in item.specs), item.tiered_binding, item.standard.binding]
+    extended = item.extended
+    limited = [] if extended is None else [fit.binding for fit in (*extended.specs, extended.standard)]
+    return [*(spec.binding for spec in item.specs), item.tiered_binding, item.standard.binding, *limited]
 
 
 def _name(item: GroupCapacity) -> str:
@@ -103,6 +147,14 @@ def _words(memory: int, cpus: int, disk: int) -> str:
 def _mib(size: int) -> str:
     text = format_size(size)
     return f"{text}M" if text.isdigit() else text
+
+
+def _about(size: int) -> str:
+    """Return a sum of sizes in the unit that fits it, to one digit: sums need not be exact for a reader."""
+    for unit, factor in (("T", 1024**2), ("G", 1024)):
+        if size >= factor:
+            return f"{size / factor:,.1f}{unit}"
+    return f"{size}M"
 
 
 def _sizes(sizes: tuple[Size, ...]) -> str:

@@ -55,3 +55,47 @@ def test_a_template_that_is_not_enabled_is_refused(tmp_path: Path) -> None:
     done = gpolicy("capacity", "--state", f"snapshot:{file}", "--template", "rbd")
     assert done.returncode == 3
     assert "disk template rbd is not enabled" in done.stderr
+
+
+SNAPSHOT = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
+POLICY = str(ROOT / "policies" / "two-groups")
+
+
+def test_under_a_policy_pairs_have_their_names() -> None:
+    done = gpolicy("capacity", "--state", SNAPSHOT, POLICY, "--group", "dedicated", "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    (group,) = json.loads(done.stdout)["groups"]
+    assert [spec["name"] for spec in group["specs"]] == ["full", "half", "quarter"]
+
+
+def test_limits_that_htools_does_not_know() -> None:
+    arguments = ["capacity", "--state", SNAPSHOT, POLICY, "--group", "dedicated"]
+    limits = ["--max-node-failures", "2", "--oversubscription", "1.5"]
+    done = gpolicy(*arguments, *limits)
+    assert "What fits if 2 nodes of a group may fail at once and memory may be over-subscribed 1.5 times" in done.stdout
+    data = json.loads(gpolicy(*arguments, *limits, "--format", "json").stdout)
+    extended = data["groups"][0]["extended"]
+    assert (extended["max_node_failures"], extended["oversubscription"]) == (2, 1.5)
+    assert [fit["name"] for fit in extended["specs"]] == ["full", "half", "quarter"]
+
+
+def test_declared_resources() -> None:
+    arguments = ["capacity", "--state", SNAPSHOT, POLICY, "--group", "dedicated", "--format", "json"]
+    measured, declared = (json.loads(gpolicy(*arguments, *more).stdout) for more in ([], ["--resource-model"]))
+    free = [data["groups"][0]["stranded"]["free"]["memory"] for data in (measured, declared)]
+    assert free[0] - free[1] == 3 * (6144 - 4096)  # hv_state declares 6G for the node, htools takes 4096 under KVM
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--max-node-failures", "-1"], "it must be 0 or more"),
+        (["--oversubscription", "0"], "it must be above 0"),
+        (["/nonexistent"], "/nonexistent"),
+    ],
+)
+def test_limits_and_policies_that_make_no_sense_are_one_line(arguments: list[str], message: str) -> None:
+    done = gpolicy("capacity", "--state", SNAPSHOT, *arguments)
+    assert done.returncode == 3
+    assert message in done.stderr
+    assert done.stdout == ""
