@@ -34,3 +34,8 @@ def volumes_needed(size: int, smallest: int) -> int:
 def largest_disk(volumes: int, smallest: int) -> int:
     """Return the size of the largest disk that `volumes` volumes hold."""
     return volumes * usable_size(smallest)
+
+
+def is_empty(size: int, free: int) -> bool:
+    """Return whether a volume counts as empty: Ganeti lets 1 MiB pass, for the rounding of LVM's figures."""
+    return size <= free + 1

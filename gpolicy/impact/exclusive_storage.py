@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.ganeti.parameter import Path, Values
 from gpolicy.ganeti.parameters import release_key
-from gpolicy.ganeti.physical_volumes import sizes_differ, usable_size, volumes_needed
+from gpolicy.ganeti.physical_volumes import is_empty, sizes_differ, usable_size, volumes_needed
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Disk, Instance, Node
@@ -240,7 +240,7 @@ def _volumes(view: _View, group: str, turned_on: Sequence[str]) -> GroupVolumes:
         PartlyUsedVolume(node=node.name, volume=volume.name, size=volume.size, free=volume.free)
         for node in nodes
         for volume in node.physical_volumes or ()
-        if 0 < volume.free < volume.size
+        if volume.free and not is_empty(volume.size, volume.free)
     ]
     return GroupVolumes(
         group=group,
@@ -315,7 +315,8 @@ def _effects(instance: Instance, now: _View, then: _View) -> Iterator[InstanceEf
 
 
 def _disk_findings(number: int, disk: Disk, turn: Turn, smallest: int | None) -> Iterator[DiskFinding]:
-    needed = volumes_needed(disk.size, smallest) if smallest is not None and smallest > 1 else None
+    counts = turn is not Turn.OFF and smallest is not None and smallest > 1
+    needed = volumes_needed(disk.size, smallest) if counts and smallest else None
 
     def finding(trouble: DiskTrouble) -> DiskFinding:
         return DiskFinding(

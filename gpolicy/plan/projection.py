@@ -1,7 +1,8 @@
 """The cluster as it will be: a state with the changes of a plan made.
 
-Own values, effective values, groups, names, membership and tags are those after the plan; what nodes measure and what
-instances are stays as it was read. So whatever compares a cluster before and after is a function of two states.
+Own values, effective values, groups, names, membership and tags are those after the plan; instances and what nodes
+measure stay as they were read, but for what exclusive storage changes. So whatever compares a cluster before and after
+is a function of two states.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Final
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import fill
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, some, words
+from gpolicy.plan.measurements import resources_when_turned
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 _NO_VALUES: Final = (NAME, MEMBERSHIP, TAGS)
@@ -38,10 +40,32 @@ def projected(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
     moved = [name for name, node in nodes.items() if node.group != stays[name]]
     unknown = _give_flag_of_group(nodes, [name for name in moved if _EXCLUSIVE in nodes[name].own])
     groups = _groups(state, cluster.own, by_object, names, occupied={node.group for node in nodes.values()})
-    notes = state.notes
+    after = replace(state, cluster=cluster, groups=groups, nodes=nodes)
+    notes = []
     if unknown:
-        notes += (f"whether exclusive storage is on in {', '.join(unknown)} is not known: nodes keep it as they move",)
-    return replace(state, cluster=cluster, groups=groups, nodes=nodes, notes=notes)
+        notes.append(
+            f"whether exclusive storage is on in {', '.join(unknown)} is not known: nodes keep it as they move"
+        )
+    return _measured(state, replace(after, notes=(*state.notes, *notes)))
+
+
+def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
+    """Return `after` with what nodes measure where their exclusive storage changes; a note says where that is lost."""
+    nodes, lost = dict(after.nodes), []
+    for name, node in after.nodes.items():
+        on = after.effective_of_node(node).get(_EXCLUSIVE) is True
+        if on == (before.effective_of_node(before.nodes[name]).get(_EXCLUSIVE) is True):
+            continue
+        nodes[name] = replace(node, resources=resources_when_turned(node, on=on))
+        if node.resources.disk_free is not None and nodes[name].resources.disk_free is None:
+            lost.append(name)
+    if not lost:
+        return replace(after, nodes=nodes)
+    note = (
+        f"exclusive storage changes what is free on {some(lost)}: how, only the physical volumes of one volume group"
+        " could tell (--physical-volumes)"
+    )
+    return replace(after, nodes=nodes, notes=(*after.notes, note))
 
 
 def _changed_cluster(cluster: ClusterObject, changes: Sequence[Change]) -> ClusterObject:

@@ -1,0 +1,127 @@
+"""What nodes measure when exclusive storage is turned on or off: by hand, and held against Ganeti's own functions."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from dataclasses import replace
+
+import pytest
+from planned import cluster, plan_for
+from real_ganeti import TREES, needs_ganeti
+
+from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume, Resources
+from gpolicy.ganeti.parameter import Values
+from gpolicy.plan.measurements import resources_when_turned
+from gpolicy.plan.projection import projected
+
+TIB = 1024**2
+MEASURED = Resources(memory_total=1000, memory_free=500, disk_total=3000, disk_free=2500, cpu_total=8)
+ON: Values = {("ndparams", "exclusive_storage"): True}
+
+
+def volumes(*sizes: tuple[int, int]) -> tuple[PhysicalVolume, ...]:
+    return tuple(
+        PhysicalVolume(name=f"/dev/sd{number}", size=size, used=used, free=size - used)
+        for number, (size, used) in enumerate(sizes)
+    )
+
+
+def node(*sizes: tuple[int, int], measured: Resources = MEASURED) -> Node:
+    return Node(name="node1", group="default", own={}, resources=measured, physical_volumes=volumes(*sizes))
+
+
+def test_only_empty_volumes_count_and_not_all_of_each() -> None:
+    found = resources_when_turned(node((1000, 500), (1000, 0), (1000, 0)), on=True)
+    assert (found.spindles_total, found.spindles_free, found.disk_free) == (3, 2, 2 * 970)
+    assert (found.disk_total, found.memory_free) == (3000, 500)
+
+
+def test_turned_off_all_free_space_counts() -> None:
+    measured = replace(MEASURED, disk_free=970, spindles_total=3, spindles_free=1)
+    found = resources_when_turned(node((1000, 1000), (1000, 400), (1000, 0), measured=measured), on=False)
+    assert (found.disk_free, found.spindles_total, found.spindles_free) == (1600, None, None)
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_without_volumes_or_with_those_of_other_groups_it_is_unknown(on: bool) -> None:
+    for unknown in (replace(node(), physical_volumes=None), node((1000, 0), (1000, 0)), node((3000, 0), (500, 0))):
+        found = resources_when_turned(unknown, on=on)
+        assert (found.disk_free, found.spindles_total, found.spindles_free) == (None, None, None)
+
+
+def test_what_was_not_measured_is_not_measured_then() -> None:
+    silent = node((1000, 0), measured=Resources())
+    assert resources_when_turned(silent, on=True) == Resources()
+
+
+class TestProjection:
+    def state(self, *sizes: tuple[int, int]) -> ClusterState:
+        state = cluster({}, {"default": {}, "dedicated": ON}, {"node1": "default", "node2": "dedicated"})
+        measured = replace(state.nodes["node1"], resources=MEASURED, physical_volumes=volumes(*sizes) or None)
+        return replace(state, nodes={**state.nodes, "node1": measured})
+
+    DOCUMENTS = (
+        "NodeGroup\nname: default\nndparams: {exclusive_storage: true}",
+        "NodeGroup\nname: dedicated\nnodes: [node1]",
+    )
+
+    @pytest.mark.parametrize("document", DOCUMENTS)
+    def test_the_flag_of_the_group_or_another_group(self, document: str) -> None:
+        state = self.state((1000, 500), (1000, 0), (1000, 0))
+        after = projected(state, plan_for(state, document).changes)
+        assert after.nodes["node1"].resources.spindles_free == 2
+        assert after.notes == state.notes
+
+    @pytest.mark.parametrize("document", DOCUMENTS)
+    def test_what_is_lost_is_said(self, document: str) -> None:
+        state = self.state()
+        after = projected(state, plan_for(state, document).changes)
+        assert after.nodes["node1"].resources.disk_free is None
+        assert "exclusive storage changes what is free on node1" in after.notes[-1]
+
+    def test_other_changes_leave_it_alone(self) -> None:
+        state = self.state()
+        plan = plan_for(state, "NodeGroup\nname: default\nipolicy: {vcpu-ratio: 2}")
+        assert projected(state, plan.changes).nodes == state.nodes
+
+
+ANSWER = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from ganeti import objects
+from ganeti.storage.bdev import LogicalVolume
+for line in sys.stdin:
+    volumes = [
+        objects.LvmPvInfo(name=f"/dev/sd{n}", vg_name="x", size=float(size), free=float(size - used), attributes="a--")
+        for n, (size, used) in enumerate(json.loads(line))
+    ]
+    LogicalVolume.GetPVInfo = classmethod(lambda *_, **__: volumes)
+    free, total = LogicalVolume.GetVgSpindlesInfo("x")
+    print(json.dumps([total, free, LogicalVolume._GetExclusiveStorageVgFree("x")]))
+"""
+
+
+@pytest.mark.ganeti
+@needs_ganeti[1]
+def test_ganeti_itself_counts_the_same() -> None:
+    rnd = random.Random(1)  # noqa: S311
+    cases = []
+    for _ in range(300):
+        sizes = [rnd.choice((1000, 1005, 1030, TIB, TIB + 7)) for _ in range(rnd.randint(1, 8))]
+        cases.append([(size, rnd.choice((0, 0, 1, 2, size // 2, size))) for size in sizes])
+    run = subprocess.run(
+        ["/usr/bin/python3", "-c", ANSWER, str(TREES[-1].parents[2])],
+        input="\n".join(map(json.dumps, cases)),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={},
+    )
+    mine = []
+    for case in cases:
+        measured = replace(MEASURED, disk_total=sum(size for size, _ in case))
+        found = resources_when_turned(node(*case, measured=measured), on=True)
+        mine.append([found.spindles_total, found.spindles_free, found.disk_free])
+    assert [json.loads(line) for line in run.stdout.splitlines()] == mine
