@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "impact": {"ganeti", "cluster", "allocator", "policy", "plan"},
     "suggest": {"ganeti", "policy", "cluster", "allocator", "impact", "writing"},
     "testing": {"ganeti", "policy", "cluster", "plan", "impact", "allocator"},
-    "report": {"ganeti", "plan", "impact", "suggest", "testing"},
+    "report": {"ganeti", "cluster", "plan", "allocator", "impact", "suggest", "testing"},
     "allocator": set[str](),
     "htools": {"allocator", "cluster", "ganeti"},
 }

@@ -7,7 +7,20 @@ from typing import Final
 
 from gpolicy.allocator.model import Spec
 from gpolicy.impact.capacity_change import CapacityChange, Fit, FitChange, GroupCapacityChange
-from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, filled, percent, signed, size
+from gpolicy.impact.stranded import Stranded
+from gpolicy.report.section import (
+    NOTHING,
+    Cell,
+    Name,
+    Section,
+    Table,
+    Weight,
+    filled,
+    percent,
+    rough_size,
+    signed,
+    size,
+)
 
 HEADINGS: Final = ("group", "spec", "size", "now", "then", "Δ", "%", "bound by")
 RIGHT: Final = frozenset({"now", "then", "Δ", "%", "lost"})
@@ -17,7 +30,7 @@ WHOLE_CLUSTER: Final = "(cluster)"
 def capacity_section(change: CapacityChange) -> Section:
     """Return what the changes do to capacity; groups in which nothing changes are one sentence of the notes."""
     items = [*change.groups, *([change.cluster] if change.cluster else [])]
-    moved = [item for item in items if any(_differs(row) for row in figures(item))]
+    moved = changed_groups(change)
     table = Table(
         title="Instances that fit beside those that are there",
         of="rows",
@@ -26,7 +39,7 @@ def capacity_section(change: CapacityChange) -> Section:
         right=RIGHT,
         weight=Weight.WORSE if any(_lost(row) for item in moved for row in figures(item)) else Weight.CHANGED,
     )
-    tables = filled(table, _vectors(items))
+    tables = filled(table, _left_over(items), _vectors(items))
     return Section(
         key="capacity",
         title="Capacity",
@@ -45,13 +58,28 @@ def figures(item: GroupCapacityChange) -> tuple[FitChange, ...]:
 def rows(item: GroupCapacityChange) -> Iterator[tuple[Cell, ...]]:
     """Give the rows of a group, the group's name in the first one."""
     name: Cell = WHOLE_CLUSTER if item.group is None else Name(item.group)
-    for change in figures(item):
-        pair = change in item.rows
-        yield (name, Name(change.name) if pair else change.name, *_figures(change))
+    for spec, change in comparisons(item):
+        yield (name, spec, *_figures(change))
         name = ""
+
+
+def comparisons(item: GroupCapacityChange) -> Iterator[tuple[str, FitChange]]:
+    """Give what each row of a group compares: the name of the spec, and the two sides."""
+    for change in figures(item):
+        yield (Name(change.name) if change in item.rows else change.name), change
         if change.old_size_after is not None and change.before is not None:
-            old = FitChange(change.name, change.before, change.old_size_after)
-            yield ("", "· in its old size", *_figures(old))
+            yield "· old size", FitChange(change.name, change.before, change.old_size_after)
+
+
+def changed_groups(change: CapacityChange) -> list[GroupCapacityChange]:
+    """Return the groups in which something fits and something changes, and the cluster as the last one."""
+    items = [*change.groups, *([change.cluster] if change.cluster else [])]
+    return [item for item in items if any(_differs(row) for row in figures(item)) and not _empty(item)]
+
+
+def _empty(item: GroupCapacityChange) -> bool:
+    """Return whether nothing fits, now or then."""
+    return not any(fit.fits for row in figures(item) for fit in (row.before, row.after) if fit is not None)
 
 
 def size_words(spec: Spec | None) -> str:
@@ -97,14 +125,16 @@ def _lost(change: FitChange) -> bool:
 
 def _same(items: Sequence[GroupCapacityChange], moved: Sequence[GroupCapacityChange]) -> Iterator[str]:
     same = [item for item in items if item not in moved]
-    if same and moved:
-        words = [f"{item.group or WHOLE_CLUSTER} ({_standard(item)})" for item in same]
-        yield f"unchanged: {', '.join(words)}"
+    empty = [_named(item) for item in same if _empty(item)]
+    if empty:
+        yield f"nothing fits, now or then: {', '.join(empty)}"
+    rest = [f"{_named(item)} (standard {_fits(item.standard.after)})" for item in same if not _empty(item)]
+    if rest and moved:
+        yield f"unchanged: {', '.join(rest)}"
 
 
-def _standard(item: GroupCapacityChange) -> str:
-    fit = item.standard.after or item.standard.before
-    return f"standard {fit.fits:,}" if fit else "nothing to count"
+def _named(item: GroupCapacityChange) -> str:
+    return WHOLE_CLUSTER if item.group is None else item.group
 
 
 def _not_counted(change: CapacityChange) -> Iterator[str]:
@@ -129,10 +159,41 @@ def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> st
 def _words(row: FitChange) -> str:
     if row.before is None or row.after is None:
         return f"{_fits(row.before)} → {_fits(row.after)}"
+    other = ", of another size" if row.before.spec != row.after.spec else ""
     if not row.delta:
-        return f"{_fits(row.after)} as before"
+        return f"{_fits(row.after)} as before{other}"
     share = f", {percent(row.percent)}" if row.percent is not None else ""
-    return f"{_fits(row.before)} → {_fits(row.after)} ({signed(row.delta)}{share})"
+    return f"{_fits(row.before)} → {_fits(row.after)} ({signed(row.delta)}{share}{other})"
+
+
+def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
+    """Return what of the free resources no allowed instance can use, where that changes."""
+    rows: list[tuple[Cell, ...]] = []
+    for item in items:
+        sides = [side.stranded if side else None for side in (item.before, item.after)]
+        if sides[0] != sides[1]:
+            name: Cell = WHOLE_CLUSTER if item.group is None else Name(item.group)
+            for word, side in zip(("now", "then"), sides, strict=True):
+                if side is not None:
+                    rows.append((name, word, *_rooms(side)))
+                    name = ""
+    return Table(
+        title="Stranded: what is left of the free resources when nothing more fits",
+        of="rows",
+        headings=("group", "when", "memory", "disk", "virtual CPUs", "spindle use", "physical volumes"),
+        rows=tuple(rows),
+        right=frozenset({"memory", "disk", "virtual CPUs", "spindle use", "physical volumes"}),
+    )
+
+
+def _rooms(stranded: Stranded) -> tuple[str, ...]:
+    left, free = stranded.left, stranded.free
+    counts = ((left.cpus, free.cpus), (left.spindle_use, free.spindle_use), (left.spindles, free.spindles))
+    return (
+        f"{rough_size(left.memory)} of {rough_size(free.memory)}",
+        f"{rough_size(left.disk)} of {rough_size(free.disk)}",
+        *(NOTHING if some is None or most is None else f"{some:,} of {most:,}" for some, most in counts),
+    )
 
 
 def _vectors(items: Sequence[GroupCapacityChange]) -> Table:

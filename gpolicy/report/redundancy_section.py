@@ -64,13 +64,17 @@ def _row(item: GroupRedundancyChange) -> tuple[Cell, ...]:
 
 
 def _fallen(item: GroupRedundancyChange) -> bool:
-    return item.before is not None and item.after is not None and item.after.survives < item.before.survives
+    """Return whether it survives less; a group without nodes has nothing to lose."""
+    now, then = item.before, item.after
+    return now is not None and then is not None and then.survives < now.survives and then.nodes > 0
 
 
 def _differs(item: GroupRedundancyChange) -> bool:
     now, then = item.before, item.after
     if now is None or then is None:
-        return True
+        return any(side.nodes for side in (now, then) if side is not None)
+    if not then.nodes:
+        return False
     return (now.survives, _lost_sets(now)) != (then.survives, _lost_sets(then))
 
 

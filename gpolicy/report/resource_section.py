@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.impact.resource_model import Declared, GroupModel, NodeModel, ResourceModel, ResourceModelChange
-from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, size
+from gpolicy.report.section import (
+    NOTHING,
+    Cell,
+    Name,
+    Section,
+    Table,
+    Weight,
+    count,
+    filled,
+    heaviest,
+    names,
+    rough_size,
+    size,
+)
 
 _RIGHT: Final = frozenset(
     {
@@ -66,17 +79,18 @@ def _group(then: GroupModel, now: GroupModel | None) -> tuple[Cell, ...]:
 
 
 def _declared(model: ResourceModel, weight: Weight) -> Table:
-    rows = [
-        (Name(node.node), item.name, _amount(item, item.declared), item.level, _amount(item, item.reported))
-        for node in model.nodes
-        for item in node.declared
-        if item.differs
-    ]
+    """Return what differs, one row for all nodes on which it does so alike."""
+    alike: dict[tuple[Cell, ...], list[str]] = {}
+    for node in model.nodes:
+        for item in node.declared:
+            if item.differs:
+                shown = (item.name, _amount(item, item.declared), item.level, _amount(item, item.reported))
+                alike.setdefault(shown, []).append(node.node)
     return Table(
-        title="Declared otherwise than the node reports",
+        title="Declared otherwise than nodes report",
         of="values",
-        headings=("node", "value", "declared", "by", "reported"),
-        rows=tuple(rows),
+        headings=("value", "declared", "by", "reported", "nodes"),
+        rows=tuple((*shown, names(nodes)) for shown, nodes in alike.items()),
         right=_RIGHT,
         weight=weight,
     )
@@ -90,10 +104,10 @@ def _free(model: ResourceModel, weight: Weight) -> Table:
     rows = [
         (
             Name(node.node),
-            size(node.measured.free_memory),
-            size(node.configured.free_memory),
-            size(node.measured.free_disk),
-            size(node.configured.free_disk),
+            rough_size(node.measured.free_memory),
+            rough_size(node.configured.free_memory),
+            rough_size(node.measured.free_disk),
+            rough_size(node.configured.free_disk),
         )
         for node in model.nodes
         if (node.measured.free_memory, node.measured.free_disk)

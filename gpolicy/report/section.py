@@ -99,6 +99,14 @@ def size(mib: int) -> str:
     return f"{text}M" if text.isdigit() and mib else text
 
 
+def rough_size(mib: int) -> str:
+    """Return MiB rounded to four digits or less, for pictures: 251.2G, 8T, 512M."""
+    for unit, factor in (("T", 1024**2), ("G", 1024)):
+        if abs(mib) >= factor:
+            return f"{round(mib / factor, 1):g}{unit}"
+    return f"{mib}M"
+
+
 def plain_text(cell: Cell, most: int = 0) -> str:
     """Return a cell as text, of several names the first `most` (0: all). Not escaped."""
     if isinstance(cell, str):

@@ -16,7 +16,20 @@ from gpolicy.impact.exclusive_storage import (
 from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, size
 
 _RIGHT: Final = frozenset(
-    {"smallest", "largest", "usable", "size", "free", "spindle_use", "of its disks", "spindle_count", "volumes", "disk"}
+    {
+        "lost",
+        "smallest",
+        "largest",
+        "usable",
+        "size",
+        "free",
+        "spindle_use",
+        "of its disks",
+        "spindle_count",
+        "volumes",
+        "disk",
+        "compared",
+    }
 )
 
 
@@ -59,7 +72,12 @@ def _turned(change: ExclusiveStorageChange) -> Table:
 
 def _disks(instances: tuple[InstanceEffect, ...]) -> Table:
     rows = [_disk(item, disk) for item in instances for disk in item.disks]
-    new = any(item.turn is not Turn.STAYS for item in instances if item.disks)
+    rows += [
+        (Name(item.instance), Name(item.primary_node), NOTHING, NOTHING, "no disks; verify reports it as unsuitable")
+        for item in instances
+        if item.unsuitable and not item.disks
+    ]
+    new = any(item.turn is not Turn.STAYS for item in instances if item.disks or item.unsuitable)
     return Table(
         title="Disks in trouble",
         of="disks",
@@ -84,7 +102,7 @@ def _volumes(groups: tuple[GroupVolumes, ...], *, turning: bool) -> Table:
     return Table(
         title="Physical volumes",
         of="groups",
-        headings=("group", "known from", "smallest", "largest", "usable", "on each node", "verdict"),
+        headings=("group", "known from", "smallest", "largest", "usable", "on each node", "lost", "verdict"),
         rows=tuple(_group(group) for group in groups),
         right=_RIGHT,
         weight=Weight.CHANGED if wrong or turning else Weight.SAME,
@@ -96,10 +114,11 @@ def _group(group: GroupVolumes) -> tuple[Cell, ...]:
     counts = sorted({number for _, number in group.counts})
     each = NOTHING if not counts else str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     known = {VolumesFrom.MEASURED: "measured", VolumesFrom.PROMISED: "hardware of the policy"}
+    lost = NOTHING if group.unusable_free is None else size(group.unusable_free)
     verdict = {None: NOTHING, True: "too different for Ganeti", False: "alike"}[group.differ]
     if group.differ_on:
         verdict += f" (alone on {', '.join(group.differ_on[:3])}{' and others' if len(group.differ_on) > 3 else ''})"
-    return (Name(group.group), known.get(group.known_from, "nothing"), *sizes, each, verdict)
+    return (Name(group.group), known.get(group.known_from, "nothing"), *sizes, each, lost, verdict)
 
 
 def _partly_used(groups: tuple[GroupVolumes, ...]) -> Table:

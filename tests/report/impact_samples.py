@@ -53,6 +53,8 @@ from gpolicy.impact.resource_model import (
     ResourceModel,
     ResourceModelChange,
 )
+from gpolicy.impact.stranded import Room
+from gpolicy.impact.stranded import Stranded as LeftOver
 from gpolicy.impact.violations import (
     Breach,
     InstanceViolation,
@@ -112,6 +114,7 @@ def counted(
         tiered_binding=MEMORY,
         standard=StandardCapacity(STANDARD, standard, SPINDLES),
         score=score,
+        stranded=LeftOver(Room(100000, 2000000, 190, 12, None), Room(1024 + standard, 0, 4, 0, None)),
     )
 
 
@@ -239,6 +242,7 @@ def redundancy(named: Named = plain) -> RedundancyChange:
         score_before=SCORE,
         score_after=BETTER,
         notes=(f"instance {named('web')} is down",),
+        unavailable={named("remote"): "no measured memory"},
     )
 
 
@@ -317,6 +321,9 @@ def exclusive_storage(named: Named = plain) -> ExclusiveStorageChange:
                 known_from=VolumesFrom.MEASURED,
                 smallest=1000000,
                 largest=1048576,
+                smallest_on=named("node6"),
+                largest_on=named("node5"),
+                unusable_free=1024,
                 differ=True,
                 differ_on=(named("node5"),),
                 usable=970873,
@@ -346,6 +353,8 @@ def exclusive_storage(named: Named = plain) -> ExclusiveStorageChange:
                 disks=(),
                 before=after,
                 after=before,
+                exclusive_nodes=(named("node4"),),
+                unsuitable=True,
             ),
         ),
         not_reported=(named("node5"),),

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 from markdown_it import MarkdownIt
 
-VOID = {"meta", "br", "hr", "link", "rect", "line", "path", "circle"}
+VOID = {"meta", "br", "hr", "link", "img"}
 
 
 class Page(HTMLParser):

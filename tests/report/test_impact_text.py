@@ -45,9 +45,9 @@ def test_the_figures_of_the_capacity_table_are_those_of_the_impact() -> None:
     table = capacity_section(change).tables[0]
     first = table.headings.index("now")
     shown = [[plain_text(cell) for cell in row] for row in table.rows]
-    changed = [item for item in (*change.groups, change.cluster) if item and item.group != "spare"]
+    changed = [item for item in (*change.groups, change.cluster) if item and item.group not in ("spare", "fresh")]
     assert [row[first : first + 4] for row in shown] == [cells for item in changed for cells in expected(item)]
-    assert [row[0] for row in shown if row[0]] == ["dedicated", "fresh", "shared", "(cluster)"]
+    assert [row[0] for row in shown if row[0]] == ["dedicated", "shared", "(cluster)"]
     lines = text(full_impact()).splitlines()
     assert lines[0] == "Impact"
     assert lines[1].startswith("  Capacity: standard instances on the cluster 68 → 50 (-18, -26 %)")
@@ -70,12 +70,14 @@ def test_what_does_not_change_is_one_line() -> None:
 
 
 def test_a_group_without_a_change_is_no_row() -> None:
-    assert "    unchanged: spare (standard 20)" in text(full_impact()).splitlines()
+    lines = text(full_impact()).splitlines()
+    assert "    unchanged: spare (standard 20)" in lines
+    assert "    nothing fits, now or then: fresh" in lines
 
 
 def test_a_removed_size_says_what_becomes_of_its_instances() -> None:
     shown = text(full_impact())
-    assert re.search(r"· in its old size +32G · 8 CPU · 1T +8 +0 +-8 +-100 % +ipolicy.minmax \(was memory\)", shown)
+    assert re.search(r"· old size +32G · 8 CPU · 1T +8 +0 +-8 +-100 % +ipolicy.minmax \(was memory\)", shown)
 
 
 def test_breaches_say_by_how_much() -> None:

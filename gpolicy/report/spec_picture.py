@@ -1,0 +1,241 @@
+"""The spec pairs of groups as boxes over memory and disk, now and then, with the instances as dots: geometry only.
+
+Both axes are logarithmic, since pairs reach from megabytes to terabytes. Lengths are in the units of the picture.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.cluster.state import ClusterState, Instance
+from gpolicy.ganeti.parameter import Value
+from gpolicy.report.section import count, size
+
+WIDTH: Final = 560
+HEIGHT: Final = 320
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 12, 34
+_LEAST_SIDE: Final = 5.0  # a pair that allows one size only is still seen
+_MOST_TICKS: Final = 7
+_LINE: Final = 13.0  # between labels
+_LETTER: Final = 6.6
+MOST_PICTURES: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """One pair. `kind` is now (it goes), then (it comes) or same."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    label: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The name of a pair, and where it stands."""
+
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dot:
+    """Instances of one size: `kind` is newly (violating), still (violating) or fine."""
+
+    x: float
+    y: float
+    radius: float
+    kind: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A mark on an axis."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecPicture:
+    """The picture of groups that have the same pairs now and then."""
+
+    groups: tuple[str, ...]
+    boxes: tuple[Box, ...]
+    labels: tuple[Label, ...]
+    dots: tuple[Dot, ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    summary: str
+    left: float = _LEFT
+    right: float = WIDTH - _RIGHT
+    top: float = _TOP
+    bottom: float = HEIGHT - _BOTTOM
+
+
+_Bounds = tuple[int, int, int, int]
+"""Least and most memory, least and most disk (MiB)."""
+
+
+def spec_pictures(
+    before: ClusterState,
+    after: ClusterState,
+    renamed: Mapping[str, str],
+    names: Mapping[str, Sequence[str]],
+    verdicts: Mapping[str, str],
+) -> list[SpecPicture]:
+    """Return the pictures of groups whose pairs change or whose instances newly violate them.
+
+    `renamed` leads from names after to names before, `names` are the pairs' names by group, `verdicts` say newly or
+    still by instance; what is not in it is fine.
+    """
+    alike: dict[tuple[tuple[_Bounds, ...], tuple[_Bounds, ...]], list[str]] = {}
+    for name, group in after.groups.items():
+        old = before.groups.get(renamed.get(name, name))
+        now = _pairs(old.effective.get(("ipolicy", "minmax"))) if old else ()
+        then = _pairs(group.effective.get(("ipolicy", "minmax")))
+        alike.setdefault((now, then), []).append(name)
+    pictures = []
+    for (now, then), groups in alike.items():
+        instances = [item for item in after.instances.values() if _group(after, item) in groups]
+        newly = any(verdicts.get(item.name) == "newly" for item in instances)
+        if now != then or newly:
+            labels = next((names[group] for group in groups if group in names), ())
+            pictures.append(_picture(tuple(groups), now, then, labels, instances, verdicts))
+    return pictures[:MOST_PICTURES]
+
+
+def _group(state: ClusterState, instance: Instance) -> str | None:
+    node = state.nodes.get(instance.primary_node)
+    return node.group if node else None
+
+
+def _pairs(value: Value) -> tuple[_Bounds, ...]:
+    return tuple(bounds for pair in value if (bounds := _bounds(pair))) if isinstance(value, list) else ()
+
+
+def _bounds(pair: Value) -> _Bounds | None:
+    if not isinstance(pair, dict):
+        return None
+    low, high = pair.get("min"), pair.get("max")
+    if not isinstance(low, dict) or not isinstance(high, dict):
+        return None
+    found = [side.get(name) for name in ("memory-size", "disk-size") for side in (low, high)]
+    numbers = [item for item in found if isinstance(item, int)]
+    return (numbers[0], numbers[1], numbers[2], numbers[3]) if len(numbers) == 4 else None
+
+
+def _picture(
+    groups: tuple[str, ...],
+    now: tuple[_Bounds, ...],
+    then: tuple[_Bounds, ...],
+    names: Sequence[str],
+    instances: Sequence[Instance],
+    verdicts: Mapping[str, str],
+) -> SpecPicture:
+    spots = Counter(
+        (item.maxmem, max(disk.size for disk in item.disks), verdicts.get(item.name, "fine"))
+        for item in instances
+        if item.disks
+    )
+    everything = [*now, *then]
+    across = _Axis([*(n for box in everything for n in box[:2]), *(spot[0] for spot in spots)], _LEFT, WIDTH - _RIGHT)
+    upward = _Axis([*(n for box in everything for n in box[2:]), *(spot[1] for spot in spots)], HEIGHT - _BOTTOM, _TOP)
+    boxes = [_box(across, upward, bounds, "now", "") for bounds in now if bounds not in then]
+    for number, bounds in enumerate(then):
+        label = names[number] if number < len(names) else f"pair {number + 1}"
+        boxes.append(_box(across, upward, bounds, "same" if bounds in now else "then", label))
+    dots = [
+        Dot(
+            x=across.at(memory),
+            y=upward.at(disk),
+            radius=round(min(2.2 + math.sqrt(number) * 0.8, 9.0), 1),
+            kind=kind,
+            title=f"{count(number, 'instance')} of {size(memory)} memory, largest disk {size(disk)}"
+            + ("" if kind == "fine" else f": {kind} violating"),
+        )
+        for (memory, disk, kind), number in sorted(spots.items(), key=lambda item: (item[0][2] != "fine", item[0]))
+    ]
+    return SpecPicture(
+        groups=groups,
+        boxes=tuple(boxes),
+        labels=tuple(_labels(boxes)),
+        dots=tuple(dots),
+        x_ticks=tuple(across.ticks()),
+        y_ticks=tuple(upward.ticks()),
+        summary=f"{count(len(now), 'spec pair')} now, {len(then)} then, {count(sum(spots.values()), 'instance')}",
+    )
+
+
+def _box(across: _Axis, upward: _Axis, bounds: _Bounds, kind: str, label: str) -> Box:
+    least_memory, most_memory, least_disk, most_disk = bounds
+    left, right = _widened(across.at(least_memory), across.at(most_memory))
+    top, bottom = _widened(upward.at(most_disk), upward.at(least_disk))
+    word = {"now": "now only", "then": "then only", "same": "now and then"}[kind]
+    title = (
+        f"{label + ', ' if label else ''}{word}: memory {size(least_memory)} to {size(most_memory)},"
+        f" disk {size(least_disk)} to {size(most_disk)}"
+    )
+    return Box(
+        x=left,
+        y=top,
+        width=round(right - left, 1),
+        height=round(bottom - top, 1),
+        kind=kind,
+        label=label,
+        title=title,
+    )
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    short = max(_LEAST_SIDE - (high - low), 0.0) / 2
+    return round(low - short, 1), round(high + short, 1)
+
+
+def _labels(boxes: Sequence[Box]) -> Iterator[Label]:
+    """Give the names of the pairs, each at its box's upper left corner, or beside it where there is no room."""
+    taken: list[tuple[float, float, float]] = []
+    for box in boxes:
+        if not box.label:
+            continue
+        text = box.label if len(box.label) <= 24 else f"{box.label[:23]}…"
+        width = len(text) * _LETTER
+        inside = box.width > width + 8 and box.height > _LINE + 4
+        x = box.x + 4 if inside else box.x + box.width + 4
+        if x + width > WIDTH:
+            x = max(box.x - width - 4, 2.0)
+        y = box.y + _LINE if inside else box.y + min(box.height / 2 + 4, _LINE)
+        while any(abs(y - other) < _LINE and x < right and left < x + width for left, right, other in taken):
+            y += _LINE
+        taken.append((x, x + width, y))
+        yield Label(round(x, 1), round(min(y, HEIGHT - _BOTTOM - 2), 1), text)
+
+
+class _Axis:
+    """A logarithmic axis from `start` to `end` with all `values` (MiB) on it."""
+
+    def __init__(self, values: Sequence[int], start: float, end: float) -> None:
+        logs = [math.log2(max(value, 1)) for value in values] or [0.0, 1.0]
+        room = max((max(logs) - min(logs)) * 0.06, 0.4)
+        self.low, self.high = min(logs) - room, max(logs) + room
+        self.start, self.end = start, end
+
+    def at(self, value: int) -> float:
+        share = (math.log2(max(value, 1)) - self.low) / (self.high - self.low)
+        return round(self.start + share * (self.end - self.start), 1)
+
+    def ticks(self) -> Iterator[Tick]:
+        """Give powers of two, as few as are needed."""
+        first, last = max(math.ceil(self.low), 0), math.floor(self.high)
+        step = max(1, -(-(last - first + 1) // _MOST_TICKS))
+        yield from (Tick(self.at(2**power), size(2**power)) for power in range(first, last + 1, step))

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+from impact_samples import capacity_change, full_impact
+from plan_samples import HOSTILE, empty_plan, full_plan, hostile
+from rendered import Page
+
+from gpolicy.cluster.sources import SourceOptions, read_state
+from gpolicy.cluster.state import ClusterState, Node
+from gpolicy.impact.location import location_change
+from gpolicy.plan.planning import Plan, make_plan
+from gpolicy.plan.projection import projected
+from gpolicy.policy.loading import load_policy
+from gpolicy.report.cluster_picture import MOST_ROWS, domain_pictures, domain_turns, group_pictures
+from gpolicy.report.findings_text import printable
+from gpolicy.report.plan_html import capacity_bars, plan_html
+from gpolicy.report.spec_picture import spec_pictures
+
+ROOT = Path(__file__).resolve().parents[2]
+RENAMED = {"shared": "default"}
+
+
+@pytest.fixture(scope="module")
+def before() -> ClusterState:
+    return read_state(f"snapshot:{ROOT / 'policies/two-groups.snapshot.json'}", SourceOptions())
+
+
+@pytest.fixture(scope="module")
+def plan(before: ClusterState) -> Plan:
+    return make_plan(load_policy(ROOT / "policies/two-groups"), before)
+
+
+@pytest.fixture(scope="module")
+def after(before: ClusterState, plan: Plan) -> ClusterState:
+    return projected(before, plan.changes)
+
+
+@pytest.fixture(scope="module")
+def html(plan: Plan, before: ClusterState, after: ClusterState) -> str:
+    return plan_html(plan, impact=full_impact(), before=before, after=after)
+
+
+def test_the_page_needs_no_network_and_no_script(html: str) -> None:
+    page = Page(html)
+    assert not {"script", "iframe", "img", "link", "object", "a", "form"} & page.elements
+    assert not {"src", "href", "xlink:href", "onload", "onclick", "style"} & {key for _, key in page.attributes}
+    assert "default-src 'none'; style-src 'unsafe-inline'" in page.values
+    assert not re.search(r"url\(|@import|expression\(", html)
+    assert not re.search(r"https?://", html)
+
+
+def test_the_page_can_be_read_aloud(html: str) -> None:
+    page = Page(html)
+    assert 'lang="en"' in html
+    assert len(page.ids) == len(set(page.ids))
+    for svg in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
+        assert "<title>" in svg or 'aria-hidden="true"' in svg or 'aria-hidden="true"' in _list_of(html, svg)
+    assert all('scope="col"' in head for head in re.findall(r"<th .*?>|<th>", html))
+    assert all(len({len(row) for row in table}) == 1 for table in page.tables)
+    for named in re.findall(r'aria-labelledby="(\w+)"', html):
+        assert named in page.ids
+
+
+def _list_of(html: str, part: str) -> str:
+    """Return the start of the list that `part` is in."""
+    return html[: html.index(part)].rpartition("<ul")[2].partition(">")[0]
+
+
+def test_the_same_figures_as_everywhere(html: str) -> None:
+    table = next(table for table in Page(html).tables if table[0][-1] == "now and then")
+    large = next(row for row in table if row[1].startswith("large") and row[3] == "8")
+    assert large[3:8] == ["8", "3", "-5", "-62 %", "ipolicy.spindle-ratio (was memory)"]
+
+
+def test_bars_are_shares_of_the_largest_figure_of_the_group() -> None:
+    bars = list(capacity_bars(capacity_change()))
+    shared = bars[5:13]  # the second group that is shown
+    sides = [(8, 3), (40, 40), (8, None), (8, 0), (9, 3), (9, 6), (12, 7), (48, 30)]
+    for bar, (now, then) in zip(shared, sides, strict=True):
+        assert bar.now == pytest.approx(now / 48)
+        assert bar.then == (None if then is None else pytest.approx(then / 48))
+
+
+def test_hostile_names_are_text() -> None:
+    wild = plan_html(full_plan(hostile), impact=full_impact(hostile))
+    calm = plan_html(full_plan(), impact=full_impact())
+    page = Page(wild)
+    assert page.elements == Page(calm).elements
+    assert page.attributes == Page(calm).attributes
+    assert page.comments == []
+    assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", wild)
+    for name in HOSTILE:
+        page = Page(plan_html(full_plan(lambda base, name=name: base + name)))  # type: ignore[misc]
+        shown = " ".join(" ".join(" ".join(row) for row in table) for table in page.tables)
+        assert printable(name)[:100] in shown
+
+
+def test_a_plan_without_changes_is_the_verdict(before: ClusterState) -> None:
+    page = Page(plan_html(empty_plan(), impact=full_impact(), before=before, after=before))
+    assert "No changes: the cluster is what the policy declares" in page.prose
+    assert page.tables == []
+    assert "svg" not in page.elements
+
+
+def test_specs_are_boxes_on_logarithmic_axes(before: ClusterState, after: ClusterState) -> None:
+    names = {"dedicated": ["full", "half", "quarter"]}
+    pictures = spec_pictures(before, after, RENAMED, names, {"web1.example.org": "newly"})
+    assert [picture.groups for picture in pictures] == [("dedicated",), ("shared", "spare")]
+    dedicated, shared = pictures
+    assert [(box.kind, box.label) for box in dedicated.boxes] == [
+        ("now", ""),
+        ("then", "full"),
+        ("then", "half"),
+        ("then", "quarter"),
+    ]
+    then = {box.label: box for box in shared.boxes if box.kind == "then"}
+    large, small = then["pair 1"], then["pair 2"]
+    per_doubling = large.width / math.log2(64 / 16)
+    assert small.width == pytest.approx(per_doubling * math.log2(12 / 1), abs=0.2)
+    assert large.height / math.log2(1024 / 100) == pytest.approx(small.height / math.log2(90 / 10), abs=0.2)
+    assert large.x - (small.x + small.width) == pytest.approx(per_doubling * math.log2(16 / 12), abs=0.2)
+    assert small.y > large.y + large.height - 0.1
+    dots = sum(int(dot.title.split()[0]) for dot in shared.dots)
+    assert dots == sum(node.group == "shared" for node in _primaries(after))
+    assert [dot.kind for dot in shared.dots].count("newly") == 1
+    for tick in shared.x_ticks:
+        assert shared.left <= tick.at <= shared.right
+
+
+def _primaries(state: ClusterState) -> list[Node]:
+    return [state.nodes[item.primary_node] for item in state.instances.values() if item.disks]
+
+
+def test_groups_whose_pairs_stay_have_no_picture(before: ClusterState) -> None:
+    assert spec_pictures(before, before, {}, {}, {}) == []
+
+
+def test_nodes_come_and_go(before: ClusterState, after: ClusterState) -> None:
+    groups = {group.name: group for group in group_pictures(before, after, RENAMED)}
+    assert list(groups) == ["dedicated", "shared", "spare"]
+    shared, spare = groups["shared"], groups["spare"]
+    assert (shared.renamed_from, shared.before, shared.after) == ("default", 4, 5)
+    assert [(node.name, node.moved, node.gone) for node in shared.moved] == [("node8.example.org", "spare", False)]
+    assert [(node.name, node.moved, node.gone) for node in spare.nodes] == [("node8.example.org", "shared", True)]
+    node = shared.nodes[0]
+    there = before.nodes["node1.example.org"].resources
+    assert node.memory is not None
+    assert there.memory_total is not None
+    assert there.memory_free is not None
+    assert (node.memory.used, node.memory.total) == (there.memory_total - there.memory_free, there.memory_total)
+    assert node.memory.share == pytest.approx(1 - there.memory_free / there.memory_total)
+    assert sum(node.instances for group in groups.values() for node in group.nodes if not node.gone) == len(
+        before.instances
+    )
+    assert not shared.compact
+    assert MOST_ROWS > 5
+
+
+def test_failure_domains_now_and_then(before: ClusterState, after: ClusterState) -> None:
+    assert domain_turns(before, after) == {"rack": "comes", "room": "goes"}
+    location = location_change(before, after)
+    racks = {domain.tag: domain for domain in domain_pictures(before, after, location)["rack"]}
+    assert list(racks) == ["rack:a", "rack:b"]
+    assert [node.name for node in racks["rack:a"].nodes] == [f"node{n}.example.org" for n in (1, 2, 5)]
+    wanted = sum(
+        "rack:a" in after.nodes[item.primary_node].tags & after.nodes[item.secondary_nodes[0]].tags
+        for item in after.instances.values()
+        if item.secondary_nodes
+    )
+    assert (racks["rack:a"].halves_now, racks["rack:a"].halves_then) == (0, wanted)
+    assert domain_pictures(before, after, None)["rack"][0].halves_then is None
