@@ -32,6 +32,8 @@ REFUSALS: Final = (
     "n1-broken",
     "nodes",
     "alloc_policy",
+    "max_node_failures",
+    "oversubscription",
 )
 """Why no more fits: the keys that `gpolicy capacity` and `gpolicy place` show."""
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from policy_tests import SMALL, outcome, outcomes, problems
+from policy_tests import SMALL, outcome, outcomes, policy_of, problems
+
+from gpolicy.allocator.capacity import Allocator
+from gpolicy.impact.binding import Cause
+from gpolicy.policy.schema_tests import REFUSALS
+from gpolicy.testing.ablation import EngineWithout
+from gpolicy.testing.counted_group import counted_run
+from gpolicy.testing.simulated import promised_cluster
 
 TWO_NODES = "on: {simulate: {memory: 20G, cpus: 8, disk: 300G, nodes: 2}}\n"
 ONE_NODE = "on: {simulate: {memory: 20G, cpus: 8, disk: 300G, nodes: [{name: a}]}}\n"
@@ -166,3 +173,94 @@ def test_one_that_cannot_run_does_not_keep_the_others_from_it(tmp_path: Path) ->
         "  - name: b\n    place: {spec: small}\n    expect: {refused: false}\n",
     )
     assert [(item.name, item.ok) for item in found] == [("a", False), ("b", True)]
+
+
+MODEL = SMALL.replace(
+    "ipolicy:\n", "hv_state:\n  kvm: {mem_node: 12G, mem_hv: 2G, cpu_node: 4}\nipolicy:\n", 1
+)  # 50G and 12 CPUs of each node are for instances
+PLAIN = "disk-template: plain, max_node_failures: 0"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        # three nodes, 50G less 1 MiB for instances of 2G
+        (f"capacity: {{resource_model: true, {PLAIN}}}\nexpect: {{standard: 72, binding: memory}}", []),
+        (f"capacity: {{resource_model: true, {PLAIN}}}\nexpect: {{specs: {{large: 9, small: 36}}}}", []),
+        (
+            (
+                f"capacity: {{resource_model: true, {PLAIN}, standard: {{memory-size: 1G}}, oversubscription: 1.5,"
+                " maximum_memory: 5G}\nexpect: {standard: 45, specs: {large: 1}}"
+            ),
+            ["specs.large: expected 1, found nothing"],
+        ),
+        (
+            "capacity: {max_node_failures: 1, disk-template: drbd}\nexpect: {standard: 48, tiered: 1}",
+            ["tiered: expected 1, found nothing"],
+        ),
+        ("capacity: {without: [reserved_mem_rtotal]}\nexpect: {tiered: 1}", ["tiered: expected 1, found nothing"]),
+        ("capacity: {max_node_failures: 8}\nexpect: {standard: 0}", []),
+    ],
+)
+def test_the_resource_model(body: str, found: list[str], tmp_path: Path) -> None:
+    assert problems(outcome(tmp_path, body, MODEL)) == found
+
+
+def test_what_fills_a_node_is_unknown_to_the_resource_model(tmp_path: Path) -> None:
+    body = "on: {simulate: {nodes: {half-full: 2}}}\ncapacity: {resource_model: true}\nexpect: {standard: 1}"
+    assert outcome(tmp_path, body, MODEL).error == (
+        "what fills these nodes is measured: the resource model does not know it"
+    )
+
+
+def test_too_many_ways_to_lose_nodes_are_not_tried(tmp_path: Path) -> None:
+    body = "on: {simulate: {nodes: 100}}\ncapacity: {max_node_failures: 4}\nexpect: {standard: 1}"
+    assert outcome(tmp_path, body).error == "3921225 ways to lose 4 of 100 nodes; at most 2000 are looked at"
+    body = "on: {simulate: {nodes: 200}}\nredundancy: {failures: 8}\nexpect: {survives: true}"
+    assert "sets of nodes" in (outcome(tmp_path, body).error or "")
+
+
+PAIR = "on: {simulate: {memory: 9G, nodes: [{name: a}, {name: b}, {name: c}], instances: ["
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("redundancy: {}\nexpect: {survives: true, failing: []}", []),
+        (
+            PAIR + "{name: db, nodes: [a, b], memory-size: 4G}, {name: web, nodes: [b], spec: large}]}}\n"
+            "redundancy: {}\nexpect: {survives: false, failing: [a]}",
+            [],
+        ),
+        (
+            PAIR + "{name: db, nodes: [a, b], memory-size: 4G}, {name: web, nodes: [b], spec: large}]}}\n"
+            "redundancy: {group: main}\nexpect: {survives: true, failing: {b: disk}}",
+            ["survives: expected true, found false", "failing: expected b (disk), found a (memory)"],
+        ),
+    ],
+)
+def test_losing_nodes(body: str, found: list[str], tmp_path: Path) -> None:
+    assert problems(outcome(tmp_path, body)) == found
+
+
+def test_more_nodes_than_there_are_cannot_be_lost(tmp_path: Path) -> None:
+    found = outcome(tmp_path, "redundancy: {failures: 4}\nexpect: {survives: true}")
+    assert found.error == "group main has 3 nodes, 4 cannot be lost"
+
+
+def test_the_reasons_that_can_be_expected_are_those_that_are_given() -> None:
+    assert {cause.key for cause in Cause} - {"nothing"} == set(REFUSALS)
+
+
+def test_leaving_out_nothing_is_the_allocator_itself(tmp_path: Path) -> None:
+    policy = policy_of(tmp_path, SMALL)
+    state = promised_cluster(policy, "test")
+    for template in ("plain", "drbd"):
+        run = counted_run(state, "main", template)
+        plain, why = run.standard(run.policy.std, 1)
+        other = counted_run(state, "main", template)
+        assert other.candidates is not None
+        assert other.rules is not None
+        other.allocator = Allocator(EngineWithout(other.candidates, other.rules, frozenset()), capacity_checks=True)
+        assert other.standard(other.policy.std, 1)[0] == plain
+        assert other.standard(other.policy.std, 1)[1].cause is why.cause
