@@ -36,7 +36,7 @@ class Counter:
         self._candidates: Candidates | None = None
         self._allocator: Allocator | None = None
         usable = usable_groups(
-            cluster.groups, cluster.nodes, cluster.instances, accept_existing=False, independent=False
+            cluster.groups, cluster.nodes, cluster.instances, accept_existing=not n1, independent=False
         )
         closed = group.alloc_policy is AllocPolicy.UNALLOCABLE
         self._hindrance = Binding(Cause.CLOSED if closed and cluster.nodes else Cause.NO_NODES)

@@ -176,7 +176,7 @@ def _bounds(made: Suggestion) -> str:
         )
     return (
         "Bounds: every memory size up to the largest is legal; a pair begins where the next smaller one ends. disk-size"
-        " is of each disk, so an instance has one."
+        " is of each disk: an instance with several that are as large as this takes more than its part of a node."
     )
 
 

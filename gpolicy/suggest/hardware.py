@@ -31,8 +31,12 @@ ALIKE: Final = 0.97
 """Nodes are of one kind when none has less of a resource than this part of what another has: measures differ."""
 
 
-def emptied(data: ClusterData) -> ClusterData:
-    """Return `data` without instances: what they used is free again, as far as that is known."""
+def emptied(data: ClusterData, volume: int | None = None) -> ClusterData:
+    """Return `data` without instances: what they used is free again, as far as that is known.
+
+    `volume` (MiB) is what Ganeti counts of each physical volume under exclusive storage: a disk that leaves some of
+    its volumes unused gives all of them back.
+    """
     memory: dict[int, int] = {}
     disk: dict[int, int] = {}
     spindles: dict[int, int] = {}
@@ -41,28 +45,26 @@ def emptied(data: ClusterData) -> ClusterData:
             memory[instance.primary] = memory.get(instance.primary, 0) + instance.memory
         if not instance.template.local or instance.forthcoming:
             continue
-        for node in {instance.primary, instance.secondary}:
-            disk[node] = disk.get(node, 0) + instance.disk
-            spindles[node] = spindles.get(node, 0) + (instance.total_spindles or 0)
-    nodes = (
-        replace(
-            node,
-            free_memory=node.free_memory + memory.get(node.index, 0),
-            free_disk=min(int(node.total_disk), node.free_disk + disk.get(node.index, 0)),
-            free_spindles=min(node.spindles, node.free_spindles + spindles.get(node.index, 0))
-            if node.exclusive_storage
-            else node.free_spindles,
-        )
-        for node in data.nodes
-    )
+        for index in {instance.primary, instance.secondary}:
+            disk[index] = disk.get(index, 0) + instance.disk
+            spindles[index] = spindles.get(index, 0) + (instance.total_spindles or 0)
+    nodes = []
+    for node in data.nodes:
+        free = node.free_disk + disk.get(node.index, 0)
+        volumes = node.free_spindles
+        if node.exclusive_storage:
+            volumes = min(node.spindles, volumes + spindles.get(node.index, 0))
+            free = max(free, volumes * (volume or 0))
+        memory_free = node.free_memory + memory.get(node.index, 0)
+        disk_free = min(int(node.total_disk), free)
+        nodes.append(replace(node, free_memory=memory_free, free_disk=disk_free, free_spindles=volumes))
     return replace(data, nodes=tuple(nodes), instances=())
 
 
 def node_hardware(
-    data: ClusterData, state: observed.ClusterState, template: DiskTemplate, ratio: float, request: Request
+    empty: ClusterData, state: observed.ClusterState, template: DiskTemplate, ratio: float, request: Request
 ) -> list[NodeHardware]:
-    """Return the nodes of `data` (one group) that take instances, with `ratio` virtual CPUs for each CPU."""
-    empty = emptied(data)
+    """Return the nodes of `empty` (one group, emptied) that take instances; `ratio` virtual CPUs for each CPU."""
     merged = merge(empty, static_kvm_node_memory=KVM_NODE_MEMORY).nodes
     return [
         _hardware(node, merged[node.index], _declared(state, state.nodes[node.name]), template, ratio, request.margin)

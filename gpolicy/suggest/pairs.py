@@ -23,7 +23,8 @@ STEP: Final = 4
 """MiB: the command line rounds sizes up to it, so no bound lies between."""
 
 _SLACK: Final = 0.04
-_MOST_NICS: Final = 8  # Ganeti's own limit
+_MOST_NICS: Final = 8  # Ganeti's own limits
+_MOST_DISKS: Final = 16
 
 
 def pairs(
@@ -44,7 +45,8 @@ def pairs(
         if smaller is not None and not _well_apart(size, smaller):
             names = f"{size_name(divisor)} and {size_name(order[place + 1])}"
             raise UsageError(f"{names} are too near to one another on these nodes", hint="leave one out of --sizes")
-        high = Spec(size.memory, size.cpus, _disk(size, today), 1, _nics(today), spindle_use[divisor])
+        disks = 1 if bounds == "fixed" else _disks(today)
+        high = Spec(size.memory, size.cpus, _disk(size, today), disks, _nics(today), spindle_use[divisor])
         if bounds == "fixed":
             one_more = found.measure.memory // (divisor + 1)
             low = _fixed(size, smaller, one_more, high, volume)
@@ -94,6 +96,10 @@ def _disk(size: Resources, today: Policy) -> int:
     if size.disk is not None:
         return size.disk
     return max((pair.max.disk_size for pair in today.minmax), default=today.std.disk_size)
+
+
+def _disks(today: Policy) -> int:
+    return _within(max((pair.max.disk_count for pair in today.minmax), default=1), 1, _MOST_DISKS)
 
 
 def _nics(today: Policy) -> int:

@@ -11,23 +11,20 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.capacity import DivisionError
 from gpolicy.allocator.kinds import DiskTemplate
-from gpolicy.allocator.merge import merge
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.values import fill
 from gpolicy.impact.allocator_input import cluster_data
 from gpolicy.impact.capacity import group_data
-from gpolicy.impact.disk_templates import enabled_templates, first_allowed, wanted_template
 from gpolicy.impact.violations import violations_of
 from gpolicy.suggest.counting import Counter, count_mix, largest
 from gpolicy.suggest.document import declared_values, document
-from gpolicy.suggest.hardware import emptied, hidden_state, kinds_of, node_hardware
+from gpolicy.suggest.grounds import Grounds
+from gpolicy.suggest.hardware import emptied
 from gpolicy.suggest.model import OldPair, Size, Stranded, Suggestion, SuggestReport
 from gpolicy.suggest.pairs import holding, pairs, standard
 from gpolicy.suggest.size_names import size_name
-from gpolicy.suggest.tiling import Ground, fitting, left_over, part, tiling, wasted
-from gpolicy.suggest.volumes import smallest_volume, usable_volume
+from gpolicy.suggest.tiling import Ground, fitting, left_over, wasted
 from gpolicy.writing.written import name_complaint
 
 if TYPE_CHECKING:
@@ -102,22 +99,24 @@ class _Maker:
         if reason:
             raise GpolicyError(f"group {name!r} cannot be declared in a policy: {reason}")
         today = self.data.policy
-        dedicated = self._dedicated()
-        template = self._template(group, today, exclusive=dedicated)
+        grounds = Grounds(self.state, self.request, self.data)
+        dedicated = grounds.dedicated()
+        template = grounds.template(group, today, exclusive=dedicated)
         ratio = self.request.vcpu_ratio or (1.0 if dedicated else today.vcpu_ratio)
         notes: list[str] = []
-        ground, volume = self._ground(template, notes, exclusive=dedicated)
-        kinds = self._kinds(template, ratio, notes)
-        tiles = self._tiles(kinds, ground)
+        ground, volume = grounds.ground(template, notes, exclusive=dedicated)
+        empty = emptied(self.data, ground.volume)
+        kinds = grounds.kinds(empty, template, ratio, notes)
+        tiles = grounds.tiles(kinds, ground)
         bounds: Bounds = self.request.bounds or ("fixed" if dedicated else "ranges")
-        found = pairs(tiles, bounds, today, self._spindle_use(tiles, template), volume)
+        found = pairs(tiles, bounds, today, grounds.spindle_use(tiles, template), volume)
         policy = replace(
             today,
             minmax=tuple(found.values()),
             vcpu_ratio=ratio,
             templates=(DiskTemplate.PLAIN,) if dedicated else today.templates,
         )
-        counts = self._counts(policy, template, dedicated=dedicated)
+        counts = self._counts(empty, policy, template, dedicated=dedicated)
         sizes = tuple(self._size(divisor, found[divisor], kinds, tiles, ground, counts) for divisor in tiles.sizes)
         order = list(found.values())
         inside = holding(order, today.std)
@@ -140,110 +139,28 @@ class _Maker:
             std=std,
             newly_forbidden=(),
             instances=len(self.data.instances),
-            mixes=self._mixes(policy, template, sizes, dedicated=dedicated),
+            mixes=self._mixes(empty if self.request.empty else self.data, policy, template, sizes, dedicated=dedicated),
             document="",
             notes=tuple(notes),
         )
         made = replace(made, newly_forbidden=self._newly_forbidden(group, declared_values(made)))
+        stuck = [size for size in sizes if not size.then.fits and size.empty.fits]
+        if made.newly_forbidden and stuck and template is not DiskTemplate.DRBD:
+            notes.append(
+                "N+1 puts instances that are lost with a node elsewhere under the policy: as long as instances violate"
+                " the sizes, hspace finds no room for others (see `empty` for what there is without them)"
+            )
+            made = replace(made, notes=tuple(notes))
         return replace(made, document=document(made, self.request, self.state.source))
-
-    def _dedicated(self) -> bool:
-        """Return whether the nodes have exclusive storage; all of a group should agree on it."""
-        flags = {node.exclusive_storage for node in self.data.nodes if not node.offline}
-        if len(flags) > 1:
-            name = self.data.groups[0].name
-            raise GpolicyError(
-                f"group {name}: exclusive storage is on for some of its nodes only", hint="split the group"
-            )
-        return flags == {True}
-
-    # --- what the sizes rest on ----------------------------------------------------------------------------------
-
-    def _template(self, group: Group, today: Policy, *, exclusive: bool) -> DiskTemplate:
-        enabled = enabled_templates(self.state)
-        if exclusive:
-            if self.request.template not in (None, DiskTemplate.PLAIN.value):
-                raise UsageError(f"group {group.name} has exclusive storage, which is for plain disks only")
-            return wanted_template(DiskTemplate.PLAIN.value, enabled)
-        if self.request.template is None:
-            found = first_allowed(enabled, today)
-            if found is None:
-                raise GpolicyError(f"group {group.name}: no enabled disk template is allowed by its policy")
-            return found
-        template = wanted_template(self.request.template, enabled)
-        if template not in today.templates:
-            names = ", ".join(item.value for item in today.templates)
-            raise UsageError(f"group {group.name} does not allow {template.value}", hint=f"it allows {names}")
-        return template
-
-    def _ground(self, template: DiskTemplate, notes: list[str], *, exclusive: bool) -> tuple[Ground, int | None]:
-        nodes = [node for node in self.data.nodes if not node.offline]
-        name = self.data.groups[0].name
-        if not nodes:
-            raise GpolicyError(f"group {name}: no node is online, so there is nothing to measure")
-        mirrored = template is DiskTemplate.DRBD
-        threads = min(int(node.total_cpus) for node in nodes)
-        if mirrored and len(nodes) == 1:
-            hint = "for instances without a mirror: --template plain"
-            raise UsageError(f"group {name}: drbd takes two nodes, and only one is online", hint=hint)
-        left_out = [node.name for node in self.data.nodes if node.offline]
-        if left_out:
-            notes.append(f"not counted, since offline or drained: {', '.join(left_out)}")
-        if hidden_state(self.state):
-            notes.append("the source does not show hv_state and disk_state: what nodes keep is as measured")
-        if not exclusive:
-            return Ground(mirrored, len(nodes), threads), None
-        smallest = smallest_volume(self.state, [node.name for node in nodes], self.request.volume, notes)
-        return Ground(mirrored, len(nodes), threads, usable_volume(smallest)), smallest
-
-    def _kinds(self, template: DiskTemplate, ratio: float, notes: list[str]) -> tuple[NodeKind, ...]:
-        kinds = kinds_of(node_hardware(self.data, self.state, template, ratio, self.request))
-        useless = [node.name for kind in kinds for node in kind.nodes if not (node.room.memory and node.room.cpus)]
-        if useless:
-            notes.append(f"no memory or no CPUs for instances: {', '.join(useless)}")
-        usable = tuple(kind for kind in kinds if kind.room.memory and kind.room.cpus)
-        if not usable:
-            raise GpolicyError(
-                f"group {self.data.groups[0].name}: its nodes have no memory or no CPUs for instances"
-                f" ({_room(kinds[0])})",
-                hint="compare vcpu-ratio and hv_state with what the nodes keep for themselves",
-            )
-        if len(usable) > 1:
-            notes.append(f"the nodes are of {len(usable)} kinds: see what each wastes")
-        return usable
-
-    def _tiles(self, kinds: tuple[NodeKind, ...], ground: Ground) -> Tiling:
-        divisors = self.request.divisors or (tuple(sorted(self.request.mix)) if self.request.mix else None)
-        rooms = [(kind.room, len(kind.nodes)) for kind in kinds]
-        found = tiling(rooms, ground, divisors)
-        if found is not None:
-            return found
-        name = self.data.groups[0].name
-        room = f"the largest node has {_room(kinds[0])}"
-        for divisor in divisors or ():
-            if not any(part(kind.room, divisor, ground) for kind in kinds):
-                hint = "name other --sizes"
-                raise UsageError(f"group {name}: there is no {size_name(divisor)} of its nodes: {room}", hint=hint)
-        raise GpolicyError(f"group {name}: its nodes are too small for any instance: {room}")
-
-    def _spindle_use(self, tiles: Tiling, template: DiskTemplate) -> dict[int, int]:
-        """Return the most that an instance of each size may use: its volumes, or its part of what the ratio allows."""
-        nodes = merge(self.data).nodes.values()
-        most = min(node.facts.high_spindles for node in nodes if not node.facts.offline)
-        copies = 2 if template is DiskTemplate.DRBD else 1
-        return {
-            divisor: size.volumes if size.volumes is not None else max(1, int(most // (divisor * copies)))
-            for divisor, size in tiles.sizes.items()
-        }
 
     # --- what they give ------------------------------------------------------------------------------------------
 
-    def _counts(self, policy: Policy, template: DiskTemplate, *, dedicated: bool) -> _Counts:
+    def _counts(self, empty: ClusterData, policy: Policy, template: DiskTemplate, *, dedicated: bool) -> _Counts:
         data = self.data
         return _Counts(
             now=Counter(data, data.policy, template),
             then=Counter(data, policy, template),
-            empty=Counter(emptied(data), policy, template),
+            empty=Counter(empty, policy, template),
             placeable=Counter(data, policy, template, n1=False) if dedicated else None,
         )
 
@@ -287,12 +204,11 @@ class _Maker:
         return tuple(found)
 
     def _mixes(
-        self, policy: Policy, template: DiskTemplate, sizes: tuple[Size, ...], *, dedicated: bool
+        self, data: ClusterData, policy: Policy, template: DiskTemplate, sizes: tuple[Size, ...], *, dedicated: bool
     ) -> tuple[Mix, ...]:
         if not self.request.mix:
             return ()
         self.tell(f"group {self.data.groups[0].name}: the mix")
-        data = emptied(self.data) if self.request.empty else self.data
         instances = {size.name: largest(size.pair.max, size.pair.min, self.data.policy.std, template) for size in sizes}
         weights = {size.name: self.request.mix[size.divisor] for size in sizes if size.divisor in self.request.mix}
         return tuple(
@@ -345,14 +261,3 @@ def _stranded(kinds: tuple[NodeKind, ...], tiles: Tiling, ground: Ground) -> tup
             share = wasted(kind.room, size, ground)
             found.append(Stranded(kind=place, name=size_name(divisor), count=count, left=left, share=share))
     return tuple(found)
-
-
-def _room(kind: NodeKind) -> str:
-    room = kind.room
-    parts = [f"{format_size(room.memory)} MiB memory" if room.memory % 1024 else f"{format_size(room.memory)} memory"]
-    parts.append(f"{room.cpus} virtual CPUs")
-    if room.disk is not None:
-        parts.append(f"{room.disk} MiB disk")
-    if room.volumes is not None:
-        parts.append(f"{room.volumes} physical volumes")
-    return f"{', '.join(parts)} for instances"

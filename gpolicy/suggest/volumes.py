@@ -20,6 +20,10 @@ def smallest_volume(state: ClusterState, names: Sequence[str], given: int | None
     """
     if given is not None:
         return given
+    volumes = [volume.size for name in names for volume in state.nodes[name].physical_volumes or ()]
+    if volumes and all(state.nodes[name].physical_volumes for name in names):
+        _judge(min(volumes), max(volumes), notes)
+        return min(volumes)
     sizes = []
     for name in names:
         measured = state.nodes[name].resources
@@ -32,12 +36,16 @@ def smallest_volume(state: ClusterState, names: Sequence[str], given: int | None
     notes.append(
         f"physical volumes taken as equal on each node: disk / spindles, at least {min(sizes)} MiB (--pv-size if not)"
     )
-    if sizes_differ(min(sizes), max(sizes)):
-        notes.append(
-            f"physical volumes of {min(sizes)} and {max(sizes)} MiB are too different for one group with exclusive"
-            " storage: Ganeti calls that an error, and counts all of them as the smallest"
-        )
+    _judge(min(sizes), max(sizes), notes)
     return min(sizes)
+
+
+def _judge(smallest: int, largest: int, notes: list[str]) -> None:
+    if sizes_differ(smallest, largest):
+        notes.append(
+            f"physical volumes of {smallest} and {largest} MiB are too different for one group with exclusive storage:"
+            " Ganeti calls that an error; all are counted as the smallest"
+        )
 
 
 def usable_volume(smallest: int) -> int:

@@ -1,0 +1,133 @@
+"""What the sizes of one group rest on: template, hardware, and which parts of it are the sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.merge import merge
+from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.ganeti.units import format_size
+from gpolicy.impact.disk_templates import enabled_templates, first_allowed, wanted_template
+from gpolicy.suggest.hardware import hidden_state, kinds_of, node_hardware
+from gpolicy.suggest.size_names import size_name
+from gpolicy.suggest.tiling import Ground, part, tiling
+from gpolicy.suggest.volumes import smallest_volume, usable_volume
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import ClusterData, Policy
+    from gpolicy.cluster.state import ClusterState, Group
+    from gpolicy.suggest.model import NodeKind, Request
+    from gpolicy.suggest.tiling import Tiling
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """Finds them out. `data` is the group alone, as the allocator is told of it."""
+
+    state: ClusterState
+    request: Request
+    data: ClusterData
+
+    def dedicated(self) -> bool:
+        """Return whether the nodes have exclusive storage; all of a group should agree on it."""
+        flags = {node.exclusive_storage for node in self.data.nodes if not node.offline}
+        if len(flags) > 1:
+            name = self.data.groups[0].name
+            raise GpolicyError(
+                f"group {name}: exclusive storage is on for some of its nodes only", hint="split the group"
+            )
+        return flags == {True}
+
+    def template(self, group: Group, today: Policy, *, exclusive: bool) -> DiskTemplate:
+        """Return the disk template of the sizes. Raise UsageError for one that the group cannot have."""
+        enabled = enabled_templates(self.state)
+        if exclusive:
+            if self.request.template not in (None, DiskTemplate.PLAIN.value):
+                raise UsageError(f"group {group.name} has exclusive storage, which is for plain disks only")
+            return wanted_template(DiskTemplate.PLAIN.value, enabled)
+        if self.request.template is None:
+            found = first_allowed(enabled, today)
+            if found is None:
+                raise GpolicyError(f"group {group.name}: no enabled disk template is allowed by its policy")
+            return found
+        template = wanted_template(self.request.template, enabled)
+        if template not in today.templates:
+            names = ", ".join(item.value for item in today.templates)
+            raise UsageError(f"group {group.name} does not allow {template.value}", hint=f"it allows {names}")
+        return template
+
+    def ground(self, template: DiskTemplate, notes: list[str], *, exclusive: bool) -> tuple[Ground, int | None]:
+        """Return what holds for all nodes, and the size of the smallest physical volume where volumes count."""
+        nodes = [node for node in self.data.nodes if not node.offline]
+        name = self.data.groups[0].name
+        if not nodes:
+            raise GpolicyError(f"group {name}: no node is online, so there is nothing to measure")
+        mirrored = template is DiskTemplate.DRBD
+        threads = min(int(node.total_cpus) for node in nodes)
+        if mirrored and len(nodes) == 1:
+            hint = "for instances without a mirror: --template plain"
+            raise UsageError(f"group {name}: drbd takes two nodes, and only one is online", hint=hint)
+        left_out = [node.name for node in self.data.nodes if node.offline]
+        if left_out:
+            notes.append(f"not counted, since offline or drained: {', '.join(left_out)}")
+        if hidden_state(self.state):
+            notes.append("the source does not show hv_state and disk_state: what nodes keep is as measured")
+        if not exclusive:
+            return Ground(mirrored, len(nodes), threads), None
+        smallest = smallest_volume(self.state, [node.name for node in nodes], self.request.volume, notes)
+        return Ground(mirrored, len(nodes), threads, usable_volume(smallest)), smallest
+
+    def kinds(self, empty: ClusterData, template: DiskTemplate, ratio: float, notes: list[str]) -> tuple[NodeKind, ...]:
+        """Return the kinds of nodes that have room for instances. Raise GpolicyError if none has."""
+        kinds = kinds_of(node_hardware(empty, self.state, template, ratio, self.request))
+        useless = [node.name for kind in kinds for node in kind.nodes if not (node.room.memory and node.room.cpus)]
+        if useless:
+            notes.append(f"no memory or no CPUs for instances: {', '.join(useless)}")
+        usable = tuple(kind for kind in kinds if kind.room.memory and kind.room.cpus)
+        if not usable:
+            raise GpolicyError(
+                f"group {self.data.groups[0].name}: its nodes have no memory or no CPUs for instances"
+                f" ({_room(kinds[0])})",
+                hint="compare vcpu-ratio and hv_state with what the nodes keep for themselves",
+            )
+        if len(usable) > 1:
+            notes.append(f"the nodes are of {len(usable)} kinds: see what each wastes")
+        return usable
+
+    def tiles(self, kinds: tuple[NodeKind, ...], ground: Ground) -> Tiling:
+        """Return the sizes, as asked for or as suits the nodes. Raise UsageError or GpolicyError if there is none."""
+        divisors = self.request.divisors or (tuple(sorted(self.request.mix)) if self.request.mix else None)
+        rooms = [(kind.room, len(kind.nodes)) for kind in kinds]
+        found = tiling(rooms, ground, divisors)
+        if found is not None:
+            return found
+        name = self.data.groups[0].name
+        room = f"the largest node has {_room(kinds[0])}"
+        for divisor in divisors or ():
+            if not any(part(kind.room, divisor, ground) for kind in kinds):
+                hint = "name other --sizes"
+                raise UsageError(f"group {name}: there is no {size_name(divisor)} of its nodes: {room}", hint=hint)
+        raise GpolicyError(f"group {name}: its nodes are too small for any instance: {room}")
+
+    def spindle_use(self, tiles: Tiling, template: DiskTemplate) -> dict[int, int]:
+        """Return the most that an instance of each size may use: its volumes, or its part of what the ratio allows."""
+        nodes = merge(self.data).nodes.values()
+        most = min(node.facts.high_spindles for node in nodes if not node.facts.offline)
+        copies = 2 if template is DiskTemplate.DRBD else 1
+        return {
+            divisor: size.volumes if size.volumes is not None else max(1, int(most // (divisor * copies)))
+            for divisor, size in tiles.sizes.items()
+        }
+
+
+def _room(kind: NodeKind) -> str:
+    room = kind.room
+    parts = [f"{format_size(room.memory)} MiB memory" if room.memory % 1024 else f"{format_size(room.memory)} memory"]
+    parts.append(f"{room.cpus} virtual CPUs")
+    if room.disk is not None:
+        parts.append(f"{room.disk} MiB disk")
+    if room.volumes is not None:
+        parts.append(f"{room.volumes} physical volumes")
+    return f"{', '.join(parts)} for instances"
