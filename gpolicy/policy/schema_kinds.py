@@ -12,7 +12,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, parameter_properties
-from gpolicy.policy.schema_tests import MOST_TESTS, test_items
+from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 PERCENT_PATTERN: Final = r"^[0-9]+(\.[0-9]+)? *%$"
@@ -77,8 +77,10 @@ def _document(kind: str, description: str, properties: Schema, *, required: tupl
         "additionalProperties": False,
         "definitions": {},
     }
-    text = str(schema)
-    schema["definitions"] = {name: make for name, make in _definitions().items() if f"definitions/{name}'" in text}
+    known, used, text = _definitions(), schema["definitions"], str(schema)
+    while named := [name for name in known if name not in used and f"definitions/{name}'" in text]:
+        used.update((name, known[name]) for name in named)
+        text = str(used)  # a definition may use another
     return schema
 
 
@@ -102,6 +104,7 @@ def _definitions() -> Schema:
             "required": list(SPEC_PARAMETERS),
             "additionalProperties": False,
         },
+        **definitions(),
     }
 
 

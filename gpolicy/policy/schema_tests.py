@@ -90,8 +90,13 @@ def _map(of: Schema) -> Schema:
 # --- the cluster -------------------------------------------------------------------------------------------------
 
 
+def definitions() -> dict[str, Schema]:
+    """Return the parts of the schema that are used in several places, by name."""
+    return {"simulatedGroup": _simulated(), "existingInstance": _existing()}
+
+
 def _cluster() -> Schema:
-    part = _simulated()
+    part = {"$ref": "#/definitions/simulatedGroup"}
     properties: Schema = {
         "snapshot": {
             "type": "string",
@@ -178,7 +183,7 @@ def _simulated() -> Schema:
         },
         "instances": {
             "type": "array",
-            "items": _existing(),
+            "items": {"$ref": "#/definitions/existingInstance"},
             "maxItems": 20_000,
             "description": "Instances that are there already.",
         },
@@ -195,7 +200,7 @@ def _edit() -> Schema:
         "instance": {**NAME, "description": "An instance of which something is different."},
         "add_tags": {"type": "array", "items": _TAG, "minItems": 1, "description": "Tags that it has as well."},
         "remove_tags": {"type": "array", "items": _TAG, "minItems": 1, "description": "Tags that it has not."},
-        "add_instance": {**_existing(), "description": "One instance more."},
+        "add_instance": {"$ref": "#/definitions/existingInstance"},
         "remove_instance": {**NAME, "description": "One instance less."},
         "remove_node": {**NAME, "description": "One node less; no instance may be on it."},
     }
@@ -255,7 +260,8 @@ def _existing() -> Schema:
         "count": {"type": "integer", "minimum": 1, "maximum": 10_000, "description": "How many of them: NAME-1, …"},
     }
     sizes = {key: value for key, value in _sizes().items() if key != "group"}
-    return _object({**own, **sizes}, required=("name", "nodes"))
+    schema = _object({**own, **sizes}, required=("name", "nodes"))
+    return {**schema, "description": "An instance that is there already."}
 
 
 # --- what is done ------------------------------------------------------------------------------------------------
