@@ -11,7 +11,7 @@ Sources: the constants of Ganeti 3.0.2, compared with 2.15, 2.16, 3.1; the five 
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Value
@@ -43,6 +43,7 @@ def parameter_at(path: Path) -> Parameter | None:
     return _BY_PATH.get(_pattern(path))
 
 
+@lru_cache(maxsize=8192)  # every sorting of values asks for every path
 def position(path: Path) -> tuple[int, Path]:
     """Return a sort key that puts paths into the order of the table; unknown ones come last."""
     return _POSITION.get(_pattern(path), len(PARAMETERS)), path

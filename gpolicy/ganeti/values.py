@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from gpolicy.ganeti.parameter import Level, Path, Type, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, position
@@ -120,6 +121,7 @@ def fill(own: Mapping[Path, Value], above: Mapping[Path, Value], level: Level) -
     return dict(sorted(values.items(), key=lambda item: position(item[0])))
 
 
+@lru_cache(maxsize=8192)  # asked for every value of every node
 def _holds_at(path: Path, level: Level) -> bool:
     parameter = parameter_at(path)
     if parameter is None:

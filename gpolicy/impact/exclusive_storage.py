@@ -195,7 +195,7 @@ def _release(version: str | None) -> tuple[int, ...] | None:
 
 
 def _exclusive_nodes(state: ClusterState) -> set[str]:
-    return {node.name for node in state.nodes.values() if state.effective_of_node(node).get(_EXCLUSIVE) is True}
+    return {node.name for node in state.nodes.values() if state.in_force(node, _EXCLUSIVE) is True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,12 +345,11 @@ def _disk_findings(number: int, disk: Disk, turn: Turn, smallest: int | None) ->
 
 def _numbers(instance: Instance, view: _View, *, exclusive: bool) -> SpindleNumbers:
     node = view.state.nodes[instance.primary_node]
-    values = view.state.effective_of_node(node)
     policy = view.state.groups[node.group].effective
     counts = [disk.spindles for disk in instance.disks]
     known = [count for count in counts if count is not None]
     total = sum(known) if len(known) == len(counts) else None
-    count, ratio = values.get(("ndparams", "spindle_count")), policy.get(("ipolicy", "spindle-ratio"))
+    count, ratio = view.state.in_force(node, ("ndparams", "spindle_count")), policy.get(("ipolicy", "spindle-ratio"))
     return SpindleNumbers(
         spindle_use=instance.spindle_use,
         disk_spindles=total,

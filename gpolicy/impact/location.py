@@ -8,7 +8,7 @@ hbal, and no tool checks whether any of it can be satisfied at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -186,6 +186,8 @@ class _Facts:
                 self.usable[node.group].append(node)
                 for tag in self.location[node.name]:
                     self.at.setdefault(tag, []).append(node)
+        self.in_use = {node.name: node for nodes in self.usable.values() for node in nodes}
+        self.places = {name: list(self._places(nodes)) for name, nodes in self.usable.items()}
         self.exclusion = partial(exclusion_tags, tags)
         self.desired = partial(desired_tags, tags)
 
@@ -228,7 +230,7 @@ class _Facts:
             for tag in self.exclusion(tuple(item.tags)):
                 found.setdefault((tag, self.state.nodes[item.primary_node].group), []).append(item.name)
         for (tag, group), names in sorted(found.items()):
-            for kind, places in self._places(group):
+            for kind, places in self.places[group]:
                 if len(names) > len(places):
                     yield ExclusionUnsatisfiable(
                         tag=tag,
@@ -240,13 +242,12 @@ class _Facts:
                     if kind is None:
                         break  # too few nodes: too few domains as well
 
-    def _places(self, group: str) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+    def _places(self, nodes: Sequence[Node]) -> Iterator[tuple[str | None, tuple[str, ...]]]:
         """Give what instances with one exclusion tag can be spread over: nodes, then each kind of failure domain.
 
         A node in no domain of a kind is a place of its own; one in several makes fewer places than there are domains,
         which is not counted: what is reported is so for certain.
         """
-        nodes = self.usable[group]
         yield None, tuple(node.name for node in nodes)
         for kind in self.kinds:
             domains: set[str] = set()
@@ -273,7 +274,7 @@ class _Facts:
     def _targets(self, item: Instance) -> list[Node]:
         nodes = self.usable[self.state.nodes[item.primary_node].group]
         if item.secondary_nodes:
-            return [node for names in self.usable.values() for node in names if node.name in item.secondary_nodes]
+            return [self.in_use[name] for name in item.secondary_nodes if name in self.in_use]
         if item.disk_template in _EXTERNALLY_MIRRORED:
             return [node for node in nodes if node.name != item.primary_node]
         return []

@@ -194,9 +194,7 @@ class _Judge:
     def __init__(self, state: ClusterState, names: Mapping[str, Sequence[str | None]]) -> None:
         self.state = state
         self.policies = {name: _policy(group.effective, name, names[name]) for name, group in state.groups.items()}
-        self.exclusive_nodes = {
-            node.name for node in state.nodes.values() if state.effective_of_node(node).get(_EXCLUSIVE) is True
-        }
+        self.exclusive_nodes = {node.name for node in state.nodes.values() if state.in_force(node, _EXCLUSIVE) is True}
 
     def policy(self, instance: Instance) -> _Policy:
         return self.policies[self.state.nodes[instance.primary_node].group]

@@ -53,8 +53,8 @@ def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
     """Return `after` with what nodes measure where their exclusive storage changes; a note says where that is lost."""
     nodes, lost = dict(after.nodes), []
     for name, node in after.nodes.items():
-        on = after.effective_of_node(node).get(_EXCLUSIVE) is True
-        if on == (before.effective_of_node(before.nodes[name]).get(_EXCLUSIVE) is True):
+        on = after.in_force(node, _EXCLUSIVE) is True
+        if on == (before.in_force(before.nodes[name], _EXCLUSIVE) is True):
             continue
         nodes[name] = replace(node, resources=resources_when_turned(node, on=on))
         if node.resources.disk_free is not None and nodes[name].resources.disk_free is None:

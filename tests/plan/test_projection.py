@@ -105,6 +105,16 @@ def test_the_remote_apis_gaps_do_not_keep_a_plan_from_converging(case: tuple[Clu
 
 @law
 @given(cluster_states())
+def test_one_node_parameter_is_as_among_all_of_them(state: ClusterState) -> None:
+    for node in state.nodes.values():
+        filled = state.effective_of_node(node)
+        for path in [path for path in filled if path[0] == "ndparams"]:
+            assert state.in_force(node, path) == filled[path]
+        assert state.in_force(node, ("ndparams", "none")) is None
+
+
+@law
+@given(cluster_states())
 def test_no_change_changes_nothing(state: ClusterState) -> None:
     assert projected(state, ()) == state
 
