@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Final, Optional
 
 import typer
 
@@ -38,6 +38,11 @@ PolicyPath = Annotated[Path, typer.Argument(help="The policy: a directory of YAM
 State = Annotated[str, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]
 MaybeState = Annotated[Optional[str], typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]  # noqa: UP045
 Format = Annotated[str, typer.Option("--format", "-f", metavar="text|json", help="Form of the output.")]
+Budget = Annotated[
+    int,
+    typer.Option("--budget", metavar="BYTES", help="Most bytes of --format markdown; what is least important is cut."),
+]
+_COMMENT: Final = 65_536  # what a comment on GitHub holds
 Credentials = Annotated[
     Optional[Path],  # noqa: UP045 (Typer reads the annotation at run time)
     typer.Option("--rapi-credentials", metavar="FILE", help="File with RAPI user and password, readable by you alone."),
@@ -89,10 +94,13 @@ def check(
         typer.Argument(metavar="[PATH]...", help="Policies: directories or files. Default: here."),
     ] = None,
     state: MaybeState = None,
-    form: Format = "text",
+    form: Annotated[
+        str, typer.Option("--format", "-f", metavar="text|json|markdown|github", help="Form of the output.")
+    ] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
+    budget: Budget = _COMMENT,
     insecure_rapi: Insecure = False,
 ) -> int:
     """Find mistakes: shape, values, and what Ganeti lets through. Exit code 1 if there is an error.
@@ -101,7 +109,8 @@ def check(
     """
     from gpolicy.cli import checking  # noqa: PLC0415
 
-    return checking.check(paths or [Path()], state, form, _options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+    options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
+    return checking.check(paths or [Path()], state, form, options, budget)
 
 
 @app.command()
@@ -177,6 +186,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
+    budget: Budget = _COMMENT,
     impact: Annotated[
         bool, typer.Option("--impact/--no-impact", help="Work out what the changes do to instances and capacity.")
     ] = True,
@@ -204,6 +214,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         detailed_exitcode=detailed_exitcode,
         with_impact=impact,
         failures=max_node_failures,
+        budget=budget,
     )
     return planning.plan(request)
 
@@ -259,10 +270,13 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
             "greatest, all of a node together to RATIO times its memory.",
         ),
     ] = None,
-    form: Format = "text",
+    form: Annotated[
+        str, typer.Option("--format", "-f", metavar="text|json|markdown", help="Form of the output.")
+    ] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
+    budget: Budget = _COMMENT,
     resource_model: Annotated[
         bool,
         typer.Option("--resource-model", help="Count with what hv_state and disk_state declare, not what is measured."),
@@ -287,6 +301,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
         declared=resource_model,
         max_node_failures=max_node_failures,
         oversubscription=oversubscription,
+        budget=budget,
     )
     return counting.capacity(request)
 

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_format, read
+from gpolicy.cli.checking import FORMATS as COMMON_FORMATS
+from gpolicy.cli.checking import known_budget, known_format, read
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
+
+
+FORMATS = (*COMMON_FORMATS, "markdown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,7 @@ class Request:
     declared: bool
     max_node_failures: int | None
     oversubscription: float | None
+    budget: int
 
 
 def capacity(request: Request) -> int:
@@ -40,7 +45,8 @@ def capacity(request: Request) -> int:
     from gpolicy.impact.extended_capacity import ExtendedOptions  # noqa: PLC0415
     from gpolicy.impact.pair_names import PairNames  # noqa: PLC0415
 
-    known_format(request.form)
+    known_format(request.form, FORMATS)
+    known_budget(request.budget)
     limits = ExtendedOptions(max_node_failures=request.max_node_failures, oversubscription=request.oversubscription)
     state = read(request.state, request.options)
     names = PairNames()
@@ -65,6 +71,10 @@ def capacity(request: Request) -> int:
         from gpolicy.report.capacity_json import capacity_json  # noqa: PLC0415
 
         sys.stdout.write(capacity_json(report))
+    elif request.form == "markdown":
+        from gpolicy.report.capacity_markdown import capacity_markdown  # noqa: PLC0415
+
+        sys.stdout.write(capacity_markdown(report, budget=request.budget))
     else:
         from gpolicy.report.capacity_text import capacity_text  # noqa: PLC0415
 

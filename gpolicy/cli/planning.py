@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_format, policy_with_errors, read
+from gpolicy.cli.checking import known_budget, known_format, policy_with_errors, read, repository_path
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
@@ -25,7 +25,10 @@ FORMATS = ("text", "json", "markdown", "html", "github")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is to be planned, and how to show it. `failures`: nodes of a group that may fail at once."""
+    """What is to be planned, and how to show it.
+
+    `failures`: nodes of a group that may fail at once; `budget`: most bytes of Markdown.
+    """
 
     path: Path
     state: str
@@ -36,6 +39,7 @@ class Request:
     detailed_exitcode: bool
     with_impact: bool = True
     failures: int = 1
+    budget: int = 65_536
 
 
 def plan(request: Request) -> int:
@@ -45,11 +49,12 @@ def plan(request: Request) -> int:
     from gpolicy.plan.planning import make_plan, refused_plan  # noqa: PLC0415
 
     known_format(request.form, FORMATS)
+    known_budget(request.budget)
     state = read(request.state, request.options)
     policy, errors = policy_with_errors(request.path, state)
     if errors:
-        form = None if request.form == "text" else request.form  # the errors say it all
-        _show(refused_plan(policy, state, errors), None, policy, state, form)
+        if request.form != "text":  # there the errors say it all
+            _show(refused_plan(policy, state, errors), None, policy, state, request)
         sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
         return int(ExitCode.FINDINGS)
     _can_be_allowed(request.allowed, policy)
@@ -58,7 +63,7 @@ def plan(request: Request) -> int:
     made = _judged(made, policy, known, request.allowed)
     if request.output is not None:
         write_private(request.output, plan_text(made, _impact_data(known)).encode())
-    _show(made, known, policy, state, request.form)
+    _show(made, known, policy, state, request)
     return _exit_code(made, detailed=request.detailed_exitcode)
 
 
@@ -105,9 +110,9 @@ def _impact_data(known: Impact | None) -> dict[str, object] | None:
     return impact_data(known)
 
 
-def _show(made: Plan, known: Impact | None, policy: Policy, state: ClusterState, form: str | None) -> None:
-    """Write the plan to standard output in the form that was asked for (None: not at all)."""
-    match form:
+def _show(made: Plan, known: Impact | None, policy: Policy, state: ClusterState, request: Request) -> None:
+    """Write the plan to standard output in the form that was asked for."""
+    match request.form:
         case "text":
             from gpolicy.report.plan_text import plan_report  # noqa: PLC0415
 
@@ -119,12 +124,12 @@ def _show(made: Plan, known: Impact | None, policy: Policy, state: ClusterState,
         case "markdown":
             from gpolicy.report.plan_markdown import plan_markdown  # noqa: PLC0415
 
-            text = plan_markdown(made, impact=known)
+            text = plan_markdown(made, impact=known, budget=request.budget)
         case "github":
             from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
 
             places = {guard.name.value: guard.name.span for guard in policy.guards}
-            text = plan_github(made, impact=known, guard_places=places)
+            text = plan_github(made, impact=known, guard_places=places, locate=repository_path)
         case "html":
             from gpolicy.plan.projection import projected  # noqa: PLC0415
             from gpolicy.report.plan_html import plan_html  # noqa: PLC0415

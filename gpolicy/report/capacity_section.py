@@ -175,7 +175,7 @@ def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
             name: Cell = WHOLE_CLUSTER if item.group is None else Name(item.group)
             for word, side in zip(("now", "then"), sides, strict=True):
                 if side is not None:
-                    rows.append((name, word, *_rooms(side)))
+                    rows.append((name, word, *room_cells(side)))
                     name = ""
     return Table(
         title="Stranded: what is left of the free resources when nothing more fits",
@@ -186,7 +186,8 @@ def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
     )
 
 
-def _rooms(stranded: Stranded) -> tuple[str, ...]:
+def room_cells(stranded: Stranded) -> tuple[str, ...]:
+    """Return what is left and what was free: memory, disk, virtual CPUs, spindle use, physical volumes."""
     left, free = stranded.left, stranded.free
     counts = ((left.cpus, free.cpus), (left.spindle_use, free.spindle_use), (left.spindles, free.spindles))
     return (

@@ -27,16 +27,14 @@ from gpolicy.report.markdown import (
     cell,
     clipped,
     code,
-    codes,
     fence,
     prose,
-    row,
     table_head,
 )
-from gpolicy.report.section import Cell, Name, Section, Table, Weight, count
+from gpolicy.report.markdown_table import CLOSE, folded, table_items, table_rows
+from gpolicy.report.section import Section, Table, Weight, count
 from gpolicy.report.verdict import amount, can_be_allowed, guard_verdict, verdict, worst_first
 
-_MOST_NAMES: Final = 6
 _LONGEST_LINE: Final = 4_000  # of a command: longer ones are what the plan file is for
 _CLEAN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -59,9 +57,9 @@ class _Importance(IntEnum):
     FAILED = 90
 
 
-def marker(cluster: str) -> str:
+def marker(cluster: str, verb: str = "plan") -> str:
     """Return the hidden line by which a comment about the plan of `cluster` is found again."""
-    return f"<!-- gpolicy plan {_CLEAN.sub('-', cluster)[:100].strip('-')} -->"
+    return f"<!-- gpolicy {verb} {_CLEAN.sub('-', cluster)[:100].strip('-')} -->"
 
 
 def plan_markdown(plan: Plan, *, impact: Impact | None = None, budget: int = COMMENT_BUDGET) -> str:
@@ -115,8 +113,8 @@ def _passed_guards(plan: Plan) -> Block:
     passed = [guard for guard in plan.guards if guard.ok and not guard.allowed]
     items = tuple(f"- {code(guard.name, 100)}: {prose(guard.message)}" for guard in passed)
     words = f"{count(len(items), 'guard')} {'passes' if len(items) == 1 else 'pass'}"
-    head = (*_open(f"<b>{words}</b>"), "") if items else ()
-    return Block(name="guards that pass", importance=_Importance.PASSED, head=head, items=items, tail=_CLOSE)
+    head = (*folded(f"<b>{words}</b>"), "") if items else ()
+    return Block(name="guards that pass", importance=_Importance.PASSED, head=head, items=items, tail=CLOSE)
 
 
 def _findings(plan: Plan) -> Iterator[Block]:
@@ -146,7 +144,7 @@ def _capacity(sections: Iterable[Section]) -> Iterator[Block]:
                 name="rows of the capacity table",
                 importance=_Importance.CAPACITY,
                 head=("", *table_head(table.headings, table.right)),
-                items=tuple(_rows(table)),
+                items=tuple(table_rows(table)),
             )
         if section.key == "capacity":
             yield Block(
@@ -167,10 +165,17 @@ def _details(sections: Iterable[Section]) -> Iterator[Block]:
         yield Block(
             name=f"rows about {section.title.lower()}",
             importance=_Importance.WORSE if section.weight is Weight.WORSE else _Importance.CHANGED,
-            head=_open(f"<b>{section.title}</b>: {prose(section.summary, 600)}"),
-            items=(*itertools.chain(*map(_table_items, tables)), *(f"\n{prose(note)}" for note in notes)),
-            tail=_CLOSE,
+            head=folded(f"<b>{section.title}</b>: {_about(section)}"),
+            items=(*itertools.chain(*map(table_items, tables)), *(f"\n{prose(note)}" for note in notes)),
+            tail=CLOSE,
         )
+
+
+def _about(section: Section) -> str:
+    """Return what a folded section is about; the summary of the capacity is above its table already."""
+    if section.key != "capacity":
+        return prose(section.summary, 600)
+    return "; ".join(table.title.partition(":")[0].lower() for table in _tables(section))
 
 
 def _tables(section: Section) -> tuple[Table, ...]:
@@ -183,33 +188,15 @@ def _as_before(sections: Iterable[Section]) -> Block:
     quiet = [s for s in sections if s.weight is Weight.SAME and s.key != "capacity"]
     items = (
         *(f"- {section.title}: {prose(section.summary)}" for section in quiet),
-        *itertools.chain(*map(_table_items, same)),
+        *itertools.chain(*map(table_items, same)),
     )
-    head = (*_open("<b>As before</b>"), "") if items else ()
-    return Block(name="rows that are as before", importance=_Importance.AS_BEFORE, head=head, items=items, tail=_CLOSE)
+    head = (*folded("<b>As before</b>"), "") if items else ()
+    return Block(name="rows that are as before", importance=_Importance.AS_BEFORE, head=head, items=items, tail=CLOSE)
 
 
 def _not_known(impact: Impact) -> Iterator[Block]:
     items = tuple(f"- {title} is not known: {prose(reason)}" for title, reason in not_known(impact))
     yield Block(name="reasons", importance=_Importance.NOT_KNOWN, head=("",) if items else (), items=items)
-
-
-def _table_items(table: Table) -> Iterator[str]:
-    """Give the rows of a table; title and head come with the first, so that they vanish with it."""
-    head = "\n".join(("", f"**{table.title}**", "", *table_head(table.headings, table.right)))
-    for number, line in enumerate(_rows(table)):
-        yield line if number else f"{head}\n{line}"
-
-
-def _rows(table: Table) -> Iterator[str]:
-    for cells in table.rows:
-        yield row(list(map(_cell, cells)))
-
-
-def _cell(item: Cell) -> str:
-    if isinstance(item, tuple):
-        return codes(item, _MOST_NAMES) if item else "-"
-    return code(item, 120) if isinstance(item, Name) else cell(item)
 
 
 def _changes(plan: Plan) -> Block:
@@ -257,10 +244,10 @@ def _code_block(name: str, language: str, items: list[str], summary: str, import
     return Block(
         name=name,
         importance=importance,
-        head=(*_open(summary), "", f"{ticks}{language}"),
+        head=(*folded(summary), "", f"{ticks}{language}"),
         items=tuple(items),
         close=(ticks,),
-        tail=_CLOSE,
+        tail=CLOSE,
     )
 
 
@@ -269,19 +256,11 @@ def _unreadable(plan: Plan) -> Block:
         f"- {code(item.object)} {code('.'.join(item.path))}, wanted {code(value_words(item.wanted))}"
         for item in plan.unreadable
     )
-    head = (*_open(f"<b>{len(items):,} not compared</b>: this source cannot show them"), "") if items else ()
-    return Block(name="values not compared", importance=_Importance.UNREADABLE, head=head, items=items, tail=_CLOSE)
+    head = (*folded(f"<b>{len(items):,} not compared</b>: this source cannot show them"), "") if items else ()
+    return Block(name="values not compared", importance=_Importance.UNREADABLE, head=head, items=items, tail=CLOSE)
 
 
 def _notes(plan: Plan) -> Block:
     items = tuple(f"- {prose(note)}" for note in plan.notes)
-    head = (*_open(f"<b>{count(len(items), 'note')}</b> of the source"), "") if items else ()
-    return Block(name="notes", importance=_Importance.NOTES, head=head, items=items, tail=_CLOSE)
-
-
-_CLOSE: Final = ("", "</details>")
-
-
-def _open(summary: str) -> tuple[str, ...]:
-    """Return the lines that begin a folded part; `summary` is HTML."""
-    return ("", "<details>", f"<summary>{summary}</summary>")
+    head = (*folded(f"<b>{count(len(items), 'note')}</b> of the source"), "") if items else ()
+    return Block(name="notes", importance=_Importance.NOTES, head=head, items=items, tail=CLOSE)

@@ -11,7 +11,10 @@ VOID = {"meta", "br", "hr", "link", "img"}
 
 
 class Page(HTMLParser):
-    """Elements, attributes and text of a page. `tables` are rows of cells' text; `prose` is text outside of code."""
+    """Elements, attributes and text of a page.
+
+    `tables` are rows of cells' text, `items` those of lists; `prose` is text outside of code.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -20,6 +23,7 @@ class Page(HTMLParser):
         self.values: list[str] = []
         self.tables: list[list[list[str]]] = []
         self.prose: list[str] = []
+        self.items: list[str] = []
         self.summaries: list[str] = []
         self.comments: list[str] = []
         self.stack: list[str] = []
@@ -43,6 +47,8 @@ class Page(HTMLParser):
             self.tables[-1][-1].append("")
         elif tag == "summary":
             self.summaries.append("")
+        elif tag == "li":
+            self.items.append("")
         if tag not in VOID:
             self.stack.append(tag)
 
@@ -58,6 +64,8 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if "td" in self.stack or "th" in self.stack:
             self.tables[-1][-1][-1] += data
+        if "li" in self.stack:
+            self.items[-1] += data
         if "summary" in self.stack:
             self.summaries[-1] += data
         if not {"code", "pre", "style"} & set(self.stack):

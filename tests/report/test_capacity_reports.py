@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
+from plan_samples import HOSTILE
+from rendered import mentions, page_of_markdown
 
 from gpolicy.cluster.text import parse_text, read_text_file
 from gpolicy.impact.binding import Cause
 from gpolicy.impact.capacity import CapacityReport, Score, ScoreComponent, capacity
 from gpolicy.report.capacity_json import capacity_data, capacity_json
+from gpolicy.report.capacity_markdown import capacity_markdown
 from gpolicy.report.capacity_text import capacity_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,6 +88,32 @@ def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityRepo
     assert scored.startswith(text.rstrip("\n"))
     assert "Score of group default: 2.32281467" in scored
     assert scored.count("reserved_mem_rtotal") == 3
+
+
+def test_markdown_has_every_figure_in_one_table(report: CapacityReport) -> None:
+    text = capacity_markdown(report)
+    page = page_of_markdown(text)
+    table = page.tables[0]
+    assert table[0] == ["group", "template", "spec", "size", "fits", "bound by"]
+    wanted = []
+    for item in (*report.groups, report.cluster):
+        assert item is not None
+        wanted += [(spec.name, spec.fits, spec.binding.cause.key) for spec in item.specs]
+        wanted.append(("tiered", sum(run.count for run in item.tiered), item.tiered_binding.cause.key))
+        wanted.append(("standard", item.standard.fits, item.standard.binding.cause.key))
+    assert [(row[2], int(row[4].replace(",", "")), row[5]) for row in table[1:]] == wanted
+    assert "ipolicy.spindle-ratio: spindles in use for each spindle of a node" in "".join(page.items)
+
+
+def test_markdown_keeps_its_budget_and_hostile_names_in_their_cells(report: CapacityReport) -> None:
+    many = tuple(replace(report.groups[0], group=f"{name}{n}") for n in range(60) for name in HOSTILE)
+    text = capacity_markdown(replace(report, groups=many, cluster_name=HOSTILE[0], notes=HOSTILE), budget=30_000)
+    assert len(text.encode()) <= 30_000
+    page = page_of_markdown(text)
+    assert mentions(page) == []
+    assert "script" not in page.elements
+    assert all(len({len(row) for row in table}) == 1 for table in page.tables)
+    assert "left out" in text.lower()
 
 
 def test_nothing_from_the_cluster_reaches_the_terminal_raw(report: CapacityReport) -> None:

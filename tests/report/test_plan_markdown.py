@@ -38,9 +38,9 @@ def test_the_verdict_comes_first_then_the_table_and_all_else_is_folded() -> None
     assert "| `shared` | `large` | 64G · 16 CPU · 1T | 8 | 3 | -5 | -62 % |" in before_folds
     page = page_of_markdown(text)
     assert page.summaries[0] == "1 guard passes"
-    assert page.summaries[1:3] == [
-        f"{section.title}: {section.summary}" for section in list(impact_sections(full_impact()))[:2]
-    ]
+    assert page.summaries[1] == "Capacity: stranded; lost allocations on dedicated nodes"
+    violations = list(impact_sections(full_impact()))[1]
+    assert page.summaries[2] == f"Violations: {violations.summary}"
     assert "7 changes" in page.summaries
     assert "2 steps" in page.summaries
 

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import GOOD, ROOT, gpolicy, policy
+
+from gpolicy.cli.app import _COMMENT
+from gpolicy.report.markdown import COMMENT_BUDGET, LEAST_BUDGET
+
+EXAMPLE = ROOT / "policies/two-groups"
+SNAPSHOT = f"snapshot:{ROOT / 'policies/two-groups.snapshot.json'}"
+BAD = GOOD + "nonsense: 1\n"
+
+
+def test_the_default_budget_is_that_of_a_comment() -> None:
+    assert _COMMENT == COMMENT_BUDGET
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"),
+    [("markdown", "<!-- gpolicy plan ganeti.example.org -->\n"), ("html", "<!DOCTYPE html>\n"), ("github", "::error ")],
+)
+def test_a_plan_in_every_form(form: str, begins: str) -> None:
+    run = gpolicy("plan", str(EXAMPLE), "-s", SNAPSHOT, "--no-impact", "-f", form)
+    assert run.returncode == 1  # a guard that cannot be measured fails
+    assert run.stdout.startswith(begins)
+    assert run.stderr == ""
+
+
+def test_a_plan_as_markdown_with_its_impact() -> None:
+    run = gpolicy("plan", str(EXAMPLE), "-s", SNAPSHOT, "-f", "markdown", "--budget", "6000")
+    assert "| group | spec | size | now | then |" in run.stdout
+    assert len(run.stdout.encode()) <= 6000
+    assert "left out" in run.stdout.lower()
+
+
+def test_a_check_in_every_form(tmp_path: Path) -> None:
+    bad = policy(tmp_path, BAD)
+    markdown = gpolicy("check", str(bad), "-f", "markdown")
+    assert markdown.returncode == 1
+    assert markdown.stdout.startswith("<!-- gpolicy check -->\n")
+    assert "- **error** GP0" in markdown.stdout
+
+
+def test_annotations_name_files_from_the_top_of_the_checkout(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    bad = policy(tmp_path / "below", BAD)
+    run = gpolicy("check", bad, "-f", "github", env={"GITHUB_WORKSPACE": str(tmp_path)})
+    assert run.stdout.startswith("::error file=below/policy.yaml,line=")
+    assert gpolicy("check", bad, "-f", "github", cwd=tmp_path).stdout == run.stdout
+
+
+def test_capacity_as_markdown() -> None:
+    run = gpolicy("capacity", "-s", SNAPSHOT, "-f", "markdown")
+    assert run.returncode == 0
+    assert run.stdout.startswith("<!-- gpolicy capacity ganeti.example.org -->\n")
+    assert "| `default` | drbd | `1` | 32G · 8 CPU · 1T | 8 | n1-reserve |" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["check", str(EXAMPLE), "-f", "html"], "text, json, markdown, github"),
+        (["plan", str(EXAMPLE), "-s", SNAPSHOT, "-f", "junit"], "text, json, markdown, html, github"),
+        (["capacity", "-s", SNAPSHOT, "-f", "html"], "text, json, markdown"),
+        (["check", str(EXAMPLE), "-f", "markdown", "--budget", "3999"], f"the least is {LEAST_BUDGET}"),
+    ],
+)
+def test_what_a_verb_cannot_write_is_said_at_once(arguments: list[str], word: str) -> None:
+    run = gpolicy(*arguments)
+    assert run.returncode == 3
+    assert run.stdout == ""
+    assert word in run.stderr
+    assert len(run.stderr.splitlines()) == 2
