@@ -1,6 +1,6 @@
 """Repeated allocation: how many instances fit, of one size (standard) or of shrinking sizes (tiered).
 
-This is the law: short, step by step, the way htools goes. `gpolicy.allocator.fast` gives the same
+This is the law: short, step by step, the way htools goes. `gpolicy.allocator.compiled` gives the same
 answers without doing the same work twice.
 """
 

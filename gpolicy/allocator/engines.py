@@ -1,44 +1,45 @@
-"""Choice of the engine: the fast one, or the reference where numbers are not ordinary."""
+"""Choice of the way: the compiled engine, or the law where there is no engine or numbers are not ordinary."""
 
 from __future__ import annotations
 
-import math
+import warnings
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.capacity import Allocator, ReferenceEngine
-from gpolicy.allocator.placement import SingleCandidates, try_allocate
+from gpolicy.allocator.compiled import compiled_allocator, compiled_attempt
+from gpolicy.allocator.native.library import load
+from gpolicy.allocator.placement import try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
 
 if TYPE_CHECKING:
+    import ctypes
     from collections.abc import Mapping
 
     from gpolicy.allocator.model import Instance
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Attempt, Candidates
 
-ORDINARY = 2**50
-"""Quantities beyond this are calculated by the reference, in integers of any size."""
-FEW_TRIALS = 64
-"""A single request with at most so many candidates is not worth the start of the fast engine."""
+
+class SlowAllocatorWarning(UserWarning):
+    """There is no compiled allocator, so answers are right, but slow."""
 
 
 def make_allocator(
-    nodes: Mapping[int, Node],
-    instances: Mapping[int, Instance],
+    nodes: Mapping[int, Node],  # noqa: ARG001 - callers say where they start, though each run brings its state
+    instances: Mapping[int, Instance],  # noqa: ARG001
     candidates: Candidates,
     rules: CapacityRules,
     *,
     capacity_checks: bool,
     reference: bool = False,
 ) -> Allocator:
-    """Return what allocates on the cluster; `reference` asks for the slow, literal way."""
-    if reference or not ordinary(nodes, instances):
-        return Allocator(ReferenceEngine(candidates, rules), capacity_checks=capacity_checks)
-    from gpolicy.allocator.fast_capacity import FastAllocator  # noqa: PLC0415 - imports numpy
-    from gpolicy.allocator.fast_engine import FastEngine  # noqa: PLC0415
+    """Return what allocates on the cluster; `reference` asks for the slow, literal way.
 
-    engine = FastEngine(candidates, rules, nodes, instances)
-    return FastAllocator(engine, capacity_checks=capacity_checks)
+    Warns (SlowAllocatorWarning) where the literal way is all there is.
+    """
+    law = Allocator(ReferenceEngine(candidates, rules), capacity_checks=capacity_checks)
+    library = None if reference else _library()
+    return law if library is None else compiled_allocator(library, law, candidates, rules)
 
 
 def find_placement(
@@ -50,54 +51,29 @@ def find_placement(
     force: bool,
     capacity_checks: bool,
 ) -> Attempt:
-    """Place one instance: `gpolicy.allocator.placement.try_allocate`, with the N+1 test if asked for."""
-    rules = CapacityRules()
-    if _trials(candidates) > FEW_TRIALS and ordinary(nodes, instances) and not instance.forthcoming:
-        from gpolicy.allocator.fast_engine import FastEngine  # noqa: PLC0415 - imports numpy
+    """Place one instance: `gpolicy.allocator.placement.try_allocate`, with the N+1 test if asked for.
 
-        engine = FastEngine(candidates, rules, nodes, instances, force=force)
-        return engine.attempt(nodes, instances, instance, checked=capacity_checks)
+    Warns as `make_allocator` does.
+    """
+    rules = CapacityRules()
+    library = _library()
+    if library is not None:
+        found = compiled_attempt(
+            library, nodes, instances, instance, candidates, rules, force=force, checked=capacity_checks
+        )
+        if found is not None:
+            return found
     predicate = redundancy_predicate(nodes, instances, rules) if capacity_checks else None
     return try_allocate(nodes, instance, candidates, force=force, predicate=predicate)
 
 
-def ordinary(nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> bool:
-    """Whether all numbers are finite and far from what 64 bits hold."""
-    for node in nodes.values():
-        facts = node.facts
-        floats = (
-            facts.total_memory,
-            facts.total_disk,
-            facts.total_cpus,
-            facts.cpu_speed,
-            facts.vcpu_ratio,
-            facts.high_spindles,
+def _library() -> ctypes.CDLL | None:
+    loaded = load()
+    if loaded.library is None:
+        warnings.warn(
+            f"{loaded.trouble}; the answers are the same, but take much longer. With a C compiler (or access to a"
+            " package index) install gpolicy again.",
+            SlowAllocatorWarning,
+            stacklevel=3,
         )
-        whole = (
-            node.unallocated_memory,
-            node.forth_free_memory,
-            node.free_disk,
-            node.forth_free_disk,
-            node.reserved_memory,
-            node.used_cpus,
-            node.forth_used_cpus,
-            node.free_spindles,
-            node.forth_free_spindles,
-            facts.low_disk,
-            facts.spindles,
-        )
-        if not all(math.isfinite(value) for value in floats):
-            return False
-        if not all(-ORDINARY < value < ORDINARY for value in whole):
-            return False
-    return all(
-        -ORDINARY < value < ORDINARY
-        for instance in instances.values()
-        for value in (instance.memory, instance.disk, instance.vcpus, instance.spindle_use)
-    )
-
-
-def _trials(candidates: Candidates) -> int:
-    if isinstance(candidates, SingleCandidates):
-        return len(candidates.nodes)
-    return sum(len(others) for _, others in candidates.members)
+    return loaded.library

@@ -179,7 +179,7 @@ def accepted(result: Node | FailReason) -> Node:
     """Return the changed node of an addition that is known to be possible."""
     if isinstance(result, FailReason):
         raise AssertionError(  # noqa: TRY004 - no wrong type, but two engines that disagree
-            f"the arrays and the node model disagree: {result.title}"
+            f"the engine and the node model disagree: {result.title}"
         )
     return result
 

@@ -38,26 +38,29 @@ class CapacityRules:
 def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bool:
     """Whether each examined node, alone, can be evacuated."""
     return all(
-        can_evacuate(nodes, instances, index)
+        can_evacuate(nodes, instances, (index,))
         for index, node in nodes.items()
         if not (rules.skip_offline and node.facts.offline) and node.facts.group not in rules.ignored_groups
     )
 
 
-def can_evacuate(nodes: Nodes, instances: Instances, index: int) -> bool:
-    """Whether all instances of node `index` can be kept running elsewhere in its group."""
+def can_evacuate(nodes: Nodes, instances: Instances, lost: tuple[int, ...]) -> bool:
+    """Whether the instances of all of `lost`, nodes of one group, can be kept running elsewhere in the group.
+
+    htools asks this of one node at a time. A mirrored instance both of whose nodes are lost is not counted.
+    """
     state = dict(nodes)
-    group = nodes[index].facts.group
-    escape = [other for other, node in nodes.items() if node.facts.group == group and other != index]
-    residents = [instances[number] for number in nodes[index].primaries]
+    group = nodes[lost[0]].facts.group
+    escape = [other for other, node in nodes.items() if node.facts.group == group and other not in lost]
+    residents = [instances[number] for index in lost for number in nodes[index].primaries]
     for instance in residents:
-        if instance.template is DiskTemplate.DRBD:
+        if instance.template is DiskTemplate.DRBD and (len(lost) == 1 or instance.secondary not in lost):
             moved = failover(state, instance, force=True)
             if isinstance(moved, FailReason):
                 return False
             state.update(moved.changed)
     for instance in residents:
-        if instance.template.movable_foreign and not move_foreign(state, instance, escape, group):
+        if instance.template.movable_foreign and not _move_foreign(state, instance, escape, group):
             return False
     rest = [
         instance
@@ -104,7 +107,7 @@ def settled(node: Node, number: int) -> Node:
     return new
 
 
-def move_foreign(state: dict[int, Node], instance: Instance, escape: list[int], group: int) -> bool:
+def _move_foreign(state: dict[int, Node], instance: Instance, escape: list[int], group: int) -> bool:
     """Move an instance on foreign storage to the best of `escape`; False if none takes it."""
     best = None
     best_score = 0.0

@@ -12,10 +12,7 @@ from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import DiskTemplate, FailReason
-from gpolicy.allocator.moves import failover
-from gpolicy.allocator.placement import SingleCandidates, try_allocate
-from gpolicy.allocator.redundancy import can_evacuate, move_foreign
+from gpolicy.allocator.redundancy import can_evacuate
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,41 +42,8 @@ def survives(nodes: Nodes, instances: Instances, rules: CapacityRules, failures:
             hint="ask for fewer failures, or for one group at a time",
         )
     return all(
-        can_lose(nodes, instances, lost)
+        can_evacuate(nodes, instances, lost)
         for members in groups.values()
         for size in range(1, failures + 1)
         for lost in combinations(members, size)
     )
-
-
-def can_lose(nodes: Nodes, instances: Instances, lost: tuple[int, ...]) -> bool:
-    """Whether the instances of all of `lost`, nodes of one group, can be kept running on the others."""
-    if len(lost) == 1:
-        return can_evacuate(nodes, instances, lost[0])
-    state = dict(nodes)
-    group = nodes[lost[0]].facts.group
-    escape = [index for index, node in nodes.items() if node.facts.group == group and index not in lost]
-    residents = [instances[number] for index in lost for number in nodes[index].primaries]
-    for instance in residents:
-        if instance.template is DiskTemplate.DRBD and instance.secondary not in lost:
-            moved = failover(state, instance, force=True)
-            if isinstance(moved, FailReason):
-                return False
-            state.update(moved.changed)
-    for instance in residents:
-        if instance.template.movable_foreign and not move_foreign(state, instance, escape, group):
-            return False
-    rest = [
-        instance
-        for instance in residents
-        if instance.template is not DiskTemplate.DRBD and not instance.template.movable_foreign
-    ]
-    for instance in sorted(rest, key=lambda item: -item.memory):
-        if not escape:
-            return False
-        attempt = try_allocate(state, instance, SingleCandidates(tuple(escape)), force=True)
-        if attempt.solution is None:
-            return False
-        (new,) = attempt.solution.changed
-        state[new.index] = new
-    return True

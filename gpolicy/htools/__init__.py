@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-import os
+import sys
+import warnings
 
 from gpolicy.errors import UsageError
 
@@ -14,15 +15,21 @@ def run(argv: list[str]) -> int:
     Writes to stdout and stderr. Raises UsageError for another program's name.
     """
     # a run makes many objects and hardly a cycle: collecting them would take a good part of the time
-    # nor is there a product of matrices big enough to pay for threads, which cost at the start of numpy
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _run(argv)
+        with warnings.catch_warnings():
+            # all there is to warn of is an allocator that is slow, which stdout must not show
+            warnings.simplefilter("once")
+            warnings.showwarning = _note
+            return _run(argv)
     finally:
         if collecting:
             gc.enable()
+
+
+def _note(message: Warning | str, *_details: object, **_more: object) -> None:
+    sys.stderr.write(f"Note: {message}\n")
 
 
 def _run(argv: list[str]) -> int:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate
 
+_SMALL = 2**62
+"""Integers below this are what they are."""
+
 Json = Any
 """A value as `json.loads` returns it."""
 
@@ -128,11 +131,15 @@ class Fields:
 
     def text(self, key: str) -> str:
         """Return a string."""
-        value: str = self.get(key, as_text)
+        found = self.values.get(key)
+        value: str = found if type(found) is str else self.get(key, as_text)
         return value
 
     def integer(self, key: str) -> int:
         """Return an integer."""
+        found = self.values.get(key)
+        if type(found) is int and -_SMALL < found < _SMALL:
+            return found  # what a document holds by the thousand
         value: int = self.get(key, as_int)
         return value
 

@@ -55,6 +55,11 @@ class RandomCluster:
     groups: int = 1
 
 
+def _odd(rng: random.Random, value: int, odd: bool) -> int:
+    """Return `value`, or a number near it that no unit divides."""
+    return value + rng.choice([-1, 0, 1, 3, 7, 13]) if odd else value
+
+
 def _spec_pairs(rng: random.Random, disk: int, memory: int) -> str:
     specs = []
     for _ in range(rng.choice([1, 1, 2, 3])):
@@ -87,22 +92,26 @@ def random_cluster(rng: random.Random, template: str, most_nodes: int) -> Random
     exclusive = rng.random() < 0.2
     equal = rng.random() < 0.4
     tagged = rng.random() < 0.5
-    memory, disk = rng.choice([2048, 4096, 6000]), rng.choice([8192, 20000, 33333])
+    odd = rng.random() < 0.3
+    # many nodes are out of use on some clusters: instances on foreign storage may have to go there
+    flags = rng.choice([["N"] * 9 + ["Y"], ["N"] * 9 + ["Y"], ["N"] * 2 + ["Y"], ["N"]])
+    memory = _odd(rng, rng.choice([2048, 4096, 6000]), odd)
+    disk = _odd(rng, rng.choice([8192, 20000, 33333]), odd)
     nodes = []
-    for place in range(rng.randrange(2, most_nodes + 1)):
+    for place in range(rng.randrange(2 if most_nodes <= 25 else 25, most_nodes + 1)):
         vary = 1.0 if equal else rng.choice([0.5, 0.75, 1.0, 1.0, 1.3])
         spindles = rng.choice([4, 8, 12]) if exclusive else rng.choice([1, 2, 4])
         nodes.append(
             Node(
                 name=f"node{place}.example.com",
                 group=rng.randrange(groups),
-                memory=int(memory * vary),
+                memory=_odd(rng, int(memory * vary), odd and not equal),
                 node_memory=0 if equal else rng.choice([0, 100, 256]),
-                disk=int(disk * vary),
+                disk=_odd(rng, int(disk * vary), odd and not equal),
                 cpus=4 if equal else rng.choice([2, 4, 5, 8]),
                 spindles=spindles,
                 exclusive=exclusive and (rng.random() < 0.9 or equal),
-                flag=rng.choice(["N"] * 9 + ["Y"]),
+                flag=rng.choice(flags),
                 tags=[tag for tag in NODE_TAGS if tagged and rng.random() < 0.35],
                 os_cpus=1 if equal else rng.choice([0, 1, 1, 2]),
                 speed=1.0 if equal else rng.choice([0.8, 1.0, 1.0, 2.5]),
@@ -110,7 +119,7 @@ def random_cluster(rng: random.Random, template: str, most_nodes: int) -> Random
                 unknown=rng.random() < 0.02,
             )
         )
-    rows = _instances(rng, nodes, template)
+    rows = _instances(rng, nodes, template, odd=odd)
     tags = [tag for tag in CLUSTER_TAGS if tagged and rng.random() < 0.5]
     policies = ["", *(f"g{number}" for number in range(groups))]
     if rng.random() < 0.1:
@@ -125,17 +134,18 @@ def _alloc_policy(rng: random.Random) -> str:
     return rng.choice(["preferred", "preferred", "preferred", "last_resort", "unallocable"])
 
 
-def _instances(rng: random.Random, nodes: list[Node], template: str) -> list[str]:
+def _instances(rng: random.Random, nodes: list[Node], template: str, *, odd: bool) -> list[str]:
     rows = []
     mixed = rng.random() < 0.5
-    for number in range(rng.randrange(0, 3 * len(nodes))):
+    for number in range(rng.randrange(0, rng.choice([3, 3, 6]) * len(nodes))):
         kind = rng.choice([template, template, *TEMPLATES]) if mixed else template
         primary = rng.choice(nodes)
         mates = [node for node in nodes if node.group == primary.group and node is not primary]
         if kind == "drbd" and not mates:
             continue
         secondary = rng.choice(mates) if kind == "drbd" else None
-        memory, disk = rng.choice([64, 128, 256, 500, 1024]), rng.choice([256, 512, 700, 1024])
+        memory = _odd(rng, rng.choice([64, 128, 256, 500, 1024]), odd)
+        disk = _odd(rng, rng.choice([256, 512, 700, 1024]), odd)
         state = rng.choice(STATES)
         running = state in {"running", "ERROR_up", "ERROR_nodedown"}
         forthcoming = rng.random() < 0.02

@@ -123,6 +123,11 @@ def test_middle_sized_random_clusters(tmp_path: Path, monkeypatch: pytest.Monkey
     run_many(fresh_seed(), 15, tmp_path, 25)
 
 
+def test_large_random_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_many(fresh_seed(), 8, tmp_path, 60)
+
+
 @pytest.mark.full
 def test_many_random_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,0 +1,236 @@
+"""The allocation loops and single attempts on the compiled engine; the law is `capacity.Allocator`.
+
+The engine gets the state once and says where instances go; the nodes of the new state are made by the law's own
+functions (`node_changes`), whose checks every placement has to pass again. What the engine cannot represent goes to
+the law.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.capacity import Allocator, DivisionError, State
+from gpolicy.allocator.kinds import NO_NODE
+from gpolicy.allocator.model import Disk
+from gpolicy.allocator.moves import node_at
+from gpolicy.allocator.native.library import Engine, Question, Status
+from gpolicy.allocator.native.streams import Cluster, UnfitError
+from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
+from gpolicy.allocator.placement import Attempt, Placement
+
+if TYPE_CHECKING:
+    import ctypes
+
+    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.native.library import Placed, Result
+    from gpolicy.allocator.node import Node
+    from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
+    from gpolicy.allocator.redundancy import CapacityRules, Instances
+
+
+@dataclass(slots=True)
+class _Opened:
+    """A cluster inside the engine, as it is in the state `base`, and the states known to follow from it.
+
+    `known` is keyed by the identity of a state's nodes, and says how many placements lead there.
+    """
+
+    engine: Engine
+    cluster: Cluster
+    base: State
+    known: dict[int, tuple[State, int]]
+
+
+@dataclass(slots=True)
+class _Session:
+    library: ctypes.CDLL
+    opened: _Opened | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledAllocator(Allocator):
+    """Standard and tiered allocation by the compiled engine; `engine` is the law, for what that cannot do."""
+
+    candidates: Candidates = field(kw_only=True)
+    rules: CapacityRules = field(kw_only=True)
+    session: _Session = field(kw_only=True)
+
+    def standard(self, state: State, instance: Instance, limit: int | None) -> State:
+        """Place copies of `instance` (`capacity.Allocator.standard`)."""
+        found = self._run(Question.STANDARD, state, instance, limit)
+        return Allocator.standard(self, state, instance, limit) if found is None else found
+
+    def tiered(self, state: State, instance: Instance, limit: int | None) -> State:
+        """Place shrinking instances (`capacity.Allocator.tiered`)."""
+        found = self._run(Question.TIERED, state, instance, limit)
+        return Allocator.tiered(self, state, instance, limit) if found is None else found
+
+    def _run(self, question: Question, state: State, instance: Instance, limit: int | None) -> State | None:
+        """Ask the engine; None where only the law can tell."""
+        with self.session.lock:
+            return self._ask(question, state, instance, limit)
+
+    def _ask(self, question: Question, state: State, instance: Instance, limit: int | None) -> State | None:
+        try:
+            opened, keep = self._follow(state, instance)
+            wanted = opened.cluster.instance(instance)
+        except UnfitError:
+            return None
+        status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)
+        opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
+        if not _answered(status, opened.engine, state.nodes):
+            return None
+        placed = opened.engine.placements(keep)
+        after = _with_placements(state, instance, placed, opened.cluster.indices)
+        after = replace(after, failures=tuple(result.failures), attempted=bool(result.attempted) or state.attempted)
+        opened.known[id(after.nodes)] = (after, keep + len(placed))
+        return after
+
+    def _follow(self, state: State, instance: Instance) -> tuple[_Opened, int]:
+        """Return the engine, and how many of its placements lead to `state`. Raises UnfitError."""
+        opened = self.session.opened
+        if opened is not None and opened.cluster.knows(instance):
+            known, count = opened.known.get(id(state.nodes), (None, 0))
+            if known is not None and known.instances is state.instances and len(known.placed) == len(state.placed):
+                return opened, count
+        self.session.opened = None
+        cluster = Cluster(
+            state.nodes,
+            state.instances,
+            self.candidates,
+            self.rules,
+            wanted=instance,
+            capacity_checks=self.capacity_checks,
+            placed_before=len(state.placed),
+        )
+        engine = Engine(self.session.library)
+        _answered(engine.open(cluster.numbers), engine, state.nodes, fit=True)
+        opened = _Opened(engine, cluster, state, {id(state.nodes): (state, 0)})
+        self.session.opened = opened
+        return opened, 0
+
+
+def compiled_allocator(
+    library: ctypes.CDLL, law: Allocator, candidates: Candidates, rules: CapacityRules
+) -> CompiledAllocator:
+    """Return what does the work of `law` with the compiled engine."""
+    session = _Session(library)
+    return CompiledAllocator(
+        law.engine, capacity_checks=law.capacity_checks, candidates=candidates, rules=rules, session=session
+    )
+
+
+def compiled_attempt(
+    library: ctypes.CDLL,
+    nodes: Nodes,
+    instances: Instances,
+    instance: Instance,
+    candidates: Candidates,
+    rules: CapacityRules,
+    *,
+    force: bool,
+    checked: bool,
+) -> Attempt | None:
+    """Place one instance (`placement.try_allocate`); `checked`: only where N+1 is kept. None: ask the law."""
+    number = len(instances)
+    try:
+        cluster = Cluster(nodes, instances, candidates, rules, wanted=instance, force=force)
+        wanted = cluster.instance(instance)
+        engine = Engine(library)
+        _answered(engine.open(cluster.numbers), engine, nodes, fit=True)
+    except UnfitError:
+        return None
+    status, result = engine.ask(Question.ATTEMPT, wanted, keep=0, limit=number, checked=checked)
+    if not _answered(status, engine, nodes):
+        return None
+    return _attempt(result, nodes, instance, cluster.indices, force=force)
+
+
+def compiled_redundancy(
+    library: ctypes.CDLL,
+    nodes: Nodes,
+    instances: Instances,
+    candidates: Candidates,
+    rules: CapacityRules,
+    any_: Instance,
+) -> bool | None:
+    """Whether each examined node can be evacuated (`redundancy.is_redundant`). None: ask the law."""
+    try:
+        cluster = Cluster(nodes, instances, candidates, rules, wanted=any_)
+        engine = Engine(library)
+        _answered(engine.open(cluster.numbers), engine, nodes, fit=True)
+        status, result = engine.ask(Question.REDUNDANT, cluster.instance(any_), keep=0)
+    except UnfitError:
+        return None
+    return bool(result.successes) if _answered(status, engine, nodes) else None
+
+
+def _answered(status: Status, engine: Engine, nodes: Nodes, *, fit: bool = False) -> bool:
+    """Whether the engine had an answer. Raises what the law would raise; with `fit` UnfitError instead of False."""
+    if status is Status.DIVISION_BY_ZERO:
+        raise DivisionError("divide by zero")
+    if status is Status.MISSING_NODE:
+        node_at(nodes, engine.missing_index)
+    if status is Status.OUT_OF_MEMORY:
+        raise MemoryError("not enough memory for the allocation")
+    if fit and status is not Status.DONE:
+        raise UnfitError("the engine refuses the cluster")
+    return status is Status.DONE
+
+
+def _attempt(result: Result, nodes: Nodes, instance: Instance, indices: list[int], *, force: bool) -> Attempt:
+    failures: FailCounts = tuple(result.failures)
+    if result.primary < 0:
+        return Attempt(failures, result.successes, None)
+    primary, secondary = indices[result.primary], indices[result.secondary] if result.secondary >= 0 else NO_NODE
+    placed = _on_nodes(nodes, instance, primary, secondary)
+    changed = _changed(nodes, placed, force=force)
+    return Attempt(failures, result.successes, Placement(changed, placed, result.score))
+
+
+def _on_nodes(nodes: Nodes, instance: Instance, primary: int, secondary: int) -> Instance:
+    if secondary == NO_NODE:
+        return replace(instance, primary=primary)
+    common = len(nodes[primary].facts.location_tags & nodes[secondary].facts.location_tags)
+    return replace(instance, primary=primary, secondary=secondary, location_score=common)
+
+
+def _changed(nodes: Nodes, placed: Instance, *, force: bool = False) -> tuple[Node, ...]:
+    """Return the nodes of a placement with the instance on them."""
+    primary = accepted(add_primary(nodes[placed.primary], placed, force=force))
+    if placed.secondary == NO_NODE:
+        return (primary,)
+    return primary, accepted(add_secondary(nodes[placed.secondary], placed, placed.primary))
+
+
+def _with_placements(state: State, wanted: Instance, placements: list[Placed], indices: list[int]) -> State:
+    """Return `state` with shrunk copies of `wanted` placed where the engine says."""
+    if not placements:
+        return state
+    nodes, instances = dict(state.nodes), dict(state.instances)
+    placed = list(reversed(state.placed))
+    shapes: dict[tuple[int, ...], Instance] = {}
+    for item in placements:
+        size = item.memory, item.least_disk, item.vcpus, item.spindles
+        if size not in shapes:
+            shapes[size] = _shrunk(wanted, item)
+        named = replace(shapes[size], name=f"new-{len(placed)}", index=len(instances))
+        secondary = indices[item.secondary] if item.secondary >= 0 else NO_NODE
+        new = _on_nodes(nodes, named, indices[item.primary], secondary)
+        for node in _changed(nodes, new):
+            nodes[node.index] = node
+        instances[new.index] = new
+        placed.append(new)
+    return replace(state, nodes=nodes, instances=instances, placed=tuple(reversed(placed)))
+
+
+def _shrunk(wanted: Instance, item: Placed) -> Instance:
+    """Return `wanted` in the size that was placed: all disks shrink alike, spindles only those of a single disk."""
+    less = min((disk.size for disk in wanted.disks), default=0) - item.least_disk
+    disks = tuple(Disk(disk.size - less, disk.spindles) for disk in wanted.disks)
+    if len(disks) == 1 and disks[0].spindles is not None:
+        disks = (Disk(disks[0].size, item.spindles),)
+    return replace(wanted, memory=item.memory, vcpus=item.vcpus, disks=disks, disk=wanted.disk - less * len(disks))

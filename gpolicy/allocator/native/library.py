@@ -1,0 +1,188 @@
+"""The compiled engine as Python sees it: loading it, and its calls."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.kinds import FailReason
+from gpolicy.allocator.native.build import LIBRARY, source_number
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.native.streams import Numbers
+
+
+class Status(IntEnum):
+    """How a call ended (`enum status` of cluster.h)."""
+
+    DONE = 0
+    OUT_OF_MEMORY = 1
+    INVALID = 2
+    STOPPED = 3
+    DIVISION_BY_ZERO = 4
+    MISSING_NODE = 5
+    ASK_THE_LAW = 6
+
+
+class Question(IntEnum):
+    """What the engine can be asked (`enum kind` of library.c)."""
+
+    STANDARD = 0
+    TIERED = 1
+    ATTEMPT = 2
+    REDUNDANT = 3
+
+
+class Result(ctypes.Structure):
+    """`struct result` of library.c: rows of nodes are -1 where there is none."""
+
+    _fields_ = (
+        ("failures", ctypes.c_int64 * len(FailReason)),
+        ("attempted", ctypes.c_int64),
+        ("successes", ctypes.c_int64),
+        ("primary", ctypes.c_int64),
+        ("secondary", ctypes.c_int64),
+        ("score", ctypes.c_double),
+    )
+
+
+class Placed(ctypes.Structure):
+    """`struct placement` of library.c: rows of the nodes (-1: none), and sizes (MiB; spindles -1: unknown)."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_int64) for name in ("primary", "secondary", "memory", "least_disk", "vcpus", "spindles")
+    )
+    primary: int
+    secondary: int
+    memory: int
+    least_disk: int
+    vcpus: int
+    spindles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The library, or why there is none."""
+
+    library: ctypes.CDLL | None
+    trouble: str = ""
+
+
+@cache
+def load() -> Loaded:
+    """Load the library; one that was built from other sources is not used."""
+    if not LIBRARY.exists():
+        return Loaded(None, "the compiled allocator is missing: no C compiler was found when gpolicy was installed")
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+        found = library.gpolicy_sources
+        found.restype = ctypes.c_uint32
+        if found() != source_number():
+            return Loaded(None, "the compiled allocator was built from other sources than these")
+        _declare(library)
+    except (OSError, AttributeError) as error:
+        return Loaded(None, f"the compiled allocator cannot be loaded: {error}")
+    return Loaded(library)
+
+
+def _declare(library: ctypes.CDLL) -> None:
+    numbers = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+    engine = ctypes.c_void_p
+    library.gpolicy_open.argtypes = (*numbers, ctypes.c_void_p, ctypes.POINTER(engine))
+    library.gpolicy_close.argtypes = (engine,)
+    library.gpolicy_close.restype = None
+    library.gpolicy_ask.argtypes = (
+        engine,
+        ctypes.c_int64,
+        ctypes.c_int,
+        *numbers,
+        ctypes.c_int64,
+        ctypes.c_int,
+        ctypes.POINTER(Result),
+    )
+    library.gpolicy_placed.argtypes = (engine,)
+    library.gpolicy_placed.restype = ctypes.c_int64
+    library.gpolicy_placements.argtypes = (engine, ctypes.c_int64, ctypes.POINTER(Placed))
+    library.gpolicy_placements.restype = None
+    library.gpolicy_missing.argtypes = (engine,)
+    library.gpolicy_missing.restype = ctypes.c_int64
+
+
+class Engine:
+    """One cluster inside the library. Calls from several threads wait for one another."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+        self._handle = ctypes.c_void_p()
+        self._stop = ctypes.c_int32(0)
+        self._lock = threading.Lock()
+
+    def open(self, numbers: Numbers) -> Status:
+        """Read a cluster; the engine must not have one yet."""
+        stop, handle = ctypes.byref(self._stop), ctypes.byref(self._handle)
+        return Status(self._library.gpolicy_open(*numbers.arguments, stop, handle))
+
+    def __del__(self) -> None:
+        """Give the memory back."""
+        if self._handle:
+            self._library.gpolicy_close(self._handle)
+            self._handle = ctypes.c_void_p()
+
+    def ask(
+        self, question: Question, wanted: Numbers, *, keep: int, limit: int | None = None, checked: bool = False
+    ) -> tuple[Status, Result]:
+        """Take back all placements but the first `keep`, and answer.
+
+        `limit` is the number of instances to place (None: no limit), for an attempt the number of the new instance.
+        A signal (Ctrl-C) is handled at once: the work is done in another thread, and told to stop.
+        """
+        result = Result()
+        status = Status.STOPPED
+
+        def work() -> None:
+            nonlocal status
+            code = self._library.gpolicy_ask(
+                self._handle,
+                keep,
+                question,
+                *wanted.arguments,
+                -1 if limit is None else limit,
+                checked,
+                ctypes.byref(result),
+            )
+            status = Status(code)
+
+        with self._lock:
+            self._stop.value = 0
+            thread = threading.Thread(target=work, name="allocator", daemon=True)
+            thread.start()
+            try:
+                thread.join()
+            except BaseException:
+                self._stop.value = 1
+                thread.join()
+                raise
+        if status is Status.OUT_OF_MEMORY:
+            raise MemoryError("not enough memory for the allocation")
+        return status, result
+
+    @property
+    def placed(self) -> int:
+        """How many placements there are."""
+        return int(self._library.gpolicy_placed(self._handle))
+
+    def placements(self, start: int) -> list[Placed]:
+        """Return the placements from number `start` on."""
+        count = max(0, self.placed - start)
+        table = (Placed * count)()
+        self._library.gpolicy_placements(self._handle, start, table)
+        return list(table)
+
+    @property
+    def missing_index(self) -> int:
+        """Index of the node that an instance should fail over to, after `Status.MISSING_NODE`."""
+        return int(self._library.gpolicy_missing(self._handle))

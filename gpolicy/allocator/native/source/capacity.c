@@ -1,0 +1,152 @@
+#include "capacity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "redundancy.h"
+
+enum { HUGE_STEP_FLOOR = 20, SMALL_STEP = 10 };
+
+/* What is known of one size in one state. A trial is known by the resources whose bounds it did not look at. */
+enum question { TRIAL, UNCHECKED = 1 << REASONS, CHECKED };
+struct known {
+    int64_t version, run, memory, disk, vcpus, spindles;
+    unsigned question;
+    struct attempt attempt;
+};
+
+enum { PLACES = 1 << 14 };
+struct memo { int64_t run; struct known known[PLACES]; };
+
+void forget_sizes(struct engine *engine) {
+    if (engine->memo == NULL) {
+        engine->memo = calloc(1, sizeof *engine->memo);
+        if (engine->memo == NULL) fail(engine, OUT_OF_MEMORY);
+    }
+    engine->memo->run++;
+}
+
+/* Return the place for a question; `found` says whether the answer is there. A newer answer takes the place of an older
+ * one. */
+static struct known *look_up(struct engine *engine, const struct instance *instance, unsigned question, bool *found) {
+    uint64_t hash = (uint64_t)instance->memory * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ (uint64_t)instance->disk) * 0xff51afd7ed558ccdu;
+    hash = (hash ^ (hash >> 29) ^ (uint64_t)instance->vcpus) * 0xc4ceb9fe1a85ec53u;
+    hash = (hash ^ (uint64_t)instance->spindles ^ ((uint64_t)question << 32)) * 0x9e3779b97f4a7c15u;
+    struct known *known = &engine->memo->known[(hash >> 40) % PLACES];
+    *found = known->run == engine->memo->run && known->version == engine->version && known->question == question &&
+             known->memory == instance->memory && known->disk == instance->disk && known->vcpus == instance->vcpus &&
+             known->spindles == instance->spindles;
+    return known;
+}
+
+static void keep(struct engine *engine, const struct instance *instance, unsigned question, struct known *known) {
+    known->run = engine->memo->run;
+    known->version = engine->version;
+    known->question = question;
+    known->memory = instance->memory;
+    known->disk = instance->disk;
+    known->vcpus = instance->vcpus;
+    known->spindles = instance->spindles;
+}
+
+/* Return the outcomes on all candidates as an attempt without a solution. */
+static const struct attempt *known_trial(struct engine *engine, const struct instance *instance, unsigned free) {
+    bool found;
+    struct known *known = look_up(engine, instance, TRIAL | free, &found);
+    if (!found) {
+        struct trial trial;
+        try_candidates(engine, instance, free, &trial);
+        known->attempt = (struct attempt){.successes = trial.successes, .primary = NOWHERE, .secondary = NOWHERE};
+        memcpy(known->attempt.failures, trial.failures, sizeof trial.failures);
+        keep(engine, instance, TRIAL | free, known);
+    }
+    return &known->attempt;
+}
+
+bool known_to_fit(struct engine *engine, const struct instance *instance, unsigned free) {
+    return known_trial(engine, instance, free)->successes > 0;
+}
+
+void known_attempt(struct engine *engine, const struct instance *instance, bool checked, struct attempt *attempt) {
+    bool found;
+    *attempt = *known_trial(engine, instance, 0);
+    if (attempt->successes == 0) return;
+    struct known *known = look_up(engine, instance, checked ? CHECKED : UNCHECKED, &found);
+    if (!found) {
+        struct instance numbered = *instance;
+        numbered.index = engine->instance_count;
+        try_allocate(engine, &numbered, numbered.index, checked, &known->attempt);
+        keep(engine, instance, checked ? CHECKED : UNCHECKED, known);
+    }
+    *attempt = known->attempt;
+}
+
+/* Place one after the other until none fits or the limit is reached; the attempt comes before the look at the limit. */
+static void small(struct engine *engine, const struct instance *instance, int64_t limit, bool checked,
+                  struct outcome *outcome) {
+    checked = checked && instance->evacuation != FAIL_OVER;
+    for (;;) {
+        struct attempt attempt;
+        known_attempt(engine, instance, checked, &attempt);
+        memcpy(outcome->failures, attempt.failures, sizeof attempt.failures);
+        outcome->attempted = true;
+        if (attempt.primary == NOWHERE || limit == 0) return;
+        struct instance placed = *instance;
+        placed.index = engine->instance_count;
+        placed.primary = attempt.primary;
+        placed.secondary = attempt.secondary;
+        if (placed.secondary != NOWHERE) {
+            placed.location_score = common_locations(engine, placed.primary, placed.secondary);
+        }
+        place(engine, &placed, placed.index);
+        if (limit != NO_LIMIT) limit--;
+    }
+}
+
+/* How many instances to place before the N+1 test is made. */
+static int64_t huge_step(const struct engine *engine, const struct instance *instance) {
+    int64_t available = 0;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        available += most(0, engine->nodes[row].unallocated - engine->nodes[row].reserved);
+    }
+    return most(HUGE_STEP_FLOOR, available / instance->memory - engine->node_count);
+}
+
+void standard(struct engine *engine, const struct instance *instance, int64_t limit, struct outcome *outcome) {
+    if (!engine->capacity_checks) {
+        small(engine, instance, limit, false, outcome);
+        return;
+    }
+    if (instance->memory == 0) fail(engine, DIVISION_BY_ZERO);
+    const struct attempt *trial = known_trial(engine, instance, 0);
+    if (trial->successes == 0) {
+        /* nothing is placed whichever way it is tried, so N+1 does not matter */
+        memcpy(outcome->failures, trial->failures, sizeof trial->failures);
+        outcome->attempted = true;
+        return;
+    }
+    if (limit != 0 && surely_breaks(engine, instance)) {
+        /* no run of unchecked placements would end redundant, so only the checked way is left */
+        small(engine, instance, limit, true, outcome);
+        return;
+    }
+    bool huge = true;
+    for (;;) {
+        int64_t before = engine->placement_count, step = huge ? huge_step(engine, instance) : SMALL_STEP;
+        int64_t now = limit == NO_LIMIT ? step : least(step, limit);
+        int64_t rest = limit == NO_LIMIT ? NO_LIMIT : most(0, limit - step);
+        small(engine, instance, now, false, outcome);
+        if (known_redundant(engine)) {
+            if (rest == 0 || engine->placement_count == before) return;
+            limit = rest;
+            continue;
+        }
+        unplace(engine, before);
+        if (!huge) {
+            small(engine, instance, limit, true, outcome);
+            return;
+        }
+        huge = false;
+    }
+}

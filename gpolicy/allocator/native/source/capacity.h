@@ -1,0 +1,25 @@
+/* Repeated allocation (gpolicy/allocator/capacity.py): standard, and the pieces that tiered allocation needs. */
+#ifndef GPOLICY_CAPACITY_H
+#define GPOLICY_CAPACITY_H
+
+#include "cluster.h"
+#include "placement.h"
+
+enum { NO_LIMIT = -1 };
+
+/* What a run of allocations says at its end; what it placed is in the engine's list of placements. */
+struct outcome { int64_t failures[REASONS]; bool attempted; };
+
+/* Place copies of `instance` until none fits or `limit` new ones are placed. */
+void standard(struct engine *engine, const struct instance *instance, int64_t limit, struct outcome *outcome);
+/* Place `instance` until none fits, shrink it by what failed most, and go on. */
+void tiered(struct engine *engine, const struct instance *instance, int64_t limit, struct outcome *outcome);
+
+/* Attempts and trials in the present state, computed once per size. The instance may differ from that of another call
+ * in memory, disk, cpus and spindles only, until forget_sizes() is called. */
+void known_attempt(struct engine *engine, const struct instance *instance, bool checked, struct attempt *attempt);
+/* Whether any candidate takes the instance, without the bounds of policies on the resources in `free`. */
+bool known_to_fit(struct engine *engine, const struct instance *instance, unsigned free);
+void forget_sizes(struct engine *engine);
+
+#endif

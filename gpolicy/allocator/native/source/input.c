@@ -1,0 +1,302 @@
+#include "input.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "room.h"
+
+/* Where the reading stands. */
+struct reader { struct engine *engine; const int64_t *integer, *integers_end; const double *real, *reals_end; };
+
+static const int64_t ORDINARY = (int64_t)1 << 50;
+static const int64_t MANY = (int64_t)1 << 40; /* more of anything would not fit in memory */
+enum { TEMPLATES = 9, DISKLESS = 0, SHARED_FILE = 2, PLAIN = 3, DRBD = 5, RBD = 6 };
+
+static int64_t integer(struct reader *reader, int64_t from, int64_t to) {
+    if (reader->integer == reader->integers_end) fail(reader->engine, INVALID);
+    int64_t value = *reader->integer++;
+    if (value < from || value > to) fail(reader->engine, INVALID);
+    return value;
+}
+
+static int64_t amount(struct reader *reader) { return integer(reader, 0, ORDINARY); }
+static int64_t quantity(struct reader *reader) { return integer(reader, -ORDINARY, ORDINARY); }
+static bool flag(struct reader *reader) { return integer(reader, 0, 1) == 1; }
+
+/* Read how many of something follow, each at least `width` integers long. */
+static int64_t count_of(struct reader *reader, int64_t width) {
+    return integer(reader, 0, (reader->integers_end - reader->integer) / width);
+}
+
+/* Skip `count` integers that are used where they are. */
+static const int64_t *block(struct reader *reader, int64_t count, int64_t from, int64_t to) {
+    const int64_t *start = reader->integer;
+    if (count > reader->integers_end - start) fail(reader->engine, INVALID);
+    for (int64_t place = 0; place < count; place++) integer(reader, from, to);
+    return start;
+}
+
+static double real(struct reader *reader) {
+    if (reader->real == reader->reals_end) fail(reader->engine, INVALID);
+    return *reader->real++;
+}
+
+static double finite(struct reader *reader) {
+    double value = real(reader);
+    if (!isfinite(value)) fail(reader->engine, INVALID);
+    return value;
+}
+
+static void *zeroed(struct engine *engine, int64_t count, size_t size) {
+    void *memory = count < MANY ? calloc((size_t)most(count, 1), size) : NULL;
+    if (memory == NULL) fail(engine, OUT_OF_MEMORY);
+    return memory;
+}
+
+/* A divisor so small or so great that a square of the quotient could leave the range of doubles. */
+static bool extreme(double divisor) { return !(fabs(divisor) > 0x1p-20 && fabs(divisor) < 0x1p60); }
+
+static struct spec read_spec(struct reader *reader) {
+    struct spec spec;
+    spec.memory = quantity(reader);
+    spec.cpus = quantity(reader);
+    spec.disk_size = quantity(reader);
+    spec.disk_count = quantity(reader);
+    spec.spindle_use = quantity(reader);
+    return spec;
+}
+
+static void read_policies(struct reader *reader) {
+    struct engine *engine = reader->engine;
+    int64_t pairs = count_of(reader, 10), used = 0;
+    engine->policy_count = count_of(reader, 2);
+    engine->pairs = zeroed(engine, pairs, sizeof *engine->pairs);
+    engine->policies = zeroed(engine, engine->policy_count, sizeof *engine->policies);
+    for (int64_t number = 0; number < engine->policy_count; number++) {
+        struct policy *policy = &engine->policies[number];
+        policy->templates = integer(reader, 0, (1 << TEMPLATES) - 1);
+        policy->count = integer(reader, 0, pairs - used);
+        policy->pairs = &engine->pairs[used];
+        for (int64_t place = 0; place < policy->count; place++) {
+            engine->pairs[used].min = read_spec(reader);
+            engine->pairs[used++].max = read_spec(reader);
+        }
+    }
+}
+
+/* Read the tables over classes: what nodes of two location classes have in common, whether instances may migrate
+ * between two migration classes, how many of a class of desired locations a location class misses. */
+static void read_tables(struct reader *reader) {
+    struct engine *engine = reader->engine;
+    int64_t locations = engine->location_classes = integer(reader, 1, 1 << 20);
+    int64_t migrations = engine->migration_classes = integer(reader, 1, 1 << 20);
+    engine->desired_classes = integer(reader, 1, 1 << 20);
+    engine->common_locations = block(reader, locations * locations, 0, ORDINARY);
+    engine->may_migrate = block(reader, migrations * migrations, 0, 1);
+    engine->desired_misses = block(reader, engine->desired_classes * locations, 0, ORDINARY);
+    for (int64_t cell = 0; cell < migrations * migrations; cell++) {
+        if (engine->may_migrate[cell] == 0) engine->restricted_moves = true;
+    }
+}
+
+static void read_facts(struct reader *reader, int64_t row) {
+    struct engine *engine = reader->engine;
+    struct facts *facts = &engine->facts[row];
+    facts->group = integer(reader, 0, engine->group_count - 1);
+    facts->policy = integer(reader, 0, engine->policy_count - 1);
+    facts->location_class = integer(reader, 0, engine->location_classes - 1);
+    facts->migration_class = integer(reader, 0, engine->migration_classes - 1);
+    facts->low_disk = quantity(reader);
+    facts->spindles = quantity(reader);
+    facts->exclusive = flag(reader);
+    facts->offline = flag(reader);
+    facts->examined = flag(reader);
+    engine->any_exclusive = engine->any_exclusive || facts->exclusive;
+    engine->list_of_primary[row] = integer(reader, NOWHERE, engine->list_count - 1);
+    engine->list_of_secondary[row] = integer(reader, NOWHERE, engine->list_count - 1);
+    facts->location_count = count_of(reader, 1);
+    facts->locations = block(reader, facts->location_count, 0, engine->location_count - 1);
+    facts->total_memory = finite(reader);
+    facts->total_disk = finite(reader);
+    facts->total_cpus = finite(reader);
+    facts->cpu_speed = finite(reader);
+    facts->vcpu_ratio = finite(reader);
+    facts->high_spindles = finite(reader);
+    bool strange = extreme(facts->total_memory) || extreme(facts->total_cpus) || extreme(facts->cpu_speed) ||
+                   extreme(facts->high_spindles) || (facts->total_disk != 0.0 && extreme(facts->total_disk));
+    if (strange && !facts->offline) fail(engine, INVALID);
+}
+
+static void read_tags(struct reader *reader, int64_t row, struct node *node) {
+    struct engine *engine = reader->engine;
+    for (int64_t count = count_of(reader, 3); count > 0; count--) {
+        int64_t cell = row * engine->tag_count + integer(reader, 0, engine->tag_count - 1);
+        engine->tags[cell] = (int32_t)integer(reader, 0, 1 << 30);
+        engine->located_tags[cell] = (int32_t)integer(reader, 0, 1 << 30);
+        node->tags += engine->tags[cell];
+        node->distinct_tags += engine->tags[cell] > 0;
+    }
+}
+
+static void read_node(struct reader *reader, int64_t row) {
+    struct engine *engine = reader->engine;
+    struct node *node = &engine->nodes[row];
+    read_facts(reader, row);
+    int64_t *const quantities[] = {&node->unallocated, &node->reserved, &node->forth_memory, &node->disk,
+                                   &node->forth_disk, &node->free_spindles, &node->forth_spindles, &node->cpus,
+                                   &node->forth_cpus, &node->secondaries, &node->location_score};
+    for (size_t place = 0; place < sizeof quantities / sizeof *quantities; place++) {
+        *quantities[place] = quantity(reader);
+    }
+    node->fails_n1 = flag(reader);
+    struct list *primaries = &engine->primaries[row];
+    node->primaries = primaries->count = primaries->capacity = count_of(reader, 1);
+    primaries->items = zeroed(engine, primaries->count, sizeof *primaries->items);
+    for (int64_t place = 0; place < primaries->count; place++) {
+        primaries->items[place] = integer(reader, 0, engine->instance_count - 1);
+    }
+    struct shares *peers = &engine->peers[row];
+    peers->count = peers->capacity = count_of(reader, 2);
+    peers->items = zeroed(engine, peers->count, sizeof *peers->items);
+    for (int64_t place = 0; place < peers->count; place++) {
+        peers->items[place].node = integer(reader, NOWHERE, engine->node_count - 1);
+        peers->items[place].memory = amount(reader);
+    }
+    read_tags(reader, row, node);
+    node->spindle_use = finite(reader);
+    node->forth_spindle_use = finite(reader);
+    for (int place = 0; place < COMPONENTS; place++) {
+        node->values[place] = real(reader);
+        if (!engine->facts[row].offline && !(fabs(node->values[place]) < 0x1p100)) fail(engine, INVALID);
+    }
+}
+
+static void read_record(struct reader *reader, struct instance *instance) {
+    struct engine *engine = reader->engine;
+    instance->index = integer(reader, NOWHERE, ORDINARY);
+    instance->memory = amount(reader);
+    instance->disk = amount(reader);
+    instance->vcpus = amount(reader);
+    instance->spindle_use = amount(reader);
+    instance->spindles = integer(reader, UNKNOWN_SPINDLES, ORDINARY);
+    instance->disks = amount(reader);
+    instance->least_disk = amount(reader);
+    instance->most_disk = amount(reader);
+    instance->primary = integer(reader, NOWHERE, engine->node_count - 1);
+    instance->secondary = integer(reader, NOWHERE, engine->node_count - 1);
+    instance->secondary_index = integer(reader, INT64_MIN, INT64_MAX);
+    instance->location_score = quantity(reader);
+    instance->desired = integer(reader, 0, engine->desired_classes - 1);
+    int64_t kind = instance->disk_template = integer(reader, 0, TEMPLATES - 1);
+    instance->online = flag(reader);
+    instance->uses_memory = flag(reader);
+    instance->needs_secondary_memory = flag(reader);
+    instance->tag_count = count_of(reader, 1);
+    instance->tags = block(reader, instance->tag_count, 0, engine->tag_count - 1);
+    for (int load = 0; load < 4; load++) instance->load[load] = finite(reader);
+    instance->diskless = kind == DISKLESS;
+    instance->local = kind == PLAIN || kind == DRBD;
+    instance->evacuation =
+        kind == DRBD ? FAIL_OVER : kind == DISKLESS || kind == SHARED_FILE || kind >= RBD ? MOVE : COPY;
+    if (instance->evacuation == FAIL_OVER && instance->primary != NOWHERE && instance->primary == instance->secondary) {
+        fail(engine, INVALID);
+    }
+}
+
+static void read_instances(struct reader *reader) {
+    struct engine *engine = reader->engine;
+    int64_t before = NOWHERE;
+    engine->only_mirrored = true;
+    for (int64_t slot = 0; slot < engine->instance_count; slot++) {
+        struct instance *instance = &engine->instances[slot];
+        engine->keys[slot] = integer(reader, before + 1, ORDINARY);
+        before = engine->keys[slot];
+        read_record(reader, instance);
+        bool mirrored = instance->evacuation == FAIL_OVER && instance->primary != NOWHERE;
+        engine->only_mirrored = engine->only_mirrored && mirrored && instance->secondary != NOWHERE;
+        if (mirrored && instance->secondary == NOWHERE) engine->any_missing = true;
+    }
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        const struct list *primaries = &engine->primaries[row];
+        for (int64_t place = 0; place < primaries->count; place++) {
+            if (engine->instances[primaries->items[place]].primary != row) fail(engine, INVALID);
+        }
+    }
+}
+
+static void check_groups(struct engine *engine) {
+    int64_t *policies = scratch(engine, ROWS, engine->group_count, sizeof *policies);
+    for (int64_t group = 0; group < engine->group_count; group++) policies[group] = NOWHERE;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        int64_t *policy = &policies[engine->facts[row].group];
+        if (*policy == NOWHERE) *policy = engine->facts[row].policy;
+        if (*policy != engine->facts[row].policy) fail(engine, INVALID);
+    }
+}
+
+void read_cluster(struct engine *engine, const struct numbers *numbers) {
+    int64_t count = numbers->integer_count;
+    if (count < 0 || count > MANY || numbers->real_count < 0 || numbers->real_count > MANY) fail(engine, INVALID);
+    engine->integers = zeroed(engine, count, sizeof *engine->integers);
+    if (count > 0) memcpy(engine->integers, numbers->integers, (size_t)count * sizeof *engine->integers);
+    struct reader reader = {engine, engine->integers, engine->integers + count, numbers->reals,
+                            numbers->reals + numbers->real_count};
+    int64_t nodes = engine->node_count = count_of(&reader, 20);
+    int64_t instances = engine->instance_count = engine->given_instances = count_of(&reader, 15);
+    engine->group_count = count_of(&reader, 1);
+    engine->list_count = integer(&reader, 0, nodes);
+    engine->location_count = integer(&reader, 0, 1 << 20);
+    engine->tag_count = integer(&reader, 0, 1 << 20);
+    engine->mirrored = flag(&reader);
+    engine->force = flag(&reader);
+    engine->capacity_checks = flag(&reader);
+    engine->placed_before = amount(&reader);
+    int64_t cells = nodes * engine->tag_count;
+    if (cells > (int64_t)1 << 27) fail(engine, INVALID);
+    if (engine->location_count * engine->tag_count > (int64_t)1 << 24) fail(engine, INVALID);
+    engine->facts = zeroed(engine, nodes, sizeof *engine->facts);
+    engine->nodes = zeroed(engine, nodes, sizeof *engine->nodes);
+    engine->primaries = zeroed(engine, nodes, sizeof *engine->primaries);
+    engine->peers = zeroed(engine, nodes, sizeof *engine->peers);
+    engine->tags = zeroed(engine, cells, sizeof *engine->tags);
+    engine->located_tags = zeroed(engine, cells, sizeof *engine->located_tags);
+    engine->list_of_primary = zeroed(engine, nodes, sizeof *engine->list_of_primary);
+    engine->list_of_secondary = zeroed(engine, nodes, sizeof *engine->list_of_secondary);
+    engine->instances = zeroed(engine, instances, sizeof *engine->instances);
+    engine->keys = zeroed(engine, instances, sizeof *engine->keys);
+    engine->instance_capacity = instances;
+    engine->redundant_version = NOWHERE;
+    read_policies(&reader);
+    read_tables(&reader);
+    for (int64_t row = 0; row < nodes; row++) read_node(&reader, row);
+    read_instances(&reader);
+    if (reader.integer != reader.integers_end || reader.real != reader.reals_end) fail(engine, INVALID);
+    check_groups(engine);
+}
+
+void read_instance(struct engine *engine, const struct numbers *numbers, struct instance *instance) {
+    struct reader reader = {engine, numbers->integers, numbers->integers + numbers->integer_count, numbers->reals,
+                            numbers->reals + numbers->real_count};
+    memset(instance, 0, sizeof *instance);
+    read_record(&reader, instance);
+    instance->primary = instance->secondary = NOWHERE;
+    if (reader.integer != reader.integers_end || reader.real != reader.reals_end) fail(engine, INVALID);
+}
+
+void empty(struct engine *engine) {
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (engine->primaries != NULL) free(engine->primaries[row].items);
+        if (engine->peers != NULL) free(engine->peers[row].items);
+    }
+    forget_room(engine);
+    void *const everything[] = {engine->facts, engine->nodes, engine->primaries, engine->peers, engine->tags,
+                                engine->located_tags, engine->instances, engine->keys, engine->policies, engine->pairs,
+                                engine->list_of_primary, engine->list_of_secondary, engine->integers,
+                                engine->saved_nodes, engine->saved_shares, engine->saved_tags, engine->placements,
+                                engine->memo};
+    for (size_t place = 0; place < sizeof everything / sizeof *everything; place++) free(everything[place]);
+    for (size_t place = 0; place < sizeof engine->scratch / sizeof *engine->scratch; place++) {
+        free(engine->scratch[place]);
+    }
+}

@@ -1,0 +1,37 @@
+/* Putting an instance on a node and taking it off again (gpolicy/allocator/node_changes.py). */
+#ifndef GPOLICY_NODE_CHANGES_H
+#define GPOLICY_NODE_CHANGES_H
+
+#include "cluster.h"
+
+/* Return the first reason against `instance` as a new primary of the node at `row`, or FITS. */
+enum reason primary_reason(const struct engine *engine, int64_t row, const struct instance *instance, bool force);
+/* The same as a secondary; `peer` is the memory that the node keeps for the primary node already. */
+enum reason secondary_reason(const struct engine *engine, int64_t row, const struct instance *instance, int64_t peer,
+                             bool force, bool ignore_disk);
+
+/* Change the copy `node` of the node at `row` as if `instance` were added; `peer` as above. */
+void with_primary(const struct engine *engine, int64_t row, const struct instance *instance, struct node *node);
+void with_secondary(const struct engine *engine, int64_t row, const struct instance *instance, int64_t peer,
+                    struct node *node);
+
+/* Change the node at `row` itself; save_node() is part of it. `listed`: the node's list calls it by that number. */
+void add_primary(struct engine *engine, int64_t row, const struct instance *instance);
+void add_secondary(struct engine *engine, int64_t row, const struct instance *instance, int64_t primary);
+void remove_primary(struct engine *engine, int64_t row, const struct instance *instance, bool listed);
+void remove_secondary(struct engine *engine, int64_t row, const struct instance *instance, bool listed);
+
+/* Return what adding `instance` to the node changes in the value of the location exclusion component, given the
+ * counts of all nodes (score.h). */
+int64_t exclusion_change(const struct engine *engine, int64_t row, const struct instance *instance,
+                         const int64_t *merged);
+
+static inline int64_t memory_used(const struct instance *instance) {
+    return instance->uses_memory ? instance->memory : 0;
+}
+static inline int64_t memory_kept(const struct instance *instance) {
+    return instance->needs_secondary_memory ? instance->memory : 0;
+}
+static inline int64_t cpus_used(const struct instance *instance) { return instance->online ? instance->vcpus : 0; }
+
+#endif

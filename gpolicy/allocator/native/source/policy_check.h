@@ -1,0 +1,11 @@
+/* Whether an instance is allowed by a policy (gpolicy/allocator/policy_check.py). */
+#ifndef GPOLICY_POLICY_CHECK_H
+#define GPOLICY_POLICY_CHECK_H
+
+#include "cluster.h"
+
+/* Return why the policy of the node at `row` refuses `instance`, or FITS. `free` has a bit for every reason (MEM, DISK,
+ * CPU, SPINDLES) whose bounds are not looked at. */
+enum reason check_policy(const struct engine *engine, int64_t row, const struct instance *instance, unsigned free);
+
+#endif

@@ -1,0 +1,305 @@
+#include "room.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "node_changes.h"
+#include "policy_check.h"
+
+enum { MEMORY, SPACE, SPINDLE, RESOURCES };
+static const int64_t UNLIMITED = (int64_t)1 << 40;
+
+/* What an instance takes where it is started, as far as the checks ask for it. */
+struct size { int64_t of[RESOURCES]; };
+
+static struct size size_of(const struct instance *instance) {
+    int64_t spindles = instance->spindles == UNKNOWN_SPINDLES ? 0 : instance->spindles;
+    return (struct size){{memory_used(instance), instance->local ? instance->disk : 0, instance->local ? spindles : 0}};
+}
+
+static bool covers(const struct size *big, const struct size *small) {
+    for (int place = 0; place < RESOURCES; place++) {
+        if (big->of[place] < small->of[place]) return false;
+    }
+    return true;
+}
+
+static bool same(const struct size *a, const struct size *b) { return covers(a, b) && covers(b, a); }
+
+static struct size free_room(const struct engine *engine, int64_t row) {
+    const struct node *node = &engine->nodes[row];
+    return (struct size){
+        {node->unallocated, node->disk, engine->facts[row].exclusive ? node->free_spindles : UNLIMITED}};
+}
+
+/* How many instances of a size fit: of memory and disk at least 1 MiB must be left, of spindles nothing. */
+static int64_t copies_in(struct size room, const struct size *size) {
+    int64_t count = UNLIMITED;
+    if (room.of[MEMORY] <= 0) return 0;
+    if (size->of[SPACE] > 0 && room.of[SPACE] <= 0) return 0;
+    for (int place = 0; place < RESOURCES; place++) {
+        int64_t left = place == SPINDLE ? room.of[place] : room.of[place] - 1;
+        if (size->of[place] > 0) count = least(count, most(0, left) / size->of[place]);
+    }
+    return count;
+}
+
+/* Whether the policies of the targets take all copies. */
+static bool policies_allow(const struct engine *engine, const struct instance *const *residents, int64_t count,
+                           const int64_t *targets, int64_t target_count) {
+    int64_t one_of_each[2] = {NOWHERE, NOWHERE}; /* a group has one policy, judged with or without exclusive storage */
+    for (int64_t place = 0; place < target_count; place++) {
+        one_of_each[engine->facts[targets[place]].exclusive] = targets[place];
+    }
+    for (int64_t place = 0; place < count; place++) {
+        if (residents[place]->evacuation == MOVE) continue;
+        for (int kind = 0; kind < 2; kind++) {
+            if (one_of_each[kind] == NOWHERE) continue;
+            if (check_policy(engine, one_of_each[kind], residents[place], 0) != FITS) return false;
+        }
+    }
+    return true;
+}
+
+/* What is left on a target before anything is placed there; none of it counts where nothing can be placed. */
+struct target { int64_t left[RESOURCES]; };
+
+/* Whether an instance surely finds a node, wherever the ones before it (`placed` in all) have gone.
+ *
+ * A node refuses an instance only after what was placed there before has used up memory, disk or spindles. If the
+ * shares of all that was placed, needed to block every node in some resource, add up to more than there was, one
+ * node is left. */
+static bool finds_room(const struct instance *instance, const struct size *placed, const struct target *targets,
+                       int64_t count) {
+    struct size size = size_of(instance);
+    bool asked[RESOURCES] = {true, instance->local, instance->local}, blocking[RESOURCES] = {false, false, false};
+    double shares = 0.0;
+    for (int64_t target = 0; target < count; target++) {
+        double smallest = -1.0;
+        for (int place = 0; place < RESOURCES; place++) {
+            /* the node is blocked once this much is placed on it */
+            int64_t needed = targets[target].left[place] - size.of[place] + 1;
+            if (!asked[place] || needed > placed->of[place]) continue;
+            double share = (double)most(needed, 0) / (double)most(placed->of[place], 1);
+            if (smallest < 0.0 || share < smallest) smallest = share;
+            blocking[place] = true;
+        }
+        if (smallest < 0.0) return true; /* all that was placed would not block this one */
+        shares += smallest;
+    }
+    return shares > (blocking[MEMORY] + blocking[SPACE] + blocking[SPINDLE]) * (1.0 + 1e-9);
+}
+
+static bool room_in_any_order(const struct instance *const *residents, int64_t count, const struct target *targets,
+                              int64_t target_count) {
+    struct size placed = {{0, 0, 0}};
+    /* moves come first, as listed; then copies, the biggest first (residents are in that order) */
+    for (int64_t place = 0; place < count; place++) {
+        const struct instance *instance = residents[place];
+        if (!finds_room(instance, &placed, targets, target_count)) return false;
+        struct size size = size_of(instance);
+        placed.of[MEMORY] += size.of[MEMORY];
+        placed.of[SPACE] += size.of[SPACE];
+        /* foreign storage costs spindles as well, though it needs none */
+        placed.of[SPINDLE] += instance->spindles == UNKNOWN_SPINDLES ? 0 : instance->spindles;
+    }
+    return true;
+}
+
+/* List the instances of a node in the order in which they are evacuated. */
+static int64_t in_order(struct engine *engine, int64_t row, const struct instance ***residents) {
+    const struct list *primaries = &engine->primaries[row];
+    int64_t count = 0, moves;
+    *residents = scratch(engine, ROOM_RESIDENTS, primaries->count, sizeof **residents);
+    for (int64_t place = primaries->count - 1; place >= 0; place--) {
+        const struct instance *instance = &engine->instances[primaries->items[place]];
+        if (instance->evacuation == MOVE) (*residents)[count++] = instance;
+    }
+    moves = count;
+    for (int64_t place = primaries->count - 1; place >= 0; place--) {
+        const struct instance *instance = &engine->instances[primaries->items[place]];
+        if (instance->evacuation == MOVE) continue;
+        int64_t to = count++;
+        for (; to > moves && (*residents)[to - 1]->memory < instance->memory; to--) {
+            (*residents)[to] = (*residents)[to - 1];
+        }
+        (*residents)[to] = instance;
+    }
+    return count;
+}
+
+enum verdict judge_room(struct engine *engine, int64_t row) {
+    const struct instance **residents;
+    int64_t count = in_order(engine, row, &residents), target_count = 0, open = 0;
+    int64_t *rows = scratch(engine, EVACUATION_TARGETS, engine->node_count, sizeof *rows);
+    struct target *targets = scratch(engine, ROOM_NODES, engine->node_count, sizeof *targets);
+    for (int64_t other = 0; other < engine->node_count; other++) {
+        if (other != row && engine->facts[other].group == engine->facts[row].group) rows[target_count++] = other;
+    }
+    if (target_count == 0) return NO;
+    for (int64_t place = 0; place < count; place++) {
+        const struct instance *instance = residents[place];
+        if (engine->any_exclusive && instance->spindles == UNKNOWN_SPINDLES) return UNSURE;
+        if (instance->local && instance->disk <= 0) return UNSURE;
+    }
+    if (!policies_allow(engine, residents, count, rows, target_count)) return UNSURE;
+    for (int64_t place = 0; place < count; place++) {
+        struct size size = size_of(residents[place]);
+        int64_t as_big = 0, copies = 0;
+        bool seen = false;
+        for (int64_t other = 0; other < count; other++) {
+            struct size more = size_of(residents[other]);
+            as_big += covers(&more, &size);
+            seen = seen || (other < place && same(&more, &size));
+        }
+        if (seen) continue;
+        for (int64_t other = 0; other < target_count && copies < as_big; other++) {
+            copies += copies_in(free_room(engine, rows[other]), &size);
+        }
+        if (copies < as_big) return NO;
+    }
+    for (int64_t place = 0; place < target_count; place++) {
+        struct size room = free_room(engine, rows[place]);
+        if (room.of[MEMORY] <= 0) continue; /* such a node takes nothing, whatever its disk */
+        targets[open++] = (struct target){{room.of[MEMORY] - 1, room.of[SPACE] - 1, room.of[SPINDLE]}};
+    }
+    return open > 0 && room_in_any_order(residents, count, targets, open) ? YES : UNSURE;
+}
+
+enum { MOST_SIZES = 256 }; /* a table of so many sizes is enough: a size left out only makes answers less sure */
+
+/* How many instances of each size every node would have to send elsewhere, in one state: `counts` (instances at least
+ * that big) and `copies` (of that size that it has room for itself) per size and row, and the sum of copies per size
+ * and group. */
+struct room {
+    int64_t version, size_count;
+    struct size sizes[MOST_SIZES + 1];
+    int64_t *counts, *copies, *sums, capacity;
+};
+
+void forget_room(struct engine *engine) {
+    if (engine->room != NULL) {
+        free(engine->room->counts);
+        free(engine->room->copies);
+        free(engine->room->sums);
+        free(engine->room);
+        engine->room = NULL;
+    }
+}
+
+static void count_size(struct engine *engine, int64_t number) {
+    struct room *room = engine->room;
+    const struct size *size = &room->sizes[number];
+    int64_t *counts = &room->counts[number * engine->node_count], *copies = &room->copies[number * engine->node_count];
+    int64_t *sums = &room->sums[number * engine->group_count];
+    memset(sums, 0, (size_t)engine->group_count * sizeof *sums);
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        const struct list *primaries = &engine->primaries[row];
+        counts[row] = 0;
+        for (int64_t place = 0; place < primaries->count; place++) {
+            const struct instance *instance = &engine->instances[primaries->items[place]];
+            struct size own = size_of(instance);
+            counts[row] += instance->evacuation != FAIL_OVER && covers(&own, size);
+        }
+        copies[row] = copies_in(free_room(engine, row), size);
+        sums[engine->facts[row].group] += copies[row];
+    }
+}
+
+static void build_room(struct engine *engine) {
+    if (engine->room == NULL) {
+        engine->room = calloc(1, sizeof *engine->room);
+        if (engine->room == NULL) fail(engine, OUT_OF_MEMORY);
+        engine->room->version = NOWHERE;
+    }
+    struct room *room = engine->room;
+    if (room->version == engine->version) return;
+    int64_t nodes = engine->node_count, capacity = 0;
+    room->version = NOWHERE;
+    room->size_count = 0;
+    for (int64_t row = 0; row < nodes; row++) {
+        const struct list *primaries = &engine->primaries[row];
+        for (int64_t place = 0; place < primaries->count; place++) {
+            const struct instance *instance = &engine->instances[primaries->items[place]];
+            struct size size = size_of(instance);
+            int64_t known = 0;
+            if (instance->evacuation == FAIL_OVER) continue;
+            while (known < room->size_count && !same(&room->sizes[known], &size)) known++;
+            if (known == room->size_count && known < MOST_SIZES) room->sizes[room->size_count++] = size;
+        }
+    }
+    if (room->size_count + 1 > room->capacity) {
+        capacity = 2 * room->size_count + 8;
+        size_t cells = (size_t)(capacity * most(nodes, engine->group_count)) * sizeof(int64_t);
+        int64_t **tables[3] = {&room->counts, &room->copies, &room->sums};
+        room->capacity = 0;
+        for (int table = 0; table < 3; table++) {
+            free(*tables[table]);
+            *tables[table] = malloc(cells);
+        }
+        if (!room->counts || !room->copies || !room->sums) fail(engine, OUT_OF_MEMORY);
+        room->capacity = capacity;
+    }
+    for (int64_t size = 0; size < room->size_count; size++) count_size(engine, size);
+    room->version = engine->version;
+}
+
+/* Judge one size: which placements leave some node of the group with more instances of it than the others can take. */
+static void break_by_size(struct engine *engine, const struct instance *instance, int64_t number, const int64_t *rows,
+                          int64_t count, bool *broken) {
+    const struct room *room = engine->room;
+    const struct size *size = &room->sizes[number];
+    const int64_t *counts = &room->counts[number * engine->node_count];
+    const int64_t *copies = &room->copies[number * engine->node_count];
+    struct size wanted = size_of(instance);
+    bool counted = covers(&wanted, size);
+    /* per group the node with the least slack, and the least of the others */
+    int64_t *leasts = scratch(engine, ROOM_NODES, 3 * engine->group_count, sizeof *leasts);
+    int64_t *seconds = leasts + engine->group_count, *tightest = seconds + engine->group_count;
+    for (int64_t group = 0; group < engine->group_count; group++) {
+        leasts[group] = seconds[group] = UNLIMITED * 1024;
+        tightest[group] = NOWHERE;
+    }
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        int64_t group = engine->facts[row].group;
+        int64_t slack = room->sums[number * engine->group_count + group] - copies[row] - counts[row];
+        if (!engine->facts[row].examined) continue;
+        if (slack < leasts[group]) {
+            seconds[group] = leasts[group];
+            leasts[group] = slack;
+            tightest[group] = row;
+        } else {
+            seconds[group] = least(seconds[group], slack);
+        }
+    }
+    for (int64_t place = 0; place < count; place++) {
+        int64_t row = rows[place], group = engine->facts[row].group;
+        struct size left = free_room(engine, row);
+        for (int resource = 0; resource < RESOURCES; resource++) left.of[resource] -= wanted.of[resource];
+        if (!engine->facts[row].exclusive) left.of[SPINDLE] = UNLIMITED;
+        int64_t lost = copies[row] - copies_in(left, size);
+        int64_t own = room->sums[number * engine->group_count + group] - copies[row] - counts[row];
+        int64_t others = tightest[group] == row ? seconds[group] : leasts[group];
+        if (others - lost < 0 || (engine->facts[row].examined && own - counted < 0)) broken[row] = true;
+    }
+}
+
+bool sure_to_break(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count,
+                   bool *broken) {
+    bool all = true, known = false;
+    struct size wanted = size_of(instance);
+    build_room(engine);
+    struct room *room = engine->room;
+    memset(broken, 0, (size_t)engine->node_count * sizeof *broken);
+    for (int64_t size = 0; size < room->size_count; size++) {
+        known = known || same(&room->sizes[size], &wanted);
+        break_by_size(engine, instance, size, rows, count, broken);
+    }
+    if (!known) {
+        room->sizes[room->size_count] = wanted;
+        count_size(engine, room->size_count);
+        break_by_size(engine, instance, room->size_count, rows, count, broken);
+    }
+    for (int64_t place = 0; place < count; place++) all = all && broken[rows[place]];
+    return all;
+}

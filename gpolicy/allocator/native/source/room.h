@@ -1,0 +1,23 @@
+/* Sure answers to the N+1 test by arithmetic.
+ *
+ * Whether a node can be evacuated depends, in the law, on where a greedy choice puts its instances. Often that does not
+ * matter: there is no room whatever the choice, or there is room whatever it is.
+ */
+#ifndef GPOLICY_ROOM_H
+#define GPOLICY_ROOM_H
+
+#include "cluster.h"
+
+enum verdict { NO, YES, UNSURE };
+
+/* Whether a node without mirrored instances can be evacuated, as far as that is sure. */
+enum verdict judge_room(struct engine *engine, int64_t row);
+
+/* Set `broken[row]` for each of `rows` on which a new instance surely breaks N+1, for a reason that no further
+ * placement mends. Return whether all are broken. */
+bool sure_to_break(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count,
+                   bool *broken);
+
+void forget_room(struct engine *engine);
+
+#endif

@@ -1,0 +1,21 @@
+/* Making a wished-for instance smaller in the resource that an allocation failed for (gpolicy/allocator/shrink.py). */
+#ifndef GPOLICY_SHRINK_H
+#define GPOLICY_SHRINK_H
+
+#include "cluster.h"
+
+enum { MEMORY_UNIT = 64, DISK_UNIT = 256 };
+
+/* The unit of a resource that shrinks in jumps (memory, disk), 0 for any other. */
+static inline int64_t unit_of(enum reason reason) {
+    return reason == MEM ? MEMORY_UNIT : reason == DISK ? DISK_UNIT : 0;
+}
+
+/* How often the instance can be shrunk by `reason`. */
+int64_t possible_shrinks(const struct instance *instance, enum reason reason);
+/* Return `instance`, `steps` units smaller; they must be possible. */
+struct instance shrink(const struct instance *instance, enum reason reason, int64_t steps);
+/* Return how many shrinks lead to the first instance with other outcomes on some candidate. */
+int64_t steps_until_change(const struct engine *engine, const struct instance *instance, enum reason reason);
+
+#endif

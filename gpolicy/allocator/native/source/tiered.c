@@ -1,0 +1,190 @@
+/* Tiered allocation that skips what is known already.
+ *
+ * Most of a tiered run consists of instances that fit nowhere. As long as they are shrunk by one resource, the outcome
+ * on every node changes only where the demand passes certain numbers; between two of them all steps are alike and are
+ * taken at once. The same holds for the probes on the way back.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "capacity.h"
+#include "shrink.h"
+
+/* A run of levels without a better end so far: `first`, then `count` - 1 instances each one unit smaller. `alike`: they
+ * fit nowhere, for the same reasons. */
+struct levels {
+    int64_t placed, count, limit;
+    enum reason reason;
+    bool alike;
+    struct instance first;
+    struct outcome reached;
+};
+
+static struct instance level(const struct levels *levels, int64_t place) {
+    return shrink(&levels->first, levels->reason, place);
+}
+
+/* The reason to shrink by: the one with most failures, of equals the last one. */
+static enum reason most_frequent(const int64_t *failures) {
+    int found = 0;
+    for (int reason = 1; reason < REASONS; reason++) {
+        if (failures[reason] >= failures[found]) found = reason;
+    }
+    return (enum reason)found;
+}
+
+/* All reasons, the most frequent first; of equals the last one first. */
+static void most_frequent_first(const int64_t *failures, enum reason *reasons) {
+    for (int count = 0; count < REASONS; count++) {
+        int to = count;
+        for (; to > 0 && failures[reasons[to - 1]] <= failures[count]; to--) reasons[to] = reasons[to - 1];
+        reasons[to] = (enum reason)count;
+    }
+}
+
+/* Shrink by one reason until an instance fits, or until that reason is no longer the trouble. */
+static bool walk(struct engine *engine, const struct instance *from, enum reason reason, struct instance *found) {
+    struct instance current = *from;
+    for (;;) {
+        struct attempt attempt;
+        int64_t possible = possible_shrinks(&current, reason), steps = 1;
+        look_at_stop(engine);
+        if (possible == 0) return false; /* the smallest one is never tried */
+        known_attempt(engine, &current, engine->capacity_checks, &attempt);
+        if (attempt.primary != NOWHERE) {
+            *found = current;
+            return true;
+        }
+        if (attempt.failures[reason] == 0) return false;
+        if (unit_of(reason) != 0 && !known_to_fit(engine, &current, 0)) {
+            steps = steps_until_change(engine, &current, reason);
+        }
+        if (steps > possible) return false; /* all smaller ones end alike */
+        current = shrink(&current, reason, steps);
+    }
+}
+
+static bool probe(struct engine *engine, const struct outcome *reached, const struct instance *instance,
+                  struct instance *found) {
+    enum reason reasons[REASONS];
+    most_frequent_first(reached->failures, reasons);
+    for (int place = 0; place < REASONS; place++) {
+        if (walk(engine, instance, reasons[place], found)) return true;
+    }
+    return false;
+}
+
+/* Whether some candidate might take the instance if it were as small as possible in `reason`, with policies not asked
+ * about the resources in `free`. Never wrongly false. */
+static bool may_fit(struct engine *engine, const struct instance *instance, unsigned free, enum reason reason) {
+    int64_t possible = possible_shrinks(instance, reason);
+    if (possible == 0) return false;
+    struct instance smallest = shrink(instance, reason, possible);
+    return known_to_fit(engine, &smallest, free);
+}
+
+/* Return the first level at which a probe by one of the reasons may find something; the later ones all may. */
+static int64_t first_that_may(struct engine *engine, const struct levels *levels, const enum reason *reasons,
+                              int count) {
+    int64_t low = 0, high = levels->count - 1;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        struct instance instance = level(levels, middle);
+        bool may = false;
+        for (int place = 0; place < count && !may; place++) {
+            unsigned free = 1u << reasons[place] | 1u << levels->reason;
+            may = reasons[place] != levels->reason && may_fit(engine, &instance, free, reasons[place]);
+        }
+        if (may) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+/* Probe the levels of a run, the smallest first. */
+static bool probe_levels(struct engine *engine, const struct levels *levels, struct instance *found) {
+    if (!levels->alike) return probe(engine, &levels->reached, &levels->first, found);
+    enum reason all[REASONS], reasons[REASONS];
+    int count = 0;
+    struct instance deepest = level(levels, levels->count - 1);
+    most_frequent_first(levels->reached.failures, all);
+    for (int place = 0; place < REASONS; place++) {
+        unsigned free = 1u << all[place] | 1u << levels->reason;
+        if (levels->reached.failures[all[place]] > 0 && may_fit(engine, &deepest, free, all[place])) {
+            reasons[count++] = all[place];
+        }
+    }
+    if (count == 0) return false;
+    int64_t first = first_that_may(engine, levels, reasons, count);
+    for (int64_t number = levels->count - 1; number >= first; number--) {
+        struct instance instance = level(levels, number);
+        for (int place = 0; place < count; place++) {
+            /* all levels of the run end alike, so this walk goes where that of the last one went */
+            if (reasons[place] == levels->reason && number < levels->count - 1) continue;
+            if (may_fit(engine, &instance, 1u << reasons[place], reasons[place]) &&
+                walk(engine, &instance, reasons[place], found)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Fill in the levels that end like this one and shrink by the same reason; false if it cannot be shrunk. */
+static bool start_levels(struct engine *engine, const struct instance *instance, const struct outcome *reached,
+                         bool placed_some, int64_t limit, struct levels *levels) {
+    enum reason reason = most_frequent(reached->failures);
+    int64_t possible = possible_shrinks(instance, reason);
+    if (possible == 0) return false;
+    *levels = (struct levels){.placed = engine->placement_count, .count = 1, .limit = limit, .reason = reason,
+                              .first = *instance, .reached = *reached};
+    if (!placed_some && unit_of(reason) != 0 && instance->memory > 0 && !known_to_fit(engine, instance, 0)) {
+        levels->alike = true;
+        if (limit == NO_LIMIT || engine->placed_before + engine->placement_count == 0) {
+            levels->count = least(steps_until_change(engine, instance, reason), possible);
+        }
+    }
+    return true;
+}
+
+void tiered(struct engine *engine, const struct instance *instance, int64_t limit, struct outcome *outcome) {
+    struct instance current = *instance, found;
+    struct levels *pending = NULL;
+    int64_t depth = 0;
+    for (;;) {
+        int64_t before = engine->placement_count;
+        standard(engine, &current, limit, outcome);
+        int64_t placed = engine->placed_before + engine->placement_count;
+        if (limit == NO_LIMIT || limit > placed) {
+            int64_t below = limit == NO_LIMIT ? NO_LIMIT : limit - placed;
+            bool placed_some = engine->placement_count != before;
+            pending = scratch(engine, LEVELS, (depth / 512 + 1) * 512, sizeof *pending);
+            if (start_levels(engine, &current, outcome, placed_some, below, &pending[depth])) {
+                current = level(&pending[depth], pending[depth].count);
+                limit = below;
+                depth++;
+                continue;
+            }
+            if (probe(engine, outcome, &current, &found)) {
+                current = found;
+                limit = below;
+                continue;
+            }
+        }
+        bool again = false;
+        while (depth > 0 && !again) {
+            const struct levels *upper = &pending[--depth];
+            if (engine->placement_count > upper->placed) continue;
+            again = probe_levels(engine, upper, &found);
+            *outcome = upper->reached;
+            if (again) {
+                current = found;
+                limit = upper->limit;
+            }
+        }
+        if (!again) return;
+    }
+}

@@ -1,0 +1,293 @@
+"""A cluster as two streams of numbers for the compiled engine; source/input.c reads them in the same order.
+
+Nodes become rows in index order. Tags and sets of tags become numbers, and what the engine wants to know of two sets
+(common locations, whether an instance may migrate, desired locations missed) is put into tables.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
+from gpolicy.allocator.placement import PairCandidates, SingleCandidates
+from gpolicy.allocator.score import node_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpolicy.allocator.model import Instance, Policy, Spec
+    from gpolicy.allocator.node import Node
+    from gpolicy.allocator.placement import Candidates
+    from gpolicy.allocator.redundancy import CapacityRules
+
+Item = TypeVar("Item", bound=Hashable)
+_TEMPLATES = {template: number for number, template in enumerate(DiskTemplate)}
+_STATES = {status: (status is not InstanceStatus.STATUS_OFFLINE, status.running) for status in InstanceStatus}
+"""Whether an instance in a state is online, and whether it occupies memory."""
+
+
+class UnfitError(Exception):
+    """The compiled engine cannot represent this; the law can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Two streams, kept alive as long as their addresses are in use."""
+
+    integers: array[int]
+    reals: array[float]
+
+    @property
+    def arguments(self) -> tuple[int, int, int, int]:
+        """Address and length of both streams."""
+        return *self.integers.buffer_info(), *self.reals.buffer_info()
+
+
+class Numbering(Generic[Item]):
+    """Numbers for things, from 0 on in the order of their appearance."""
+
+    def __init__(self) -> None:
+        self.number: dict[Item, int] = {}
+
+    def of(self, item: Item) -> int:
+        """Return the number of `item`, a new one for a new one."""
+        return self.number.setdefault(item, len(self.number))
+
+    def table(self, other: Numbering[Item], relation: Callable[[Item, Item], int]) -> list[int]:
+        """Return `relation` of every item with every item of `other`, row by row."""
+        return [int(relation(a, b)) for a in self.number for b in other.number]
+
+
+class Cluster:
+    """The streams of a cluster, and of instances wished for on it."""
+
+    def __init__(
+        self,
+        nodes: Mapping[int, Node],
+        instances: Mapping[int, Instance],
+        candidates: Candidates,
+        rules: CapacityRules,
+        *,
+        wanted: Instance,
+        force: bool = False,
+        capacity_checks: bool = False,
+        placed_before: int = 0,
+    ) -> None:
+        """Raise UnfitError where the engine could not tell."""
+        self.indices = list(nodes)
+        self._rows = {index: row for row, index in enumerate(self.indices)}
+        self._slots = {number: slot for slot, number in enumerate(instances)}
+        if self.indices != sorted(self.indices):
+            raise UnfitError("nodes are not in the order of their indices")
+        self._tags = Numbering[str]()
+        self._places = Numbering[str]()
+        self._locations = Numbering[frozenset[str]]()
+        self._migrations = Numbering[tuple[frozenset[str], frozenset[str]]]()
+        self._desired = Numbering[frozenset[str]]()
+        self._policies: dict[int, tuple[int, Policy]] = {}
+        self._groups = Numbering[int]()
+        self._learn(wanted)
+        self._primary_lists, self._secondary_lists, lists = self._candidate_lists(candidates)
+        self._reals: list[float] = []
+        node_integers: list[int] = []
+        for index, node in nodes.items():
+            self._add_node(index, node, rules, node_integers)
+        instance_integers: list[int] = []
+        for number, instance in instances.items():
+            instance_integers.append(number)
+            self._add_instance(instance, instance_integers, self._reals)
+        head = [
+            len(nodes),
+            len(instances),
+            len(self._groups.number),
+            lists,
+            len(self._places.number),
+            len(self._tags.number),
+            not isinstance(candidates, SingleCandidates),
+            force,
+            capacity_checks,
+            placed_before,
+            *self._policy_integers(),
+            *self._tables(),
+        ]
+        self.numbers = _numbers(head + node_integers + instance_integers, self._reals)
+
+    def knows(self, wanted: Instance) -> bool:
+        """Whether all tags of `wanted` have a number here."""
+        return wanted.desired_tags in self._desired.number and all(
+            tag in self._tags.number for tag in wanted.exclusion_tags
+        )
+
+    def instance(self, wanted: Instance) -> Numbers:
+        """Return the streams of an instance wished for. Raises UnfitError."""
+        integers: list[int] = []
+        reals: list[float] = []
+        if wanted.forthcoming:
+            raise UnfitError("the instance is forthcoming")
+        self._add_instance(wanted, integers, reals)
+        return _numbers(integers, reals)
+
+    def _learn(self, instance: Instance) -> None:
+        self._desired.of(instance.desired_tags)
+        for tag in instance.exclusion_tags:
+            self._tags.of(tag)
+
+    def _candidate_lists(self, candidates: Candidates) -> tuple[dict[int, int], dict[int, int], int]:
+        """Return for each possible primary and secondary (by index) the number of its list, and how many lists."""
+        if isinstance(candidates, SingleCandidates):
+            _ascending(candidates.nodes)
+            return dict.fromkeys(candidates.nodes, 0), {}, 1
+        return pair_lists(candidates)
+
+    def _add_node(self, index: int, node: Node, rules: CapacityRules, integers: list[int]) -> None:
+        facts = node.facts
+        policy, _ = self._policies.setdefault(id(facts.policy), (len(self._policies), facts.policy))
+        locations = sorted(facts.location_tags)
+        integers += (
+            self._groups.of(facts.group),
+            policy,
+            self._locations.of(facts.location_tags),
+            self._migrations.of((facts.migration_tags, facts.receivable_tags)),
+            facts.low_disk,
+            facts.spindles,
+            facts.exclusive,
+            facts.offline,
+            not (rules.skip_offline and facts.offline) and facts.group not in rules.ignored_groups,
+            self._primary_lists.get(index, -1),
+            self._secondary_lists.get(index, -1),
+            len(locations),
+        )
+        integers += [self._places.of(tag) for tag in locations]
+        integers += (
+            node.unallocated_memory,
+            node.reserved_memory,
+            node.forth_free_memory,
+            node.free_disk,
+            node.forth_free_disk,
+            node.free_spindles,
+            node.forth_free_spindles,
+            node.used_cpus,
+            node.forth_used_cpus,
+            len(node.secondaries),
+            node.location_score,
+            node.fails_n1,
+            len(node.primaries),
+        )
+        try:
+            integers += [self._slots[number] for number in reversed(node.primaries)]
+        except KeyError:
+            raise UnfitError("a node has a primary that is not among the instances") from None
+        integers.append(len(node.peers))
+        for peer, memory in node.peers.items():
+            integers += (self._rows.get(peer, -1), memory)
+        integers.append(len(node.exclusion_tags))
+        for tag, count in node.exclusion_tags.items():
+            located = node.location_exclusions.get((locations[0], tag), 0) if locations else 0
+            integers += (self._tags.of(tag), count, located)
+        self._reals += (
+            facts.total_memory,
+            facts.total_disk,
+            facts.total_cpus,
+            facts.cpu_speed,
+            facts.vcpu_ratio,
+            facts.high_spindles,
+            node.instance_spindles,
+            node.forth_instance_spindles,
+        )
+        self._reals += node_values(node)
+
+    def _add_instance(self, instance: Instance, integers: list[int], reals: list[float]) -> None:
+        online, occupying = _STATES[instance.status]
+        spindles: int | None = 0
+        sizes = []
+        for disk in instance.disks:
+            spindles = None if spindles is None or disk.spindles is None else spindles + disk.spindles
+            sizes.append(disk.size)
+        tags = instance.exclusion_tags
+        integers += (
+            instance.index,
+            instance.memory,
+            instance.disk,
+            instance.vcpus,
+            instance.spindle_use,
+            -1 if spindles is None else spindles,
+            len(sizes),
+            min(sizes, default=0),
+            max(sizes, default=0),
+            self._rows.get(instance.primary, -1),
+            self._rows.get(instance.secondary, -1),
+            instance.secondary,
+            instance.location_score,
+            self._desired.of(instance.desired_tags),
+            _TEMPLATES[instance.template],
+            online,
+            occupying and not instance.forthcoming,
+            online and instance.auto_balance,
+            len(tags),
+        )
+        if tags:
+            integers += [self._tags.of(tag) for tag in tags]
+        reals += instance.load
+
+    def _policy_integers(self) -> list[int]:
+        policies = [policy for _, policy in self._policies.values()]
+        integers = [sum(len(policy.minmax) for policy in policies), len(policies)]
+        for policy in policies:
+            integers += (sum(1 << _TEMPLATES[template] for template in set(policy.templates)), len(policy.minmax))
+            for pair in policy.minmax:
+                integers += (*_spec(pair.min), *_spec(pair.max))
+        return integers
+
+    def _tables(self) -> list[int]:
+        places, moves, desired = self._locations, self._migrations, self._desired
+        return [
+            max(1, len(places.number)),
+            max(1, len(moves.number)),
+            len(desired.number),
+            *(places.table(places, lambda a, b: len(a & b)) or [0]),
+            *(moves.table(moves, lambda source, target: source[0] <= target[1]) or [1]),
+            *(desired.table(places, lambda wanted, offered: len(wanted - offered)) or [0] * len(desired.number)),
+        ]
+
+
+def pair_lists(candidates: PairCandidates) -> tuple[dict[int, int], dict[int, int], int]:
+    """Return for each possible primary and secondary (by index) the number of its list, and how many lists there are.
+
+    Raises UnfitError where a node is in two lists.
+    """
+    numbers: dict[tuple[int, ...], int] = {}
+    known: dict[int, int] = {}
+    primaries: dict[int, int] = {}
+    secondaries: dict[int, int] = {}
+    for primary, members in candidates.members:
+        number = known.get(id(members))
+        if number is None:
+            number = known[id(members)] = numbers.setdefault(members, len(numbers))
+        primaries[primary] = number
+    _ascending(tuple(primaries))
+    for members, number in numbers.items():
+        _ascending(members)
+        for member in members:
+            if secondaries.setdefault(member, number) != number:
+                raise UnfitError("a node is in two lists of secondaries")
+    return primaries, secondaries, len(numbers)
+
+
+def _ascending(indices: tuple[int, ...]) -> None:
+    if any(a >= b for a, b in pairwise(indices)):
+        raise UnfitError("candidates are not in the order of their indices")
+
+
+def _spec(spec: Spec) -> tuple[int, ...]:
+    return spec.memory, spec.cpus, spec.disk_size, spec.disk_count, spec.spindle_use
+
+
+def _numbers(integers: list[int], reals: list[float]) -> Numbers:
+    try:
+        return Numbers(array("q", integers), array("d", reals))
+    except OverflowError:
+        raise UnfitError("a number does not fit into 64 bits") from None

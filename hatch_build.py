@@ -1,0 +1,89 @@
+"""Building the package: compile the allocator's engine.
+
+The system's C compiler is used if it works, else the one that the `ziglang` package brings along, which is asked for
+as a build requirement only then. Where nothing can compile, the package is built without the engine: its answers are
+the same, but slow, and it says so.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ENGINE = Path("gpolicy/allocator/native")
+ZIG = "ziglang>=0.12; platform_machine in 'x86_64 aarch64 arm64 AMD64 i686 armv7l ppc64le riscv64'"
+"""With a marker: where there is no such package, asking for it would make the whole installation fail."""
+TRIAL = "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\ndouble root(double x) { return sqrt(x); }\n"
+
+
+class EngineBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Puts the compiled engine into the package, also of an editable installation."""
+
+    def dependencies(self) -> list[str]:
+        """Ask for a compiler where the system has none."""
+        return [] if system_compiler() else [ZIG]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - the interface's names
+        """Compile the engine with the first compiler that can do it."""
+        build = _load(Path(self.root) / ENGINE / "build.py")
+        build.LIBRARY.unlink(missing_ok=True)
+        for compiler, extra in compilers():
+            try:
+                build.compile_library(compiler, extra=extra)
+            except (OSError, subprocess.CalledProcessError) as error:
+                reason = getattr(error, "stderr", None) or error
+                self.app.display_warning(f"{shlex.join(compiler)} cannot compile the allocator: {reason}")
+            else:
+                build_data["artifacts"].append(f"/{(ENGINE / build.LIBRARY.name).as_posix()}")
+                build_data["pure_python"] = False
+                build_data["infer_tag"] = True
+                return
+        self.app.display_warning("no C compiler works: gpolicy is built without its fast allocator")
+
+
+def compilers() -> list[tuple[list[str], tuple[str, ...]]]:
+    """Return the commands to try, with the options that each needs."""
+    system = system_compiler()
+    found: list[tuple[list[str], tuple[str, ...]]] = [(system, ())] if system else []
+    if importlib.util.find_spec("ziglang") is not None:
+        # code for any processor of this kind, without the checks that zig adds
+        found.append(([sys.executable, "-m", "ziglang", "cc"], ("-mcpu=baseline", "-fno-sanitize=undefined")))
+    return found
+
+
+def system_compiler() -> list[str] | None:
+    """Return the command of a C compiler that works, with its headers; None if there is none."""
+    command = shlex.split(os.environ.get("CC", "cc"))
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "trial.c"
+        source.write_text(TRIAL)
+        try:
+            subprocess.run(
+                [*command, "-std=c11", "-fPIC", "-shared", str(source), "-o", f"{source}.so", "-lm"],
+                check=True,
+                capture_output=True,
+            )
+        except (OSError, subprocess.CalledProcessError):
+            return None
+    return command
+
+
+def _load(path: Path) -> ModuleType:
+    """Load a module of the package that is being built."""
+    spec = importlib.util.spec_from_file_location("engine_build", path)
+    assert spec is not None  # noqa: S101 - a file ending in .py has a loader
+    assert spec.loader is not None  # noqa: S101
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

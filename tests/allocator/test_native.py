@@ -1,0 +1,195 @@
+"""The compiled engine as a library: stale, missing, stopped, fed with what it must refuse."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from array import array
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpolicy.allocator import engines
+from gpolicy.allocator.capacity import Allocator, DivisionError
+from gpolicy.allocator.compiled import CompiledAllocator
+from gpolicy.allocator.kinds import NO_NODE, DiskTemplate
+from gpolicy.allocator.native import build, library
+from gpolicy.allocator.native.library import Engine, Loaded, Question, Status, load
+from gpolicy.allocator.native.streams import Cluster, Numbers, UnfitError
+from gpolicy.allocator.placement import candidate_nodes
+from gpolicy.allocator.redundancy import CapacityRules
+
+from .helpers import allocator, cluster, instance, node, start
+
+LOADED = load()
+assert LOADED.library is not None, LOADED.trouble
+LIBRARY = LOADED.library
+SMALL = cluster([node(0, 16384, 204800), node(1, 16384, 204800), node(2, 16384, 204800)])
+WANTED = instance(1024, 10240, 1, DiskTemplate.PLAIN)
+
+
+def streams() -> tuple[Numbers, Numbers]:
+    """Return a cluster with instances and tags of all kinds, and an instance wished for, as the engine reads them."""
+    tags = ("htools:iextags:svc", "htools:nlocation:rack", "htools:migration:hv", "htools:desiredlocation:rack")
+    kinds = (DiskTemplate.DRBD, DiskTemplate.PLAIN, DiskTemplate.RBD, DiskTemplate.FILE)
+    where = cluster(
+        [node(place, 16384, 204800, tags=("rack:1", f"hv:{place % 2}")) for place in range(3)],
+        [
+            instance(
+                512,
+                1024,
+                1,
+                kind,
+                index=place,
+                primary=place % 3,
+                secondary=1 if place == 0 else NO_NODE,
+                tags=("svc:a",),
+            )
+            for place, kind in enumerate(kinds)
+        ],
+        tags=tags,
+    )
+    candidates = candidate_nodes(where.groups, where.nodes, 1, drop_unallocable=True)
+    known = Cluster(where.nodes, where.instances, candidates, CapacityRules(), wanted=WANTED, capacity_checks=True)
+    return known.numbers, known.instance(WANTED)
+
+
+def test_the_sources_have_one_number_and_the_library_has_it() -> None:
+    assert LIBRARY.gpolicy_sources() == build.source_number()
+
+
+def test_a_library_of_other_sources_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stale = tmp_path / "engine.so"
+    shutil.copy(build.LIBRARY, stale)
+    monkeypatch.setattr(library, "LIBRARY", stale)
+    monkeypatch.setattr(library, "source_number", lambda: build.source_number() + 1)
+    loaded = load.__wrapped__()
+    assert loaded.library is None
+    assert "built from other sources" in loaded.trouble
+
+
+def test_without_the_library_the_law_answers_and_says_that_it_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = allocator(SMALL, 1).standard(start(SMALL), WANTED, 5)
+    monkeypatch.setattr(engines, "load", lambda: Loaded(None, "the compiled allocator is missing"))
+    with pytest.warns(engines.SlowAllocatorWarning, match="missing; the answers are the same, but take much longer"):
+        slow = allocator(SMALL, 1)
+    assert type(slow) is Allocator
+    assert slow.standard(start(SMALL), WANTED, 5) == fast
+
+
+def test_a_changed_number_never_crashes_the_engine() -> None:
+    """Any integer of the input may be anything: the engine reads it, or refuses, but stays within its memory."""
+    numbers, wanted = streams()
+    for place in range(len(numbers.integers)):
+        for value in (-(2**63), -2, -1, 0, 1, 7, 2**31, 2**50 + 1, 2**63 - 1):
+            changed = Numbers(array("q", numbers.integers), array("d", numbers.reals))
+            changed.integers[place] = value
+            engine = Engine(LIBRARY)
+            status = engine.open(changed)
+            assert status in {Status.DONE, Status.INVALID, Status.OUT_OF_MEMORY}
+            if status is Status.DONE:
+                for question in Question:
+                    engine.ask(question, wanted, keep=0, limit=3, checked=True)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(min_value=0), st.integers(min_value=0))
+def test_cut_input_is_refused(integers: int, reals: int) -> None:
+    numbers, _ = streams()
+    cut = Numbers(
+        numbers.integers[: integers % len(numbers.integers)], numbers.reals[: reals % (len(numbers.reals) + 1)]
+    )
+    assert Engine(LIBRARY).open(cut) is Status.INVALID
+
+
+@pytest.mark.parametrize("memory", [float("nan"), float("inf"), 1e-300])
+def test_numbers_that_are_not_ordinary_go_to_the_law(memory: float) -> None:
+    strange = cluster([node(0, 16384, 204800, total_memory=memory), node(1, 16384, 204800)])
+    fast, law = (allocator(strange, 1, checks=False, reference=reference) for reference in (False, True))
+    assert isinstance(fast, CompiledAllocator)
+    assert repr(fast.standard(start(strange), WANTED, 3)) == repr(law.standard(start(strange), WANTED, 3))
+
+
+def test_numbers_beyond_64_bits_go_to_the_law() -> None:
+    candidates = candidate_nodes(SMALL.groups, SMALL.nodes, 1, drop_unallocable=True)
+    huge = cluster([node(0, 16384, 204800, free_disk=2**70), node(1, 16384, 204800)])
+    with pytest.raises(UnfitError):
+        Cluster(huge.nodes, huge.instances, candidates, CapacityRules(), wanted=WANTED)
+    fast, law = (allocator(huge, 1, reference=reference) for reference in (False, True))
+    assert fast.standard(start(huge), WANTED, 3) == law.standard(start(huge), WANTED, 3)
+
+
+def test_an_instance_without_memory_makes_the_step_a_division_by_zero() -> None:
+    with pytest.raises(DivisionError, match="divide by zero"):
+        allocator(SMALL, 1).standard(start(SMALL), replace(WANTED, memory=0), None)
+
+
+def test_states_are_followed_forward_and_back() -> None:
+    """Each run may go on from any state that an earlier one gave."""
+    fast, law = allocator(SMALL, 1), allocator(SMALL, 1, reference=True)
+    bigger = replace(WANTED, memory=3000)
+    initial = start(SMALL)
+    first = fast.standard(initial, WANTED, 2)
+    second = fast.tiered(first, bigger, None)
+    third = fast.standard(first, bigger, 1)
+    assert first == law.standard(initial, WANTED, 2)
+    assert second == law.tiered(first, bigger, None)
+    assert third == law.standard(first, bigger, 1)
+    assert fast.standard(second, WANTED, None) == law.standard(second, WANTED, None)
+
+
+LONG_RUN = """
+from gpolicy.allocator.capacity import State
+from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
+from gpolicy.allocator.merge import merge
+from gpolicy.allocator.model import Disk, Instance
+from gpolicy.allocator.placement import candidate_nodes
+from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.htools.text_format import parse_cluster
+rows = "\\n".join(f"n{place}|{10**6 + place}|0|{10**6 + place}|{10**9}|{10**9}|64|N|u0" for place in range(1500))
+where = merge(parse_cluster(f"g0|u0|preferred||\\n\\n{rows}\\n\\n\\n\\n"))
+candidates = candidate_nodes(where.groups, where.nodes, 1, drop_unallocable=True)
+wanted = Instance(0, "new", 128, 1024, (Disk(1024, 1),), 1, InstanceStatus.RUNNING, DiskTemplate.PLAIN)
+run = make_allocator(where.nodes, where.instances, candidates, CapacityRules(), capacity_checks=False)
+print("begin", flush=True)
+run.standard(State(where.nodes, where.instances), wanted, None)
+print("end", flush=True)
+"""
+
+
+def test_an_interrupt_ends_a_long_run_within_a_second() -> None:
+    with subprocess.Popen([sys.executable, "-c", LONG_RUN], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"begin\n"
+        time.sleep(1.0)
+        assert child.poll() is None, "the run is over before it can be interrupted"
+        began = time.process_time_ns(), time.monotonic()
+        os.kill(child.pid, signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+        # a busy machine may take its time; that the run ends at all is what counts then
+        assert time.monotonic() - began[1] < (1.0 if os.getloadavg()[0] < 1.5 else 15.0)
+    assert out == b""
+    assert b"KeyboardInterrupt" in err
+
+
+def test_an_allocator_may_be_used_by_several_threads() -> None:
+    fast = allocator(SMALL, 1)
+    expected = fast.standard(start(SMALL), WANTED, None)
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(fast.standard(start(SMALL), WANTED, None))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 8
