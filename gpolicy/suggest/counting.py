@@ -15,6 +15,7 @@ from gpolicy.allocator.placement import NO_FAILURES, NoCandidatesError, candidat
 from gpolicy.allocator.usable import usable_groups
 from gpolicy.impact.binding import Binding, Cause, binding
 from gpolicy.impact.capacity import KVM_NODE_MEMORY
+from gpolicy.suggest.dedicated_placing import place_dedicated
 from gpolicy.suggest.model import Fit, Mix
 from gpolicy.suggest.tiling import Resources
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Counter:
-    """Allocations in one group (`data`) under `policy`, as hspace does them; `n1`: keep N+1."""
+    """Allocations in one group (`data`) under `policy`: hspace's, or (not `n1`) those of hail on dedicated nodes."""
 
     def __init__(self, data: ClusterData, policy: Policy, template: DiskTemplate, *, n1: bool = True) -> None:
         group = replace(data.groups[0], policy=policy)
@@ -62,7 +63,9 @@ class Counter:
 
     def place(self, state: State, instance: Instance, limit: int | None) -> State:
         """Return `state` with as many of `instance` placed as fit, at most `limit`."""
-        return state if self._allocator is None else self._allocator.standard(state, instance, limit)
+        if self._allocator is None:
+            return state
+        return self._allocator.standard(state, instance, limit) if self.n1 else place_dedicated(state, instance, limit)
 
     def why(self, final: State, instance: Instance) -> Binding:
         """Return what kept out the next `instance` of a run that ended with `final`."""

@@ -77,7 +77,7 @@ class Size:
 
     `a_node` is by kind of node: how many fill an empty one. `now` and `then` count beside what runs, under today's
     policy and under the suggested one; `empty` under the suggested one, as if nothing ran. All three as hspace does,
-    which keeps N+1. `placeable` is `then` without that: what hail places on dedicated nodes; None elsewhere.
+    which keeps N+1. `placeable` is `then` as hail places on dedicated nodes, without N+1; None elsewhere.
     """
 
     name: str
@@ -103,7 +103,10 @@ class OldPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stranded:
-    """What nobody uses of a node of one kind (by its place) that `count` instances of size `name` fill."""
+    """What nobody uses of a node of one kind (by its place) that `count` instances of size `name` fill.
+
+    `share` is that of the resource of which most is wasted.
+    """
 
     kind: int
     name: str

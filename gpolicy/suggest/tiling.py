@@ -33,9 +33,13 @@ LEAST_DISK: Final = 1024
 _STEP: Final = 4  # MiB: the command line rounds sizes up to it
 _GRAINS: Final = (1024, 512, 256, 64, 16)
 _LOST_BY_ROUNDING: Final = 0.01
+_FRACTIONS: Final = ((1, 2), (1, 3), (2, 3), (3, 4), (2, 5), (3, 5), (4, 5))
+"""Of a larger node, where it is not quite so many times a smaller one: the measure that divides both."""
 _MOST_MEASURES: Final = 8  # kinds of nodes that are tried as the measure, the most frequent ones
-_UNUSUAL: Final = 0.02  # an average waste of 2 % is worth a size that nobody expected
-_NOT_NESTED: Final = 0.02
+_UNUSUAL: Final = 0.02  # an average waste of 2 % is worth a size that nobody expected, one of 3 % to have one less
+_NOT_NESTED: Final = 0.03
+_MISSING: Final = 0.03
+_SHRUNK: Final = 0.2  # full is meant to be a node
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ def _disk(size: Resources, ground: Ground) -> int:
 
 
 def wasted(node: Resources, size: Resources, ground: Ground) -> float:
-    """Return which share of `node` nobody uses when it is filled with `size`: the mean over its resources."""
+    """Return which share of `node` nobody uses when it is filled with `size`: that of the resource it wastes most."""
     left = left_over(node, size, fitting(node, size, ground), ground)
     capped = size.cpus >= ground.threads  # more virtual CPUs would be of no use to one instance
     shares = [
@@ -126,7 +130,7 @@ def wasted(node: Resources, size: Resources, ground: Ground) -> float:
         )
         if rest is not None and all_of_it
     ]
-    return sum(rest / all_of_it for rest, all_of_it in shares) / len(shares)
+    return max(rest / all_of_it for rest, all_of_it in shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +144,19 @@ class Tiling:
 def tiling(kinds: Sequence[tuple[Resources, int]], ground: Ground, divisors: Sequence[int] | None) -> Tiling | None:
     """Return the sizes that waste least on nodes of these kinds (with their number); None if there is none.
 
-    The measure is one kind of node, or the least of each resource of all; the sizes are `divisors`, or else full, half
-    and quarter unless others waste clearly less.
+    The measure is one kind of node, the least of each resource of all, or a little less that divides them. The sizes
+    are `divisors`, or else full, half and quarter unless others waste clearly less.
     """
     best: tuple[float, Tiling] | None = None
+    least = min(node.memory for node, _ in kinds)
     for measure in _measures(kinds):
+        shrunk = max(0.0, 1 - measure.memory / least) * _SHRUNK
         parts = {k: found for k in divisors or range(1, MOST_DIVISOR + 1) if (found := part(measure, k, ground))}
         waste = {k: _mean_waste(kinds, found, ground) for k, found in parts.items()}
         for chosen in [tuple(divisors)] if divisors else _choices(parts):
             if not all(k in parts for k in chosen):
                 continue
-            cost = sum(waste[k] for k in chosen) / len(chosen) + (0 if divisors else _strangeness(chosen))
+            cost = sum(waste[k] for k in chosen) / len(chosen) + shrunk + (0 if divisors else _strangeness(chosen))
             if best is None or cost < best[0] - 1e-12:
                 best = cost, Tiling(measure, {k: parts[k] for k in chosen})
     return None if best is None else Tiling(best[1].measure, _rounded(best[1].sizes, ground))
@@ -164,8 +170,28 @@ def _measures(kinds: Sequence[tuple[Resources, int]]) -> list[Resources]:
         None if any(node.disk is None for node in nodes) else min(node.disk or 0 for node in nodes),
         None if any(node.volumes is None for node in nodes) else min(node.volumes or 0 for node in nodes),
     )
-    frequent = sorted(kinds, key=lambda kind: -kind[1])[:_MOST_MEASURES]
-    return list(dict.fromkeys([least, *(node for node, _ in frequent)]))
+    frequent = [node for node, _ in sorted(kinds, key=lambda kind: -kind[1])[:_MOST_MEASURES]]
+    shared = [_no_more(_fraction(node, over, under), least) for node in frequent for over, under in _FRACTIONS]
+    return list(dict.fromkeys([least, *frequent, *(shared if len(kinds) > 1 else [])]))
+
+
+def _fraction(node: Resources, over: int, under: int) -> Resources:
+    return Resources(
+        node.memory * over // under,
+        node.cpus * over // under,
+        None if node.disk is None else node.disk * over // under,
+        None if node.volumes is None else node.volumes * over // under,
+    )
+
+
+def _no_more(node: Resources, other: Resources) -> Resources:
+    """Return the less of each resource."""
+    return Resources(
+        min(node.memory, other.memory),
+        min(node.cpus, other.cpus),
+        None if node.disk is None or other.disk is None else min(node.disk, other.disk),
+        None if node.volumes is None or other.volumes is None else min(node.volumes, other.volumes),
+    )
 
 
 def _mean_waste(kinds: Sequence[tuple[Resources, int]], size: Resources, ground: Ground) -> float:
@@ -174,13 +200,12 @@ def _mean_waste(kinds: Sequence[tuple[Resources, int]], size: Resources, ground:
 
 
 def _choices(parts: dict[int, Resources]) -> Iterator[tuple[int, ...]]:
-    """Give the sets of divisors to choose from: as near to three sizes as there are, always with full."""
+    """Give the sets of divisors to choose from: full, and up to two parts that are smaller than one another."""
     others = [k for k in parts if k > 1]
-    for more in range(min(2, len(others)), -1, -1):
-        found = [(1, *chosen) for chosen in combinations(others, more) if _distinct([parts[k] for k in (1, *chosen)])]
-        if found:
-            yield from found
-            return
+    for more in range(len(USUAL) if parts else 0):
+        for chosen in combinations(others, more):
+            if _distinct([parts[k] for k in (1, *chosen)]):
+                yield 1, *chosen
 
 
 def _distinct(sizes: Sequence[Resources]) -> bool:
@@ -195,7 +220,7 @@ def _strangeness(divisors: tuple[int, ...]) -> float:
     """Return what sizes that nobody expects have to save in waste to be worth it."""
     far = sum(abs(log2(k) - log2(usual)) for k, usual in zip(divisors, USUAL, strict=False))
     crossed = sum(small % big > 0 for big, small in pairwise(divisors))
-    return far * _UNUSUAL + crossed * _NOT_NESTED
+    return far * _UNUSUAL + crossed * _NOT_NESTED + (len(USUAL) - len(divisors)) * _MISSING
 
 
 def _rounded(sizes: dict[int, Resources], ground: Ground) -> dict[int, Resources]:

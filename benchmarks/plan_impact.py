@@ -1,0 +1,95 @@
+"""Time `gpolicy plan` with and without its impact: whole commands in fresh processes, as a user waits for them.
+
+Run `scripts/venv dev && .venv/bin/python benchmarks/plan_impact.py [RUNS]`. Three clusters: the demo of eight nodes,
+the recorded one of five, whose policy is read back and changed a little, and the made-up one of 200 nodes and 800
+instances (`benchmarks/large_cluster.py`). CPU seconds are what the process and its children used; on a busy machine
+they say more than the clock. The aim is 3 seconds for the largest.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from large_cluster import large_cluster
+
+from gpolicy.adopt.adopting import adopt
+from gpolicy.cluster.config_data import read_config_file
+from gpolicy.cluster.snapshot import write_snapshot
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.text import parse_text
+from gpolicy.writing.files import write_files
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORDED = ROOT / "tests" / "data" / "clusters" / "full"
+AIM_SECONDS = 3.0
+
+
+def main() -> int:
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        write_snapshot(recorded(), directory / "recorded.json")
+        write_files(adopt(recorded()).files, directory / "recorded")
+        tighten(directory / "recorded")
+        write_snapshot(large_cluster(), directory / "large.json")
+        cases = {
+            "demo: 8 nodes": (ROOT / "policies" / "two-groups", ROOT / "policies" / "two-groups.snapshot.json"),
+            "recorded: 5 nodes": (directory / "recorded", directory / "recorded.json"),
+            "made up: 200 nodes, 800 instances": (ROOT / "policies" / "large-cluster", directory / "large.json"),
+        }
+        print(f"{'gpolicy plan (best of ' + str(runs) + ')':44} {'CPU':>9} {'clock':>9}")
+        worst = 0.0
+        for title, (policy, state) in cases.items():
+            for option in ("--no-impact", "--impact"):
+                command = [sys.executable, "-m", "gpolicy", "plan", str(policy), "--state", f"snapshot:{state}", option]
+                cpu, clock = min(spent(command) for _ in range(runs))
+                worst = max(worst, clock)
+                print(f"{title + ' ' + option:44} {cpu:8.2f}s {clock:8.2f}s", flush=True)
+        print(f"aim: {AIM_SECONDS:g} s; {'met' if worst <= AIM_SECONDS else 'missed'}")
+    return 0
+
+
+def recorded() -> ClusterState:
+    """Return the recorded cluster: its configuration, with what its nodes and instances measured at the same time."""
+    state = read_config_file(RECORDED / "config.data")
+    measured = parse_text((RECORDED / "htools.data").read_text(), where="htools.data", source="text:", name="x")
+    nodes = {
+        name: replace(node, resources=measured.nodes[name].resources) if name in measured.nodes else node
+        for name, node in state.nodes.items()
+    }
+    instances = {
+        name: replace(item, status=measured.instances[name].status) if name in measured.instances else item
+        for name, item in state.instances.items()
+    }
+    return replace(state, nodes=nodes, instances=instances)
+
+
+def tighten(policy: Path) -> None:
+    """Change the policy: fewer virtual CPUs for each CPU of a node."""
+    file = policy / "cluster.yaml"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    places = [place for place, line in enumerate(lines) if line.startswith("  vcpu-ratio:")]
+    assert len(places) == 1, lines
+    lines[places[0]] = "  vcpu-ratio: 3"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def spent(command: list[str]) -> tuple[float, float]:
+    """Run a command; return CPU seconds and seconds by the clock. A plan may be unsafe (exit code 1)."""
+    before, start = os.times(), time.perf_counter()
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    clock, after = time.perf_counter() - start, os.times()
+    assert done.returncode in (0, 1), (command, done.stderr[-2000:])
+    assert "Traceback" not in done.stderr, done.stderr[-2000:]
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return used, clock
+
+
+if __name__ == "__main__":
+    sys.exit(main())
