@@ -60,7 +60,7 @@ def can_evacuate(nodes: Nodes, instances: Instances, lost: tuple[int, ...]) -> b
                 return False
             state.update(moved.changed)
     for instance in residents:
-        if instance.template.movable_foreign and not _move_foreign(state, instance, escape, group):
+        if instance.template.movable_foreign and not move_foreign(state, instance, escape, group):
             return False
     rest = [
         instance
@@ -107,7 +107,7 @@ def settled(node: Node, number: int) -> Node:
     return new
 
 
-def _move_foreign(state: dict[int, Node], instance: Instance, escape: list[int], group: int) -> bool:
+def move_foreign(state: dict[int, Node], instance: Instance, escape: list[int], group: int) -> bool:
     """Move an instance on foreign storage to the best of `escape`; False if none takes it."""
     best = None
     best_score = 0.0
