@@ -138,10 +138,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityQuestion:
-    """How to count what fits. `standard` are the parameters of a standard instance that differ from the policy's.
-
-    `maximum_memory` is what a new instance may burst to under over-subscription; its memory is what it is guaranteed.
-    """
+    """How to count what fits. `standard` are the parameters of a standard instance that differ from the policy's."""
 
     group: Located[str] | None = None
     template: Located[str] | None = None
@@ -150,7 +147,6 @@ class CapacityQuestion:
     max_node_failures: int | None = None
     resource_model: bool = False
     oversubscription: float | None = None
-    maximum_memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

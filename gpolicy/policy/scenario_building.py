@@ -232,10 +232,6 @@ class _Builder:
         standard = written.get("standard", {})
         where = (*at, "standard")
         failures, ratio = written.get("max_node_failures"), written.get("oversubscription")
-        if ratio is not None and not written.get("resource_model"):
-            self._wrong("oversubscription belongs to the resource model", (*at, "oversubscription"), of_key=True)
-        if ratio is None and "maximum_memory" in written:
-            self._wrong("maximum_memory matters only with oversubscription", (*at, "maximum_memory"), of_key=True)
         if ratio is not None and not ratio < 1000:
             self._wrong("oversubscription is below 1000", (*at, "oversubscription"))
         return CapacityQuestion(
@@ -246,7 +242,6 @@ class _Builder:
             max_node_failures=None if failures is None else int(failures),
             resource_model=written.get("resource_model", False),
             oversubscription=None if ratio is None else float(ratio),
-            maximum_memory=self._size(written, at, "maximum_memory"),
         )
 
     # --- what must come out ----------------------------------------------------------------------------------------

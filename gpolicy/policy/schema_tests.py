@@ -297,11 +297,7 @@ def _capacity() -> Schema:
             "type": "number",
             "exclusiveMinimum": 0,
             "description": "The sum of the most memory of a node's instances may be so many times what it has for them"
-            " (resource model). Their least memory (minmem) is guaranteed in any case.",
-        },
-        "maximum_memory": {
-            **SIZE,
-            "description": "Memory that a new instance may burst to (over-subscription). Default: its memory-size.",
+            " (resource model). Each is guaranteed the least memory of its spec and may burst to the most.",
         },
     }
     return {**_object(properties), "description": "Count how many instances fit, as hspace does."}

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import comb
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.capacity import Allocator
-from gpolicy.allocator.extended import ExtendedRules, ExtraDemand, fill
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.values import fill as fill_values
-from gpolicy.impact.binding import binding
-from gpolicy.impact.capacity import capacity, count
+from gpolicy.ganeti.values import fill
+from gpolicy.impact.capacity import capacity
+from gpolicy.impact.extended_capacity import ExtendedOptions
 from gpolicy.impact.pair_names import PairNames, pair_names
 from gpolicy.testing.ablation import EngineWithout
 from gpolicy.testing.counted_group import counted_run
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
     from gpolicy.impact.capacity import GroupCapacity
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
-
-MOST_CASES: Final = 2_000
-"""Sets of nodes that may fail at once: each is tried after every placement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario) -> l
     names = pair_names(policy, state)
     state = _with_standard(state, question)
     try:
-        counted = _counted(state, group, question, names)
+        counted = _counted(state, group, scenario, question, names)
     except CannotRunError:
         raise
     except GpolicyError as error:
@@ -79,29 +74,30 @@ def _with_standard(state: ClusterState, question: CapacityQuestion) -> ClusterSt
     if not question.standard:
         return state
     own = state.cluster.own | {("ipolicy", "std", name): value for name, value in question.standard}
-    groups = {
-        name: replace(group, effective=fill_values(group.own, own, Level.GROUP)) for name, group in state.groups.items()
-    }
+    groups = {name: replace(group, effective=fill(group.own, own, Level.GROUP)) for name, group in state.groups.items()}
     return replace(state, cluster=replace(state.cluster, own=own), groups=groups)
 
 
-def _counted(state: ClusterState, group: str | None, question: CapacityQuestion, names: PairNames) -> Counted:
+def _counted(
+    state: ClusterState, group: str | None, scenario: Scenario, question: CapacityQuestion, names: PairNames
+) -> Counted:
     template = question.template.value if question.template else None
     if question.without:
         return _without(state, group, template, frozenset(question.without))
-    if question.max_node_failures is not None or question.oversubscription is not None:
-        return _extended(state, group, question, names)
-    if question.resource_model:
-        run = counted_run(state, group, template, resource_model=True)
-        return _all_of(count(run, group, run.template, names, _silent))
-    report = capacity(state, group=group, template=template, names=names)
+    limits = ExtendedOptions(max_node_failures=question.max_node_failures, oversubscription=question.oversubscription)
+    if limits.asked and group is None:
+        groups = ", ".join(sorted({node.group for node in state.nodes.values()}))
+        hint = f"say `group:`, one of {groups}"
+        raise CannotRunError("such losses are of the nodes of one group: which?", scenario.span, hint=hint)
+    report = capacity(
+        state, group=group, template=template, names=names, extended=limits, declared=question.resource_model
+    )
     found = report.groups[0] if group is not None else report.cluster
     assert found is not None  # noqa: S101 (without a group the whole cluster is counted)
+    if found.extended is not None:
+        rows = [*found.extended.specs, found.extended.standard]
+        return Counted({row.name: row.fits for row in rows}, {row.name: row.binding.cause.key for row in rows}, None)
     return _all_of(found)
-
-
-def _silent(_what: str) -> None:
-    pass
 
 
 def _all_of(found: GroupCapacity) -> Counted:
@@ -120,43 +116,6 @@ def _without(state: ClusterState, group: str | None, template: str | None, witho
     run.allocator = Allocator(EngineWithout(run.candidates, run.rules, without), capacity_checks=True)
     fits, why = run.standard(run.policy.std, run.policy.std.spindle_use)
     return Counted({"standard": fits}, {"standard": why.cause.key}, None)
-
-
-def _extended(state: ClusterState, group: str | None, question: CapacityQuestion, names: PairNames) -> Counted:
-    """Count under the limits of the resource model that htools does not know, each size alone."""
-    run = counted_run(
-        state,
-        group,
-        question.template.value if question.template else None,
-        resource_model=question.resource_model,
-        least_memory=question.oversubscription is not None,
-    )
-    std = run.policy.std
-    pairs = zip(names.of(group, len(run.policy.minmax)), run.policy.minmax, strict=True)
-    sizes = [("standard", std, std.spindle_use)]
-    if question.maximum_memory is None:  # else it is that of a standard instance, and no spec has one
-        sizes += [(name, pair.max, run.spindle_use(pair)) for name, pair in pairs]
-    if run.candidates is None or run.rules is None:
-        return Counted({name: 0 for name, *_ in sizes}, {name: run.hindrance.cause.key for name, *_ in sizes}, None)
-    failures = 1 if question.max_node_failures is None else question.max_node_failures
-    cases = comb(len(run.cluster.nodes), failures)
-    if cases > MOST_CASES:
-        nodes = len(run.cluster.nodes)
-        raise CannotRunError(f"{cases} ways to lose {failures} of {nodes} nodes; at most {MOST_CASES} are looked at")
-    rules = ExtendedRules(
-        max_node_failures=failures,
-        oversubscription=question.oversubscription,
-        maximum_memory={instance.name: instance.maxmem for instance in state.instances.values()},
-        capacity=run.rules,
-    )
-    demand = ExtraDemand(maximum_memory=question.maximum_memory)
-    fits, bound = {}, {}
-    for name, spec, use in sizes:
-        instance = run.instance(spec, use)
-        final = fill(run.cluster, run.candidates, instance, demand, rules)
-        fits[name] = len(final.placed)
-        bound[name] = binding(final.nodes, instance, run.candidates, final.failures).cause.key
-    return Counted(fits, bound, None)
 
 
 def _check(counted: Counted, expectation: Expectation) -> Check:

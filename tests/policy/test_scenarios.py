@@ -101,7 +101,7 @@ def test_what_cannot_be_is_a_finding(body: str, line: int, message: str, tmp_pat
         ("capacity: {}", "{standard: {at_least: 3, at_most: 2}}", "no number is at least 3 and at most 2"),
         ("capacity: {}", "{standard: {exactly: 3, at_most: 4}}", "exactly stands alone"),
         ("capacity: {}", "{specs: {s: -1}}", "tests[1].expect.specs.s"),
-        ("capacity: {oversubscription: 2}", "{standard: 1}", "oversubscription belongs to the resource model"),
+        ("capacity: {oversubscription: 1000}", "{standard: 1}", "oversubscription is below 1000"),
         ("capacity: {without: [n1_cnt]}", "{standard: 1}", "tests[1].capacity.without[1] cannot be"),
         ("redundancy: {failures: 9}", "{survives: true}", "tests[1].redundancy.failures is 9, it must be at most 8"),
         ("redundancy: {}", "{}", "tests[1].expect is empty"),
