@@ -1,0 +1,57 @@
+"""The guards of the worked example, judged by the impact of its real plan: each figure found again the slow way."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gpolicy.cluster.snapshot import read_snapshot
+from gpolicy.impact.capacity import capacity
+from gpolicy.impact.guards import declared_guards, failures_asked
+from gpolicy.impact.impact import Impact, impact
+from gpolicy.impact.pair_names import pair_names
+from gpolicy.plan.diff import diff
+from gpolicy.plan.projection import projected
+from gpolicy.policy.loading import load_policy
+
+POLICIES = Path(__file__).resolve().parents[2] / "policies"
+POLICY = load_policy(POLICIES / "two-groups")
+STATE = read_snapshot(POLICIES / "two-groups.snapshot.json")
+CHANGES = diff(POLICY, STATE).changes
+IMPACT: Impact = impact(POLICY, STATE, CHANGES, failures=failures_asked(POLICY))
+
+
+def test_every_declared_guard_has_a_verdict_with_figures() -> None:
+    results = declared_guards(POLICY, CHANGES, IMPACT)
+    assert [result.name for result in results] == [guard.name.value for guard in POLICY.guards]
+    assert all(re.search(r"[0-9]", result.message) for result in results)
+    assert not any("cannot be measured" in result.message for result in results)
+
+
+def test_the_capacity_that_a_guard_names_is_counted_again() -> None:
+    after = projected(STATE, CHANGES)
+    report = capacity(after, names=pair_names(POLICY, after))
+    fits = {(group.group, spec.name): spec.fits for group in report.groups for spec in group.specs}
+    named = 0
+    for result in declared_guards(POLICY, CHANGES, IMPACT):
+        for group, spec, now, then in re.findall(
+            r"group (\S+), spec (\S+): (?:(\d+) fit now, )?(\d+)(?: fit)? after", result.message
+        ):
+            assert fits[group, spec] == int(then), (now, result.message)
+            named += 1
+    assert named >= 2
+
+
+def test_one_guard_is_passed_alone_and_by_name() -> None:
+    failing = {result.name for result in declared_guards(POLICY, CHANGES, IMPACT) if not result.ok}
+    assert failing
+    name = min(failing)
+    results = {result.name: result for result in declared_guards(POLICY, CHANGES, IMPACT, allowed=frozenset({name}))}
+    assert (results[name].ok, results[name].allowed) == (True, True)
+    assert {item.name for item in results.values() if not item.ok} == failing - {name}
+
+
+def test_without_changes_nothing_is_lost() -> None:
+    nothing = impact(POLICY, STATE, [], failures=1)
+    lost = {guard.name.value for guard in POLICY.guards if guard.measure in ("capacity_loss", "newly_violating")}
+    assert {result.name for result in declared_guards(POLICY, [], nothing) if result.ok} >= lost
