@@ -64,7 +64,9 @@ def _verdict(guard: Guard, changes: Sequence[Change], impact: Impact | None, all
 def _figures(guard: Guard, changes: Sequence[Change], impact: Impact | None) -> Iterator[_Figure]:
     if guard.measure is Measure.MAX_CHANGES:
         count = len(changes)
-        yield _Figure(count <= guard.limit, f"{count} changes, {_compared(count, guard)}")
+        yield _Figure(
+            count <= guard.limit, f"{count} {'change' if count == 1 else 'changes'}, {_compared(count, guard)}"
+        )
     elif impact is None:
         yield _Figure(ok=False, text="cannot be measured: the impact of the plan was not computed")
     elif guard.measure is Measure.NEWLY_VIOLATING:
@@ -155,18 +157,18 @@ def _newly_violating(guard: Guard, violations: ViolationChange, *, nothing_chang
     names = f" ({some([item.instance for item in newly])})" if newly else ""
     count = len(newly)
     if count > guard.limit:
-        return _Figure(
-            ok=False, text=f"{where}{count} instances newly violate the policy{names}, more than {guard.shown_limit}"
-        )
+        return _Figure(ok=False, text=f"{where}{_newly(count)} the policy{names}, more than {guard.shown_limit}")
     open_cases = [] if nothing_changes else _could_violate(violations.unknown)
     if count + len(open_cases) > guard.limit:
         shown = some([item.instance for item in open_cases])
         missing = ", ".join(sorted({word for item in open_cases for word in item.parameters}))
         text = f"{where}cannot be measured: whether {shown} violate the policy is not known for want of {missing}"
         return _Figure(ok=False, text=text)
-    return _Figure(
-        ok=True, text=f"{where}{count} instances newly violate the policy{names}, at most {guard.shown_limit}"
-    )
+    return _Figure(ok=True, text=f"{where}{_newly(count)} the policy{names}, at most {guard.shown_limit}")
+
+
+def _newly(count: int) -> str:
+    return "1 instance newly violates" if count == 1 else f"{count} instances newly violate"
 
 
 def _could_violate(unknown: Iterable[UnknownViolation]) -> list[UnknownViolation]:
@@ -188,17 +190,21 @@ def _node_failures(guard: Guard, redundancy: RedundancyChange) -> Iterator[_Figu
             yield _survival(guard, item, item.after)
 
 
+def _failures(count: int) -> str:
+    return "1 node failure" if count == 1 else f"{count} node failures"
+
+
 def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundancy) -> _Figure:
     title = f"group {change.group}"
     if not after.nodes:
         return _Figure(ok=False, text=f"{title}: cannot be measured: {_NO_NODES}")
     if after.survives >= guard.limit:
-        text = f"{title}: survives {after.survives} node failures after, >= {guard.shown_limit}"
+        text = f"{title}: survives {_failures(after.survives)} after, >= {guard.shown_limit}"
         return _Figure(ok=True, text=text)
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
         reason = after.unavailable or f"only {after.asked} failures at once were examined"
         return _Figure(ok=False, text=f"{title}: cannot be measured: {reason}")
-    text = f"{title}: survives {after.survives} node failures after, < {guard.shown_limit}"
+    text = f"{title}: survives {_failures(after.survives)} after, < {guard.shown_limit}"
     before = change.before
     if before is not None and before.survives != after.survives:
         text += f" (now {before.survives})"

@@ -153,7 +153,7 @@ def test_newly_violating_instances(tmp_path: Path) -> None:
     assert (result.ok, result.message) == (False, "2 instances newly violate the policy (web1, web2), more than 1")
     assert judged(tmp_path, "newly_violating: 2", impact).ok
     result = judged(tmp_path, "group: b, newly_violating: 0", impact)
-    assert result.message == "group b: 1 instances newly violate the policy (web2), more than 0"
+    assert result.message == "group b: 1 instance newly violates the policy (web2), more than 0"
 
 
 def test_an_instance_that_nobody_can_judge_counts_as_one_that_violates(tmp_path: Path) -> None:
