@@ -1,9 +1,8 @@
 """What becomes of the instances of nodes that are lost at once: htools' evacuation, followed to its end.
 
-The steps are those of the global N+1 test (`gpolicy.allocator.redundancy.can_evacuate`, for several nodes
-`gpolicy.allocator.survival.can_lose`), in the same order with the same choices. That test stops at the first instance
-without a home; here the walk goes on, so that all of them are named with what they lack. An instance without a home
-keeps its place, and the others are tried beside it.
+The steps are those of the global N+1 test (`gpolicy.allocator.redundancy.can_evacuate`), in the same order with the
+same choices. That test stops at the first instance without a home; here the walk goes on, so that all of them are named
+with what they lack. An instance without a home keeps its place, and the others are tried beside it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hspace_cases import DATA, FULL, from_text, text_of
+from hspace_cases import DATA, from_text, text_of
 
 from gpolicy.allocator.capacity import Allocator, ReferenceEngine, State
 from gpolicy.allocator.dedicated import allocation_vector, sample_instances
@@ -227,7 +227,12 @@ def test_without_exclusive_storage_there_are_no_vectors() -> None:
     assert only(capacity_change(cluster(), cluster())).vectors is None
 
 
-@pytest.mark.parametrize("state", [cluster(), cluster(vcpu_ratio=0.5), cluster(minmax=[SMALL]), from_text(FULL)])
+def mirrored() -> ClusterState:
+    """Return the cluster with instances that have a secondary."""
+    return with_policy(cluster(minmax=[pair(2048, 1, 20480)]), "g", disk_templates=["drbd"])
+
+
+@pytest.mark.parametrize("state", [cluster(), cluster(vcpu_ratio=0.5), cluster(minmax=[SMALL]), mirrored()])
 def test_stranded_is_what_is_left_when_the_law_has_placed_all_that_fits(state: ClusterState) -> None:
     data = cluster_data(state)
     found = capacity(state).cluster

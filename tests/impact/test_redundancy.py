@@ -9,7 +9,7 @@ from hspace_cases import FULL, from_text, recorded_cases, text_of
 from htools.random_clusters import TEMPLATES, random_cluster
 
 from gpolicy.allocator.redundancy import CapacityRules, can_evacuate
-from gpolicy.allocator.survival import can_lose, survives
+from gpolicy.allocator.survival import survives
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
@@ -40,14 +40,14 @@ def test_each_verdict_is_that_of_the_law() -> None:
             cluster = loaded(group_data(data, place)[0])
             names = {node.facts.name: index for index, node in cluster.nodes.items()}
             single = {
-                (name,) for name, index in names.items() if not can_evacuate(cluster.nodes, cluster.instances, index)
+                (name,) for name, index in names.items() if not can_evacuate(cluster.nodes, cluster.instances, (index,))
             }
             pairs = {
                 (one, other)
                 for one, other in combinations(names, 2)
                 if (one,) not in single
                 and (other,) not in single
-                and not can_lose(cluster.nodes, cluster.instances, (names[one], names[other]))
+                and not can_evacuate(cluster.nodes, cluster.instances, (names[one], names[other]))
             }
             assert {loss.nodes for loss in found.not_absorbed} == single | pairs
             for failures in (1, 2):
