@@ -415,8 +415,8 @@ def _waiver() -> Schema:
                         "rule": {"type": "string", "description": "Code or name of the rule (GP201 or spec-overlap)."},
                         "where": {
                             "type": "string",
-                            "description": "Object that the finding is about: cluster, group/NAME, node-set/NAME or a"
-                            " file name; globs are allowed.",
+                            "description": "What the finding is about: cluster, group/NAME, node-set/NAME, guard/NAME,"
+                            " test/NAME or a file name; globs are allowed.",
                         },
                         "reason": {"type": "string", "minLength": 1, "description": "Why it is accepted."},
                         "until": {

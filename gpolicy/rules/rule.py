@@ -13,7 +13,7 @@ from gpolicy.rules.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A finding and the label of the object that it is about (cluster, group/NAME, node-set/NAME), for waivers."""
+    """A finding and the label of what it is about, for waivers: cluster, or group/NAME, node-set/, guard/, test/."""
 
     label: str
     finding: Finding

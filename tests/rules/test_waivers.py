@@ -106,3 +106,18 @@ def test_a_file_is_named_by_the_end_of_its_path(tmp_path: Path) -> None:
     (tmp_path / "groups" / "gold.yaml").write_text(gold(), encoding="utf-8")
     (tmp_path / "waivers.yaml").write_text(waiver(where="groups/gold.yaml").removeprefix("---\n"), encoding="utf-8")
     assert check_policy(load_policy(tmp_path), today=date(2026, 1, 1)) == []
+
+
+def test_a_guard_and_a_test_are_named_by_their_kind(tmp_path: Path) -> None:
+    text = (
+        "gpolicy: v1\nkind: Guards\nguards:\n  - {name: no-shrink, capacity_loss: {at_most: 100%}}\n---\n"
+        "gpolicy: v1\nkind: Test\ntests:\n"
+        "  - {name: a, check_instance: {memory-size: 1G}, expect: {refused: true}}\n"
+        "  - {name: a, check_instance: {memory-size: 2G}, expect: {refused: true}}\n"
+    )
+    assert codes(check(text, tmp_path)) == ["GP806", "GP813"]
+    waivers = "".join(
+        f'  - {{rule: {rule}, where: {where}, reason: agreed, until: "2999-12-31"}}\n'
+        for rule, where in (("GP806", "guard/no-shrink"), ("GP813", "test/a"))
+    )
+    assert check(f"{text}---\ngpolicy: v1\nkind: Waiver\nwaivers:\n{waivers}", tmp_path) == []
