@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.engines import find_placement
@@ -70,16 +71,19 @@ def lose(nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int]) -
                 continue
             strained += _strain(nodes[instance.secondary], state[instance.secondary], instance)
             state.update(moved.changed)
-    others = [instance for instance in residents if instance.template is not DiskTemplate.DRBD]
-    if not others or _room_whatever_happens(state, escape, others):
+    single = [instance for instance in residents if instance.template is not DiskTemplate.DRBD]
+    shared = [instance for instance in single if instance.template.movable_foreign]
+    copied = [instance for instance in single if not instance.template.movable_foreign]
+    copied.sort(key=lambda item: -item.memory)
+    others = [*shared, *copied]
+    if not others or _places_enough(state, escape, others) or _room_whatever_happens(state, escape, others):
         return Outcome(tuple(homeless), tuple(strained))
     homeless += [
         _nowhere(state, instance, escape, moves=True)
-        for instance in others
-        if instance.template.movable_foreign and not move_foreign(state, instance, escape, group)
+        for instance in shared
+        if not move_foreign(state, instance, escape, group)
     ]
-    copied = [instance for instance in others if not instance.template.movable_foreign]
-    for instance in sorted(copied, key=lambda item: -item.memory):
+    for instance in copied:
         new = _copied(state, instances, instance, escape)
         if new is None:
             homeless.append(_nowhere(state, instance, escape, moves=False))
@@ -98,6 +102,19 @@ def _copied(
         state, instances, instance, SingleCandidates(tuple(escape)), force=True, capacity_checks=False
     )
     return None if attempt.solution is None else attempt.solution.changed[0]
+
+
+def _places_enough(state: Nodes, escape: Sequence[int], residents: Sequence[Instance]) -> bool:
+    """Whether the residents, in this order, find places by whatever choice: a sure yes, or not known.
+
+    Each that is placed changes one node. So the third finds a place, if three nodes would take it as they are.
+    """
+    for number, instance in enumerate(residents, start=1):
+        moves = instance.template.movable_foreign
+        taking = (index for index in escape if _forced_cause(state, instance, index, moves=moves) is None)
+        if sum(1 for _ in islice(taking, number)) < number:
+            return False
+    return True
 
 
 def _room_whatever_happens(state: Nodes, escape: Sequence[int], residents: Sequence[Instance]) -> bool:

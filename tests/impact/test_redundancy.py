@@ -13,6 +13,7 @@ from gpolicy.allocator.survival import survives
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
+from gpolicy.impact import losses
 from gpolicy.impact import redundancy as module
 from gpolicy.impact.allocator_input import cluster_data
 from gpolicy.impact.capacity import capacity
@@ -60,19 +61,20 @@ def test_each_verdict_is_that_of_the_law() -> None:
     assert lost > 20
 
 
-def test_a_sure_answer_is_the_same_as_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gpolicy.impact import losses
-
-    sure = [redundancy(state).groups for state in states()]
+@pytest.mark.parametrize("shortcut", ["_room_whatever_happens", "_places_enough"])
+def test_a_sure_answer_is_the_same_as_the_long_way(monkeypatch: pytest.MonkeyPatch, shortcut: str) -> None:
     answers = []
-    original = losses._room_whatever_happens
+    original = getattr(losses, shortcut)
 
     def unsure(*arguments: object) -> bool:
-        answers.append(original(*arguments))  # type: ignore[arg-type]
+        answers.append(original(*arguments))
         return False
 
-    monkeypatch.setattr(losses, "_room_whatever_happens", unsure)
-    assert [redundancy(state).groups for state in states()] == sure
+    for name in ("_room_whatever_happens", "_places_enough"):
+        monkeypatch.setattr(losses, name, unsure if name == shortcut else lambda *_: False)
+    slow = [redundancy(state).groups for state in states()]
+    monkeypatch.undo()
+    assert [redundancy(state).groups for state in states()] == slow
     assert sum(answers) > 50
 
 
