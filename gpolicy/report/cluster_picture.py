@@ -11,7 +11,7 @@ from gpolicy.cluster.state import ClusterState, Node
 from gpolicy.impact.location import LocationChange
 
 _DOMAIN_KIND: Final = "htools:nlocation:"
-MOST_ROWS: Final = 24
+MOST_ROWS: Final = 16
 """Nodes of a group that are shown one a line; more become small boxes."""
 
 

@@ -20,7 +20,7 @@ from gpolicy.report.html_page import render_page
 from gpolicy.report.impact_sections import impact_sections, not_known
 from gpolicy.report.section import Weight
 from gpolicy.report.spec_picture import spec_pictures
-from gpolicy.report.verdict import amount, can_be_allowed, guard_verdict, verdict, worst_first
+from gpolicy.report.verdict import amount, can_be_allowed, get_worse, guard_verdict, verdict, worst_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ def plan_html(
         version=__version__,
         verdict=verdict(plan),
         amount=amount(plan),
+        cost=get_worse(plan, sections),
         guards=[(guard, guard_verdict(guard), can_be_allowed(guard)) for guard in worst_first(plan.guards)],
         sections=sections,
         same=Weight.SAME,

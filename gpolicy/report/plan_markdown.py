@@ -33,7 +33,7 @@ from gpolicy.report.markdown import (
 )
 from gpolicy.report.markdown_table import CLOSE, folded, table_items, table_rows
 from gpolicy.report.section import Section, Table, Weight, count
-from gpolicy.report.verdict import amount, can_be_allowed, guard_verdict, verdict, worst_first
+from gpolicy.report.verdict import amount, can_be_allowed, get_worse, guard_verdict, verdict, worst_first
 
 _LONGEST_LINE: Final = 4_000  # of a command: longer ones are what the plan file is for
 _CLEAN: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -66,7 +66,7 @@ def plan_markdown(plan: Plan, *, impact: Impact | None = None, budget: int = COM
     """Return the plan as Markdown of at most `budget` bytes (at least `markdown.LEAST_BUDGET`)."""
     sections = list(impact_sections(impact)) if impact is not None and plan.changes else []
     blocks = [
-        Block(name="", importance=100, head=tuple(_head(plan))),
+        Block(name="", importance=100, head=tuple(_head(plan, sections))),
         _failed_guards(plan),
         *_findings(plan),
         _headlines(sections),
@@ -84,13 +84,14 @@ def plan_markdown(plan: Plan, *, impact: Impact | None = None, budget: int = COM
     return document.text(budget)
 
 
-def _head(plan: Plan) -> Iterator[str]:
-    sign = "✅" if plan.safe else "❌"
+def _head(plan: Plan, sections: Iterable[Section]) -> Iterator[str]:
+    cost = get_worse(plan, sections)
+    sign = "❌" if not plan.safe else "⚠️" if cost else "✅"
     yield marker(plan.cluster)
     yield f"### gpolicy plan for {code(plan.cluster, 100)}"
     yield ""
     much = f" · {amount(plan)}" if plan.changes else ""
-    yield f"{sign} **{verdict(plan)}**{much}"
+    yield f"{sign} **{verdict(plan)}**{f', {cost}' if cost else ''}{much}"
 
 
 def _foot(plan: Plan) -> str:

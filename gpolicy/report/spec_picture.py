@@ -17,7 +17,7 @@ from gpolicy.report.section import count, size
 
 WIDTH: Final = 560
 HEIGHT: Final = 320
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 12, 34
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 22, 34
 _LEAST_SIDE: Final = 5.0  # a pair that allows one size only is still seen
 _MOST_TICKS: Final = 7
 _LINE: Final = 13.0  # between labels

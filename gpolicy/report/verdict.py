@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gpolicy.plan.guards import GUARDS, OVERRIDABLE, GuardResult
 from gpolicy.plan.planning import Plan
-from gpolicy.report.section import count
+from gpolicy.report.section import Section, Weight, count
 
 
 def verdict(plan: Plan) -> str:
@@ -19,6 +21,14 @@ def verdict(plan: Plan) -> str:
         return "No changes: the cluster is what the policy declares"
     allowed = sum(guard.allowed for guard in plan.guards)
     return f"Can be applied, {count(allowed, 'guard')} overridden" if allowed else "Can be applied"
+
+
+def get_worse(plan: Plan, sections: Iterable[Section]) -> str:
+    """Return what gets worse, of a plan that can be applied; nothing for one that cannot, or that does no harm."""
+    worse = [section.title.lower() for section in sections if section.weight is Weight.WORSE]
+    if not plan.safe or not worse:
+        return ""
+    return f"but worse: {', '.join(worse)}"
 
 
 def amount(plan: Plan) -> str:

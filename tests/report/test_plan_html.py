@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,17 @@ def test_nodes_come_and_go(before: ClusterState, after: ClusterState) -> None:
     )
     assert not shared.compact
     assert MOST_ROWS > 5
+
+
+def test_many_nodes_become_small_boxes(before: ClusterState) -> None:
+    one = before.nodes["node1.example.org"]
+    nodes = {f"n{number}": replace(one, name=f"n{number}") for number in range(MOST_ROWS + 1)}
+    crowd = replace(before, nodes=nodes)
+    group = next(group for group in group_pictures(crowd, crowd, {}) if group.nodes)
+    assert group.compact
+    assert [node.name for node in group.nodes[:3]] == ["n0", "n1", "n2"]
+    page = Page(plan_html(full_plan(), before=crowd, after=crowd))
+    assert f"{MOST_ROWS + 1} nodes as a table" in page.summaries
 
 
 def test_failure_domains_now_and_then(before: ClusterState, after: ClusterState) -> None:

@@ -13,6 +13,7 @@ from rendered import mentions, page_of_markdown
 
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.impact.impact import Impact
+from gpolicy.impact.location import LocationChange
 from gpolicy.report.findings_markdown import findings_markdown
 from gpolicy.report.findings_text import printable
 from gpolicy.report.impact_sections import impact_sections
@@ -43,6 +44,16 @@ def test_the_verdict_comes_first_then_the_table_and_all_else_is_folded() -> None
     assert page.summaries[2] == f"Violations: {violations.summary}"
     assert "7 changes" in page.summaries
     assert "2 steps" in page.summaries
+
+
+def test_a_plan_that_can_be_applied_says_what_gets_worse() -> None:
+    text = plan_markdown(full_plan(safe=True), impact=full_impact())
+    worse = "capacity, violations, redundancy, location and migration, exclusive storage"
+    assert f"⚠️ **Can be applied, 1 guard overridden**, but worse: {worse} · 7 changes" in text
+    harmless = Impact(location=LocationChange())
+    assert "✅ **Can be applied, 1 guard overridden** · 7 changes" in plan_markdown(
+        full_plan(safe=True), impact=harmless
+    )
 
 
 def test_an_empty_plan_is_two_lines_of_news() -> None:

@@ -1,0 +1,39 @@
+"""docs/reports.md says what is true."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from gpolicy.cli import capacity, checking, planning
+from gpolicy.report.cluster_picture import MOST_ROWS
+from gpolicy.report.impact_text import MOST_ROWS as MOST_TEXT_ROWS
+from gpolicy.report.markdown import COMMENT_BUDGET, LEAST_BUDGET
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/reports.md").read_text(encoding="utf-8")
+
+
+def test_the_snippets_are_yaml_and_find_their_comment_by_the_first_line() -> None:
+    snippets = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
+    assert len(snippets) == 2
+    github, gitlab = snippets
+    assert "head -n 1 plan.md" in github["jobs"]["plan"]["steps"][3]["run"]
+    assert all(isinstance(line, str) for line in gitlab["plan"]["script"])
+    assert "marker=$(head -n 1 plan.md)" in gitlab["plan"]["script"]
+
+
+def test_the_forms_of_each_verb() -> None:
+    rows = {row[0]: row[1] for row in re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE)}
+    verbs = {"check": checking.CHECK_FORMATS, "plan": planning.FORMATS, "capacity": capacity.FORMATS}
+    for form, named in rows.items():
+        if form != "junit":
+            has = {verb for verb, forms in verbs.items() if form in forms}
+            assert has == (set(verbs) if named == "all" else set(named.split(", "))), form
+
+
+def test_the_numbers() -> None:
+    assert f"(default {COMMENT_BUDGET}, at least {LEAST_BUDGET})" in PAGE
+    assert f"more than {MOST_ROWS} nodes of a group" in PAGE
+    assert f"the first {MOST_TEXT_ROWS} rows of long tables" in PAGE
