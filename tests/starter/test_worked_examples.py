@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 POLICIES = ROOT / "policies"
 EXAMPLES = [
     POLICIES / "two-groups",
+    POLICIES / "large-cluster",
     POLICIES / "fleet" / "amsterdam",
     POLICIES / "fleet" / "berlin",
     *sorted((POLICIES / "design-documents").iterdir()),

@@ -1,0 +1,70 @@
+"""What `gpolicy suggest` prints and writes, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import ROOT, gpolicy
+from jsonschema import Draft7Validator
+
+from gpolicy.cluster.snapshot import read_snapshot
+from gpolicy.impact.capacity import capacity
+
+DEMO = "policies/two-groups.snapshot.json"
+STATE = f"snapshot:{DEMO}"
+SCHEMA = json.loads((ROOT / "schemas/output/suggest.json").read_text(encoding="utf-8"))
+
+
+def test_the_example_of_the_page_is_what_comes_out() -> None:
+    page = (ROOT / "docs/suggest.md").read_text(encoding="utf-8")
+    command, _, shown = page.split("```console\n$ gpolicy ")[1].split("```")[0].partition("\n")
+    done = gpolicy(*command.split(), cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(shown.removesuffix("\n\n…\n"))
+
+
+def test_json_is_as_its_schema_says() -> None:
+    Draft7Validator.check_schema(SCHEMA)
+    done = gpolicy("suggest", "--state", STATE, "--format", "json", "--mix", "full=1,quarter=2", cwd=ROOT)
+    data = json.loads(done.stdout)
+    assert list(Draft7Validator(SCHEMA).iter_errors(data)) == []
+    assert [item["group"] for item in data["groups"]] == ["dedicated", "default"]
+    for item in data["groups"]:
+        fits = capacity(read_snapshot(ROOT / DEMO), group=item["group"], template=item["template"]).groups[0].specs
+        assert [pair["now"]["fits"] for pair in item["today"]] == [spec.fits for spec in fits]
+
+
+def test_the_document_passes_check_and_is_never_written_over(tmp_path: Path) -> None:
+    file = tmp_path / "group.yaml"
+    done = gpolicy("suggest", "--state", STATE, "-o", file, cwd=ROOT)
+    assert done.stdout.endswith(f"wrote {file}\n")
+    plain = gpolicy("suggest", "--state", STATE, "--format", "yaml", cwd=ROOT)
+    assert plain.stdout == file.read_text(encoding="utf-8")
+    checked = gpolicy("check", file, "--format", "json")
+    severities = {item["severity"] for item in json.loads(checked.stdout)["findings"]}
+    assert (checked.returncode, severities) == (0, {"info"})
+    again = gpolicy("suggest", "--state", STATE, "-o", file, cwd=ROOT)
+    assert (again.returncode, again.stdout) == (3, "")
+    assert "is there already" in again.stderr
+    assert sorted(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--state", "config:tests/data/clusters/full/config.data"), "not known: memory"),
+        (("--state", STATE, "--sizes", "fulll"), "there is no size 'fulll'"),
+        (("--state", STATE, "--mix", "full"), "is no part of a mix"),
+        (("--state", STATE, "--bounds", "some"), "unknown bounds 'some'"),
+        (("--state", STATE, "--pv-size", "1X"), "Ganeti knows no unit"),
+        (("--state", STATE, "--format", "xml"), "unknown format 'xml'"),
+        (("--state", STATE, "--group", "x\x1b[31m"), "there is no group"),
+    ],
+)
+def test_what_cannot_be_is_one_clear_line(arguments: tuple[str, ...], message: str) -> None:
+    done = gpolicy("suggest", *arguments, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert message in done.stderr
+    assert "\x1b" not in done.stderr
