@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.policy.model import GroupPolicy
 
-MOST_NODES: Final = 2000
+MOST_NODES: Final = 1000
 """Nodes of one group that are counted out."""
 
 _PART = re.compile(r"\[([^\]!][^\]]*)\]|([^\[\]*?]+)")

@@ -7,7 +7,7 @@ from typing import Final
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.schema_parameters import NAME, SIZE, Schema
 
-MOST_NODES: Final = 2000
+MOST_NODES: Final = 1000
 """Simulated nodes of one test."""
 
 MOST_TESTS: Final = 1000

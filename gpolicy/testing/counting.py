@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.capacity import Allocator
 from gpolicy.errors import GpolicyError
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from gpolicy.impact.capacity import GroupCapacity
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
+
+MOST_NODES: Final = 100
+"""Nodes of a group that is counted under the limits of the resource model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,10 @@ def _counted(
     if limits.asked and group is None:
         groups = ", ".join(sorted({node.group for node in state.nodes.values()}))
         hint = f"say `group:`, one of {groups}"
-        raise CannotRunError("such losses are of the nodes of one group: which?", scenario.span, hint=hint)
+        raise CannotRunError("such limits are of the nodes of one group: which?", scenario.span, hint=hint)
+    if limits.asked and len(state.nodes_of(group or "")) > MOST_NODES:
+        message = f"under these limits instances are placed one by one: on at most {MOST_NODES} nodes"
+        raise CannotRunError(message, scenario.span, hint="ask about a smaller group")
     report = capacity(
         state, group=group, template=template, names=names, extended=limits, declared=question.resource_model
     )

@@ -69,8 +69,8 @@ def test_what_is_written_comes_out(tmp_path: Path) -> None:
     [
         ("'on': {snapshot: policy.yaml, simulate: {nodes: 1}}", 5, "a test runs on a snapshot or on simulated"),
         ("'on': {simulate: {nodes: [{name: a}, {name: a}]}}", 5, "a second node 'a'"),
-        ("'on': {simulate: [{nodes: 1500}, {nodes: {empty: 1500}}]}", 5, "3000 simulated nodes; a test has at most"),
-        ("'on': {simulate: {nodes: 2001}}", 5, "tests[1].on.simulate.nodes is 2001, it must be at most 2000"),
+        ("'on': {simulate: [{nodes: 900}, {nodes: {empty: 900}}]}", 5, "1800 simulated nodes; a test has at most"),
+        ("'on': {simulate: {nodes: 1001}}", 5, "tests[1].on.simulate.nodes is 1001, it must be at most 1000"),
         ("'on': {simulate: {nodes: 1, pv_size: 1G}}", 5, "pv_size and pv_count belong together"),
         ("'on': {simulate: {nodes: 1, pv_size: 1G, pv_count: 1001}}", 5, "a node has at most 1000 physical volumes"),
         ("'on': {simulate: {nodes: [{name: a, pvs: [1G], pv_count: 1}]}}", 5, "pvs are all physical volumes"),

@@ -213,6 +213,8 @@ def test_what_fills_a_node_is_unknown_to_the_resource_model(tmp_path: Path) -> N
 def test_too_many_ways_to_lose_nodes_are_not_tried(tmp_path: Path) -> None:
     body = "on: {simulate: {nodes: 40}}\ncapacity: {max_node_failures: 5}\nexpect: {standard: 1}"
     assert "sets of nodes" in (outcome(tmp_path, body).error or "")
+    body = "on: {simulate: {nodes: 101}}\ncapacity: {oversubscription: 2}\nexpect: {standard: 1}"
+    assert "at most 100 nodes" in (outcome(tmp_path, body).error or "")
     body = "on: {simulate: {nodes: 200}}\nredundancy: {failures: 8}\nexpect: {survives: true}"
     assert "sets of nodes" in (outcome(tmp_path, body).error or "")
 
