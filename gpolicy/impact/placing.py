@@ -7,119 +7,31 @@ lost allocations and disk left (design document "dedicated allocation"), elsewhe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.dedicated import is_dedicated, sample_instances, search_dedicated
-from gpolicy.allocator.group_choice import GroupAnswer, RequestError, choose_group, one_group, search_ordinary
+from gpolicy.allocator.dedicated import is_dedicated, sample_instances
 from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.model import NodeData
-from gpolicy.allocator.numerals import fixed
 from gpolicy.allocator.ordering import sorted_by_score
-from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.policy_check import check_pair
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.impact.allocator_input import cluster_data
-from gpolicy.impact.binding import Cause
 from gpolicy.impact.capacity_run import KVM_NODE_MEMORY
 from gpolicy.impact.pair_names import PairNames
-from gpolicy.impact.trials import Trial, dedicated_trials, ordinary_trials
+from gpolicy.impact.place_report import Candidate, GroupTrial, Placed, PlaceReport
+from gpolicy.impact.place_search import PlaceSearch
+from gpolicy.impact.trials import Trial
 from gpolicy.impact.wanted_instance import PlaceRequest, WantedDisk, wanted_group, wanted_instance
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.group_choice import Search
+    from gpolicy.allocator.group_choice import GroupAnswer
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.model import ClusterData, Group, Instance
-    from gpolicy.allocator.placement import Attempt
-    from gpolicy.allocator.redundancy import Instances
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.impact.trials import Nodes
-
 
 __all__ = ["Candidate", "GroupTrial", "PlaceReport", "PlaceRequest", "Placed", "WantedDisk", "place"]
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """The instance as it was tried: `disk` is the space charged on each of its nodes (DRBD metadata included)."""
-
-    name: str
-    memory: int
-    vcpus: int
-    disks: tuple[WantedDisk, ...]
-    disk: int
-    spindle_use: int
-    template: DiskTemplate
-    tags: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A node, or primary and secondary, and what came of trying it.
-
-    `reason` is the policy's own word for what refuses it (`gpolicy.impact.binding.Cause`'s key), `detail` says it in
-    numbers, `htools_reason` is hail's name of it; all None where `ok`. `score` is the cluster score after it (None on
-    dedicated nodes), `lost_allocations` the instances of each size that would fit no more, the size with the biggest
-    disk first (None elsewhere). `disk_left` (MiB) is what its nodes have left afterwards, summed. Scores of refused
-    candidates are given where they were computed.
-    """
-
-    group: str
-    nodes: tuple[str, ...]
-    ok: bool
-    reason: str | None = None
-    explanation: str | None = None
-    detail: str | None = None
-    htools_reason: str | None = None
-    score: float | None = None
-    lost_allocations: tuple[int, ...] | None = None
-    disk_left: int | None = None
-
-    @property
-    def shown_score(self) -> str:
-        """The score as htools prints it; a dash where there is none."""
-        return "-" if self.score is None else fixed(self.score, 8)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupTrial:
-    """What came of one group: hail's own sentence, or why the group was not tried."""
-
-    group: str
-    alloc_policy: str
-    tried: bool
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceReport:
-    """Where the instance goes (`ok`, `group`, `nodes`), hail's own words for it (`info`), and all candidates.
-
-    `candidates` are best first, then the refused ones. `metric` is "score" or "lost-allocations"; with the latter
-    `sizes` names the sizes that `lost_allocations` counts. `reason` says in one sentence why it goes nowhere.
-    `notes` tell what hail does not look at although Ganeti does.
-    """
-
-    source: str
-    cluster_name: str
-    instance: Placed
-    ok: bool
-    info: str
-    metric: str
-    sizes: tuple[str, ...]
-    group: str | None = None
-    nodes: tuple[str, ...] = ()
-    reason: str | None = None
-    groups: tuple[GroupTrial, ...] = ()
-    candidates: tuple[Candidate, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def chosen(self) -> Candidate | None:
-        """The candidate that is taken."""
-        return next((item for item in self.candidates if self.ok and item.nodes == self.nodes), None)
 
 
 _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
@@ -138,7 +50,7 @@ def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None
     options = RequestOptions(restriction=None if request.nodes is None else frozenset(request.nodes))
     count = 2 if instance.template is DiskTemplate.DRBD else 1
     dedicated = is_dedicated(cluster.groups, cluster.nodes, group.name if group else None)
-    asked = _Asked(cluster, instance, count, options, group, dedicated=dedicated)
+    asked = PlaceSearch(cluster, instance, count, options, group, dedicated=dedicated)
     answer = asked.answer()
     found = [item for attempt in asked.attempts for item in asked.candidates(attempt)]
     chosen = None if answer.placement is None else answer.placement.nodes
@@ -196,102 +108,6 @@ def _without_resources(node: NodeData) -> NodeData:
         exclusive_storage=node.exclusive_storage,
         tags=node.tags,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempted:
-    """The search of one group: what it was given, and what the allocator says."""
-
-    nodes: Nodes
-    instances: Instances
-    members: tuple[int, ...]
-    attempt: Attempt
-
-
-@dataclass(slots=True)
-class _Asked:
-    """One request, and the searches that its answer was found by."""
-
-    cluster: Cluster
-    instance: Instance
-    count: int
-    options: RequestOptions
-    group: Group | None
-    dedicated: bool
-    attempts: list[_Attempted] = field(default_factory=list)
-
-    def answer(self) -> GroupAnswer:
-        """Return hail's answer; a refused request is an answer as well."""
-        group = self.group
-        groups, nodes, instances = self.cluster.groups, self.cluster.nodes, self.cluster.instances
-        try:
-            if group is not None:
-                return one_group(
-                    group, nodes, instances, self.instance, self.count, self.options, search=self._search()
-                )
-            return choose_group(
-                groups,
-                nodes,
-                instances,
-                self.instance,
-                self.count,
-                self.options,
-                search=self._search(),
-                separate_network_messages=not self.dedicated,
-            )
-        except RequestError as error:
-            return GroupAnswer(None, (error.message,))
-
-    def _search(self) -> Search:
-        search = search_dedicated if self.dedicated else search_ordinary
-
-        def recorded(
-            nodes: Nodes,
-            instances: Instances,
-            instance: Instance,
-            count: int,
-            members: Sequence[int],
-            options: RequestOptions,
-        ) -> Attempt:
-            attempt = search(nodes, instances, instance, count, members, options)
-            self.attempts.append(_Attempted(nodes, instances, tuple(members), attempt))
-            return attempt
-
-        return recorded
-
-    def candidates(self, tried: _Attempted) -> list[tuple[Trial, Candidate]]:
-        """Return every candidate of one search."""
-        listed = candidate_nodes(
-            {},
-            {index: tried.nodes[index] for index in tried.members},
-            self.count,
-            drop_unallocable=False,
-            restriction=self.options.restriction,
-        )
-        if self.dedicated:
-            trials = dedicated_trials(tried.nodes, self.instance, listed)
-        else:
-            trials = ordinary_trials(tried.nodes, tried.instances, self.instance, listed, tried.attempt)
-        return [(trial, self._candidate(trial)) for trial in trials]
-
-    def _candidate(self, trial: Trial) -> Candidate:
-        nodes = [self.cluster.nodes[index] for index in trial.nodes]
-        group = self.cluster.groups[nodes[0].facts.group]
-        refusal, placement = trial.refusal, trial.placement
-        closed = self.group is None and group.alloc_policy is AllocPolicy.UNALLOCABLE
-        cause = refusal.cause if refusal else Cause.CLOSED if closed else None
-        return Candidate(
-            group=group.name,
-            nodes=tuple(node.facts.name for node in nodes),
-            ok=cause is None,
-            reason=cause.key if cause else None,
-            explanation=cause.sentence if cause else None,
-            detail=refusal.detail if refusal else None,
-            htools_reason=refusal.reason.title if refusal else None,
-            score=placement.score if placement and placement.lost is None else None,
-            lost_allocations=placement.lost if placement else None,
-            disk_left=sum(node.free_disk for node in placement.changed) if placement else None,
-        )
 
 
 def _placed(instance: Instance) -> Placed:
@@ -352,7 +168,7 @@ def _sizes(cluster: Cluster, names: PairNames, answer: GroupAnswer, group: Group
     return tuple(shown[place] for place in order)
 
 
-def _group_trials(cluster: Cluster, asked: _Asked, answer: GroupAnswer, group: Group | None) -> list[GroupTrial]:
+def _group_trials(cluster: Cluster, asked: PlaceSearch, answer: GroupAnswer, group: Group | None) -> list[GroupTrial]:
     tried = {cluster.nodes[item.members[0]].facts.group for item in asked.attempts if item.members}
     trials = []
     for item in cluster.groups.values():
