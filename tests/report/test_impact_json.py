@@ -10,10 +10,16 @@ import pytest
 from impact_samples import SCORE, capacity_change, full_impact
 from jsonschema import Draft7Validator
 
-from gpolicy.impact.impact import Impact
+from gpolicy.cluster.sources import SourceOptions, read_state
+from gpolicy.impact.impact import Impact, impact
+from gpolicy.plan.plan_json import plan_text
+from gpolicy.plan.planning import make_plan
+from gpolicy.policy.loading import load_policy
 from gpolicy.report.impact_json import impact_data
 
-SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "schemas/output/plan.json").read_text(encoding="utf-8"))
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "schemas/output/plan.json").read_text(encoding="utf-8"))
+OPEN_PARTS = {"binding", "sizes", "pair", "capacity"}
 DEFINITIONS = SCHEMA["definitions"]
 VALIDATOR = Draft7Validator({**SCHEMA, **DEFINITIONS["impact"]})
 
@@ -49,10 +55,22 @@ def strict(schema: Any) -> Any:
 
 def test_no_key_is_without_a_description() -> None:
     """The parts that come from `gpolicy capacity` are put together of several schemas, and tested there."""
-    open_parts = {"binding", "sizes", "pair", "capacity"}
-    definitions = {name: part if name in open_parts else strict(part) for name, part in DEFINITIONS.items()}
+    definitions = {name: part if name in OPEN_PARTS else strict(part) for name, part in DEFINITIONS.items()}
     validator = Draft7Validator({"definitions": definitions, "$ref": "#/definitions/impact"})
     assert [error.message for error in validator.iter_errors(as_written(full_impact()))] == []
+
+
+def test_the_impact_of_the_example_conforms_too() -> None:
+    state = read_state(f"snapshot:{ROOT / 'policies/two-groups.snapshot.json'}", SourceOptions())
+    policy = load_policy(ROOT / "policies/two-groups")
+    plan = make_plan(policy, state)
+    known = impact(policy, state, plan.changes)
+    assert known.unavailable == {}
+    text = plan_text(plan, impact_data(known))
+    assert [error.message for error in Draft7Validator(SCHEMA).iter_errors(json.loads(text))] == []
+    definitions = {name: part if name in OPEN_PARTS else strict(part) for name, part in DEFINITIONS.items()}
+    closed = Draft7Validator({"definitions": definitions, "$ref": "#/definitions/impact"})
+    assert [error.message for error in closed.iter_errors(json.loads(text)["impact"])] == []
 
 
 def test_the_sample_leaves_nothing_out() -> None:
