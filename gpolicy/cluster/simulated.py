@@ -121,6 +121,8 @@ def _parse(text: str) -> _Specification:
     exclusive = parts[6] if len(parts) > 6 else "False"
     if exclusive not in ("True", "False"):
         raise UsageError(f"sim: exclusive storage is True or False, not {_shown(exclusive)}", hint=_HINT)
+    if _whole("CPUs", parts[4]) < 1:
+        raise UsageError("sim: nodes without a CPU: htools would never stop counting on them", hint=_HINT)
     return _Specification(
         policy=policy,
         count=_whole("node count", parts[1]),

@@ -131,7 +131,11 @@ def _hardware(*, one_node: bool) -> Schema:
             **SIZE,
             "description": f"Memory that {whose} uses itself. Default: mem_node of the hypervisor's hv_state.",
         },
-        "cpus": {**_COUNT, "description": f"Logical CPUs of {whose}. Default: the group's promised hardware."},
+        "cpus": {
+            **_COUNT,
+            "minimum": 1,
+            "description": f"Logical CPUs of {whose}. Default: the group's promised hardware.",
+        },
         "disk": {**SIZE, "description": f"Disk of {whose}, where no physical volumes are given."},
         "spindles": {
             **_COUNT,

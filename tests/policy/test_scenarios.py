@@ -81,6 +81,7 @@ def test_what_is_written_comes_out(tmp_path: Path) -> None:
         ("'on': {simulate: {nodes: 1, instances: [{name: a, nodes: [b], disk-template: drbd}]}}", 5, "an instance on"),
         ("'on': {simulate: {nodes: 1, memory: 9999999999T}}", 5, "tests[1].on.simulate.memory: larger than any"),
         ("'on': {simulate: {nodes: {three-quarters: 1}}}", 5, 'unknown key "three-quarters"'),
+        ("'on': {simulate: {nodes: 1, cpus: 0}}", 5, "tests[1].on.simulate.cpus is 0, it must be at least 1"),
         ("'on': {}", 5, "tests[1].on is empty"),
     ],
 )  # fmt: skip
