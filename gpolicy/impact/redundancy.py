@@ -72,7 +72,8 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class GroupRedundancy:
-    """One group. `survives` is the number of nodes whose loss, whichever they are, it can absorb: at most `asked`.
+    """One group. `survives` is the number of nodes whose loss, whichever they are, it can absorb: at most `asked`,
+    and that where there are not so many nodes to lose.
 
     `losses` are the sets of nodes that cannot be absorbed, the smallest sets only (a set that holds one of them is
     not listed again), and those that strain the policy. `examined` counts the sets looked at. `unavailable` says why
@@ -217,7 +218,7 @@ def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
     nodes, instances = cluster.nodes, cluster.instances
     lost: list[tuple[int, ...]] = []
     losses: list[Loss] = []
-    examined, survives, unavailable = 0, min(failures, len(nodes)), None
+    examined, survives, unavailable = 0, failures, None
     for size in range(1, min(failures, len(nodes)) + 1):
         if examined + comb(len(nodes), size) > MOST_CASES:
             unavailable = (

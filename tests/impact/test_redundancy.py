@@ -52,9 +52,8 @@ def test_each_verdict_is_that_of_the_law() -> None:
             }
             assert {loss.nodes for loss in found.not_absorbed} == single | pairs
             for failures in (1, 2):
-                if failures <= len(names):
-                    law = survives(cluster.nodes, cluster.instances, CapacityRules(), failures)
-                    assert law is (found.survives >= failures)
+                law = survives(cluster.nodes, cluster.instances, CapacityRules(), failures)
+                assert law is (found.survives >= failures)
             kept += found.survives
             lost += len(found.not_absorbed)
     assert kept > 20
@@ -198,3 +197,8 @@ def test_a_question_that_makes_no_sense_is_refused() -> None:
         redundancy(from_text(FULL), failures=0)
     with pytest.raises(UsageError, match="no group 'x'"):
         redundancy(from_text(FULL), group="x")
+
+
+def test_a_group_without_nodes_has_nothing_to_lose() -> None:
+    found = only(cluster([], []), failures=2)
+    assert (found.nodes, found.survives, found.losses) == (0, 2, ())
