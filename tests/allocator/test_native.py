@@ -135,7 +135,7 @@ def test_an_instance_without_memory_makes_the_step_a_division_by_zero() -> None:
 def test_states_are_followed_forward_and_back() -> None:
     """Each run may go on from any state that an earlier one gave."""
     fast, law = allocator(SMALL, 1), allocator(SMALL, 1, reference=True)
-    bigger = replace(WANTED, memory=3000)
+    bigger = replace(WANTED, memory=3000, exclusion_tags=("svc:a",))
     initial = start(SMALL)
     first = fast.standard(initial, WANTED, 2)
     second = fast.tiered(first, bigger, None)
