@@ -1,6 +1,6 @@
-"""The allocator against the real hspace and hail, side by side in one run.
+"""The allocator against the real hspace, side by side in one run, and its growth with the number of nodes.
 
-    python benchmarks/allocator_speed.py              the table of ratios (takes many minutes)
+    python benchmarks/allocator_speed.py              both tables (the real program takes the better part of an hour)
     python benchmarks/allocator_speed.py --most 60    leave out what takes the real program over 60 seconds
     python benchmarks/allocator_speed.py --curve      only ours, from 10 to 2,000 nodes
 
@@ -13,11 +13,12 @@ import argparse
 import json
 import os
 import random
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 OURS = [sys.executable, "-c", "import sys; from gpolicy.htools import run; sys.exit(run(sys.argv[1:]))"]
@@ -66,31 +67,32 @@ def build(count: int, per_node: float, template: str, *, exclusive: bool = False
     return "\n".join(["g0|uuid-0|preferred||", "", *nodes, "", *rows, "", "", *policies]) + "\n"
 
 
-def timed(command: list[str], folder: Path, most: float, **environment: str) -> tuple[float, str] | None:
-    """Run a command; return CPU seconds and stdout, None if it takes longer than `most` seconds.
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One process: CPU seconds (user and system, start-up included), the most memory it had (MiB), its stdout."""
 
-    CPU seconds (user and system, start-up included) are what a busy machine falsifies least.
+    seconds: float
+    memory: int
+    output: str
+
+
+def timed(command: list[str], folder: Path, most: float) -> Run | None:
+    """Run a command; None if it takes longer than `most` seconds.
+
+    CPU seconds are what a busy machine falsifies least.
     """
-    start = cpu_seconds()
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            timeout=most,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    return cpu_seconds() - start, done.stdout
-
-
-def cpu_seconds() -> float:
-    """Return what all finished child processes have used so far."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.DEVNULL)
+        watch = threading.Timer(most, process.kill)
+        watch.start()
+        _, status, used = os.wait4(process.pid, 0)
+        watch.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode < 0:
+            return None
+        assert process.returncode == 0, command
+        output.seek(0)
+        return Run(used.ru_utime + used.ru_stime, used.ru_maxrss // 1024, output.read().decode())
 
 
 def instances(output: str) -> int:
@@ -118,23 +120,24 @@ def ratios(folder: Path, most: float, only: str) -> None:
             continue
         (folder / "c.data").write_text(text)
         arguments = ["-t", "c.data", "--machine-readable"]
-        ours = timed([*OURS, "hspace", *arguments], folder, 10 * most)
+        ours = timed([*OURS, "hspace", *arguments], folder, most)
         if ours is None:
-            print(f"| {name} | | | over {10 * most:.0f} s | | |", flush=True)
+            print(f"| {name} | | | over {most:.0f} s | | |", flush=True)
             continue
         real = timed([hspace, *arguments], folder, most) if hspace else None
-        left = f"| {name} | {instances(ours[1])} |"
+        left = f"| {name} | {instances(ours.output)} |"
         if real is None:
-            why = f"over {most:.0f} s" if hspace else "not installed"
-            print(f"{left} {why} | {ours[0]:.2f} s | | |", flush=True)
+            why = f"over {most:.0f} s elapsed" if hspace else "not installed"
+            print(f"{left} {why} | {ours.seconds:.2f} s | | |", flush=True)
             continue
-        equal = "yes" if real[1] == ours[1] else "NO"
-        print(f"{left} {real[0]:.1f} s | {ours[0]:.2f} s | {real[0] / ours[0]:.0f} | {equal} |", flush=True)
+        equal = "yes" if real.output == ours.output else "NO"
+        ratio = real.seconds / ours.seconds
+        print(f"{left} {real.seconds:.1f} s | {ours.seconds:.2f} s | {ratio:,.0f} | {equal} |", flush=True)
 
 
 def curve(folder: Path, most: float, largest: int) -> None:
-    print("| nodes, drbd, 4 instances each | instances placed | gpolicy | peak memory | one hail |")
-    print("|---|---|---|---|---|")
+    print("| nodes, drbd | existing instances | placed | gpolicy | per placement | peak memory | one hail |")
+    print("|---|---|---|---|---|---|---|")
     for count in (10, 20, 50, 100, 200, 500, 1000, 2000):
         if count > largest:
             break
@@ -142,13 +145,18 @@ def curve(folder: Path, most: float, largest: int) -> None:
         (folder / "c.data").write_text(text)
         (folder / "r.json").write_text(json.dumps(document(text)))
         ours = timed([*OURS, "hspace", "-t", "c.data", "--machine-readable"], folder, most)
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
         hail = timed([*OURS, "hail", "r.json"], folder, most)
-        shown = "" if hail is None else f"{hail[0]:.2f} s"
+        last = "" if hail is None else f"{hail.seconds:.2f} s, {hail.memory} MiB"
         if ours is None:
-            print(f"| {count} | | over {most:.0f} s | | {shown} |", flush=True)
+            print(f"| {count:,} | {4 * count:,} | | over {most:.0f} s | | | {last} |", flush=True)
         else:
-            print(f"| {count} | {instances(ours[1])} | {ours[0]:.2f} s | {peak} MB | {shown} |", flush=True)
+            placed = instances(ours.output)
+            each = 1000 * ours.seconds / placed
+            print(
+                f"| {count:,} | {4 * count:,} | {placed:,} | {ours.seconds:.2f} s | {each:.2f} ms | {ours.memory} MiB"
+                f" | {last} |",
+                flush=True,
+            )
 
 
 def document(text: str) -> dict[str, object]:
@@ -234,10 +242,11 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only the clusters whose name contains this")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        if options.curve:
-            curve(Path(folder), options.most, options.largest)
-        else:
+        if not options.curve:
             ratios(Path(folder), options.most, options.only)
+            print()
+        if not options.only:
+            curve(Path(folder), options.most, options.largest)
 
 
 if __name__ == "__main__":

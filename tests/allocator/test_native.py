@@ -135,7 +135,7 @@ def test_an_instance_without_memory_makes_the_step_a_division_by_zero() -> None:
 def test_states_are_followed_forward_and_back() -> None:
     """Each run may go on from any state that an earlier one gave."""
     fast, law = allocator(SMALL, 1), allocator(SMALL, 1, reference=True)
-    bigger = replace(WANTED, memory=3000)
+    bigger = replace(WANTED, memory=3000, exclusion_tags=("svc:a",))
     initial = start(SMALL)
     first = fast.standard(initial, WANTED, 2)
     second = fast.tiered(first, bigger, None)
@@ -147,6 +147,8 @@ def test_states_are_followed_forward_and_back() -> None:
 
 
 LONG_RUN = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would inherit that it is ignored
 from gpolicy.allocator.capacity import State
 from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
@@ -168,15 +170,18 @@ print("end", flush=True)
 
 def test_an_interrupt_ends_a_long_run_within_a_second() -> None:
     with subprocess.Popen([sys.executable, "-c", LONG_RUN], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"begin\n"
-        time.sleep(1.0)
-        assert child.poll() is None, "the run is over before it can be interrupted"
-        began = time.process_time_ns(), time.monotonic()
-        os.kill(child.pid, signal.SIGINT)
-        out, err = child.communicate(timeout=30)
-        # a busy machine may take its time; that the run ends at all is what counts then
-        assert time.monotonic() - began[1] < (1.0 if os.getloadavg()[0] < 1.5 else 15.0)
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"begin\n"
+            time.sleep(1.0)
+            assert child.poll() is None, "the run is over before it can be interrupted"
+            began = time.monotonic()
+            os.kill(child.pid, signal.SIGINT)
+            out, err = child.communicate(timeout=60)
+            # a busy machine may take its time; that the run ends at all is what counts then
+            assert time.monotonic() - began < (1.0 if os.getloadavg()[0] < 1.5 else 60.0)
+        finally:
+            child.kill()
     assert out == b""
     assert b"KeyboardInterrupt" in err
 

@@ -5,7 +5,6 @@ Used by the build of the package (`hatch_build.py`), which loads this file by it
 
 from __future__ import annotations
 
-import subprocess
 import zlib
 from pathlib import Path
 
@@ -38,6 +37,8 @@ def compile_library(compiler: list[str], target: Path = LIBRARY, extra: tuple[st
 
     Raises OSError where the compiler cannot be started, subprocess.CalledProcessError where it fails.
     """
+    import subprocess  # noqa: PLC0415 - who loads the library does not compile it
+
     new = target.with_name(f".{target.name}.new")
     number = f"-DGPOLICY_SOURCES={source_number()}u"
     sources = [str(path) for path in sorted(SOURCES.glob("*.c"))]

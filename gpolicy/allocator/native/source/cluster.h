@@ -92,6 +92,7 @@ enum {
 
 struct memo;
 struct room;
+struct tag_block;
 
 struct engine {
     int64_t node_count, group_count, policy_count, list_count, tag_count, location_count;
@@ -126,6 +127,7 @@ struct engine {
     bool redundant_answer;
     struct memo *memo;
     struct room *room;
+    struct tag_block *tag_blocks; /* the tags of instances wished for */
     void *scratch[SCRATCHES]; /* working memory of the modules, see scratch() */
     int64_t scratch_size[SCRATCHES];
     int64_t missing_index;

@@ -275,6 +275,20 @@ void read_cluster(struct engine *engine, const struct numbers *numbers) {
     check_groups(engine);
 }
 
+/* Tags of an instance wished for, which copies of it may use as long as the engine lives. */
+struct tag_block { struct tag_block *next; int64_t tags[]; };
+
+static void keep_tags(struct engine *engine, struct instance *instance) {
+    if (instance->tag_count == 0) return;
+    size_t size = (size_t)instance->tag_count * sizeof *instance->tags;
+    struct tag_block *block = malloc(sizeof *block + size);
+    if (block == NULL) fail(engine, OUT_OF_MEMORY);
+    memcpy(block->tags, instance->tags, size);
+    block->next = engine->tag_blocks;
+    engine->tag_blocks = block;
+    instance->tags = block->tags;
+}
+
 void read_instance(struct engine *engine, const struct numbers *numbers, struct instance *instance) {
     struct reader reader = {engine, numbers->integers, numbers->integers + numbers->integer_count, numbers->reals,
                             numbers->reals + numbers->real_count};
@@ -282,6 +296,7 @@ void read_instance(struct engine *engine, const struct numbers *numbers, struct 
     read_record(&reader, instance);
     instance->primary = instance->secondary = NOWHERE;
     if (reader.integer != reader.integers_end || reader.real != reader.reals_end) fail(engine, INVALID);
+    keep_tags(engine, instance);
 }
 
 void empty(struct engine *engine) {
@@ -290,6 +305,11 @@ void empty(struct engine *engine) {
         if (engine->peers != NULL) free(engine->peers[row].items);
     }
     forget_room(engine);
+    while (engine->tag_blocks != NULL) {
+        struct tag_block *next = engine->tag_blocks->next;
+        free(engine->tag_blocks);
+        engine->tag_blocks = next;
+    }
     void *const everything[] = {engine->facts, engine->nodes, engine->primaries, engine->peers, engine->tags,
                                 engine->located_tags, engine->instances, engine->keys, engine->policies, engine->pairs,
                                 engine->list_of_primary, engine->list_of_secondary, engine->integers,

@@ -12,7 +12,7 @@ struct numbers { const int64_t *integers; int64_t integer_count; const double *r
 
 /* Read a whole cluster into an engine that is all zero, but for `failure` and `stop`. */
 void read_cluster(struct engine *engine, const struct numbers *numbers);
-/* Read the record of a wished-for instance. Its tags stay where they are. */
+/* Read the record of a wished-for instance. */
 void read_instance(struct engine *engine, const struct numbers *numbers, struct instance *instance);
 /* Free everything that an engine holds. */
 void empty(struct engine *engine);

@@ -15,8 +15,9 @@ static const int ALONE_COMPONENTS[ALONE] = {FREE_MEMORY, CPU_RATIO,    CPU_LOAD,
                                             NET_LOAD,    FORTH_MEMORY, FORTH_CPU};
 
 /* The part of a variance's change that is this node's own. */
-static double own_part(double count, double sum, double change, double square) {
-    return (count * square - 2.0 * sum * change - change * change) / (count * count);
+static double own_part(double count, double sum, double x, double y) {
+    double change = y - x, square_change = (y - x) * (y + x);
+    return (count * square_change - 2.0 * sum * change - change * change) / (count * count);
 }
 
 static void prepare_primary(const struct pair_search *search, int64_t row) {
@@ -59,9 +60,8 @@ static void prepare_primary(const struct pair_search *search, int64_t row) {
         double x = old[component], y = new[component];
         side->shared[place] = replaced(statistics->count, side->shared[place], x, y);
         side->changes[place] = y - x;
-        side->squares[place] = (y - x) * (y + x);
-        side->parts[place] =
-            own_part(statistics->count, statistics->sums[component], side->changes[place], side->squares[place]);
+        side->sizes[place] = y * y + x * x;
+        side->parts[place] = own_part(statistics->count, statistics->sums[component], x, y);
     }
     side->n1_count += new[N1_COUNT] - old[N1_COUNT];
     double tags = statistics->sums[PRIMARY_TAGS] + (new[PRIMARY_TAGS] - old[PRIMARY_TAGS]);
@@ -95,9 +95,8 @@ static void prepare_secondary(const struct pair_search *search, int64_t row, int
         side->old[place] = x;
         side->after[place] = y;
         side->changes[place] = y - x;
-        side->squares[place] = (y - x) * (y + x);
-        side->parts[place] =
-            own_part(statistics->count, statistics->sums[component], side->changes[place], side->squares[place]);
+        side->sizes[place] = y * y + x * x;
+        side->parts[place] = own_part(statistics->count, statistics->sums[component], x, y);
     }
     side->n1_change = node.values[N1_COUNT] - old[N1_COUNT];
     side->reserved_old = old[RESERVED];
@@ -214,18 +213,19 @@ static double bound(const struct pair_search *search, const struct side_rows *p,
             const struct primary_side *side = &search->primaries[p->rows[place]];
             least_p = fmin(least_p, side->parts[shared]), most_p = fmax(most_p, side->parts[shared]);
             low_p = fmin(low_p, side->changes[shared]), high_p = fmax(high_p, side->changes[shared]);
-            size_p = fmax(size_p, fabs(side->squares[shared]));
+            size_p = fmax(size_p, side->sizes[shared]);
         }
         for (int64_t place = 0; place < s->count; place++) {
             const struct secondary_side *side = &search->secondaries[s->rows[place]];
             least_s = fmin(least_s, side->parts[shared]), most_s = fmax(most_s, side->parts[shared]);
             low_s = fmin(low_s, side->changes[shared]), high_s = fmax(high_s, side->changes[shared]);
-            size_s = fmax(size_s, fabs(side->squares[shared]));
+            size_s = fmax(size_s, side->sizes[shared]);
         }
         /* the greatest product of two changes bounds the cross term */
         double product = fmax(fmax(low_p * low_s, high_p * high_s), fmax(low_p * high_s, high_p * low_s));
         double reach = fmax(fabs(low_p), fabs(high_p)) + fmax(fabs(low_s), fabs(high_s));
         double sum = statistics->sums[component], variance = statistics->variances[component];
+        /* what the squares of the values, not only their differences, add to the error */
         double rounding =
             variance + (count * (size_p + size_s) + 2.0 * fabs(sum) * reach + reach * reach) / square;
         double base = variance - 2.0 * product / square - 64.0 * 0x1p-52 * rounding;

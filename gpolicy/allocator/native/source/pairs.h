@@ -20,14 +20,14 @@ struct primary_side {
     double terms[COMPONENTS], n1_count, offline_all, location, location_class;
     struct deviation shared[SHARED];
     double low;
-    double parts[SHARED], changes[SHARED], squares[SHARED];
+    double parts[SHARED], changes[SHARED], sizes[SHARED];
 };
 
 /* A secondary with the instance, keeping `reserved` MiB in all. */
 struct secondary_side {
     double old[SHARED], after[SHARED], n1_change, reserved_old, reserved_after, offline_change, offline, location_class;
     double low, rest;
-    double parts[SHARED], changes[SHARED], squares[SHARED];
+    double parts[SHARED], changes[SHARED], sizes[SHARED];
     int64_t reserved;
 };
 
