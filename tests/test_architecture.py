@@ -22,7 +22,8 @@ MAY_IMPORT = {
     "starter": {"writing"},
     "show": {"ganeti", "policy", "writing", "report"},
     "impact": {"ganeti", "cluster", "allocator", "policy", "plan"},
-    "report": {"ganeti", "plan", "impact"},
+    "drift": {"ganeti", "policy", "cluster", "fit", "rules", "plan"},
+    "report": {"ganeti", "cluster", "plan", "impact", "drift"},
     "allocator": set[str](),
     "htools": {"allocator", "cluster", "ganeti"},
 }

@@ -195,6 +195,32 @@ def render(
 
 
 @app.command()
+def drift(
+    state: State,
+    path: PolicyPath = Path(),
+    form: Annotated[
+        str, typer.Option("--format", "-f", metavar="text|json|prometheus", help="Form of the output.")
+    ] = "text",
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--output", "-o", metavar="FILE", help="File to write; default: standard output."),
+    ] = None,
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Show what the cluster has otherwise than the policy declares, and since when. Changes nothing.
+
+    Exit code 2 when there is drift, 1 when the policy has an error, 3 when nothing could be compared.
+    """
+    from gpolicy.cli import drift as comparing  # noqa: PLC0415
+
+    options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
+    return comparing.drift(comparing.Request(path=path, state=state, options=options, form=form, output=output))
+
+
+@app.command()
 def capacity(
     state: State,
     group: Annotated[

@@ -443,7 +443,8 @@ def _waiver() -> Schema:
                         "where": {
                             "type": "string",
                             "description": "Object that the finding is about: cluster, group/NAME, node-set/NAME or a"
-                            " file name; globs are allowed.",
+                            " file name; for the rule drift also node/NAME, and one value as OBJECT:PATH"
+                            " (group/gold:ipolicy.vcpu-ratio). Globs are allowed.",
                         },
                         "reason": {"type": "string", "minLength": 1, "description": "Why it is accepted."},
                         "until": {

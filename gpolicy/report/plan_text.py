@@ -8,26 +8,17 @@ from typing import Final
 
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.ganeti.parameter import TakesEffect, Value
-from gpolicy.ganeti.units import format_size
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, some, words
 from gpolicy.plan.guards import OVERRIDABLE, GuardResult
 from gpolicy.plan.planning import Plan
 from gpolicy.plan.steps import Step
 from gpolicy.report.findings_text import findings_text, printable
+from gpolicy.report.values_text import pair_lines as _pair_lines
+from gpolicy.report.values_text import value_text as _value
 
 _SIGNS: Final = {Action.CREATE: "+", Action.REMOVE: "-", Action.RESET: "~"}
 _PAINT: Final = {"+": "\x1b[32m", "-": "\x1b[31m", "~": "\x1b[33m", "dim": "\x1b[2m", "bold": "\x1b[1m"}
 _RISK_PAINT: Final = {Risk.HIGH: "-", Risk.MEDIUM: "~"}
-_SHORT: Final = {
-    "memory-size": "mem",
-    "cpu-count": "cpu",
-    "disk-size": "disk",
-    "disk-count": "disks",
-    "nic-count": "nics",
-    "spindle-use": "spindles",
-}
-_LONGEST_VALUE: Final = 72
 
 
 def plan_report(plan: Plan, sources: Mapping[str, str], *, colour: bool = False) -> str:
@@ -171,43 +162,6 @@ def _differs(change: Change) -> bool:
         return False
     shown = (change.before, change.after)
     return (change.effective_before, change.effective_after) != shown and change.effective_before is not None
-
-
-def _value(value: Value) -> str:
-    match value:
-        case bool():
-            text = str(value).lower()
-        case [[int(), int()], *_]:  # ranges of user ids
-            text = ", ".join("-".join(map(str, item)) for item in value if isinstance(item, list))
-        case list():
-            text = ", ".join(map(_value, value)) or "(none)"
-        case dict():
-            text = ", ".join(f"{key}={_value(below)}" for key, below in value.items()) or "(none)"
-        case "":
-            text = '""'
-        case None:
-            text = "not set"
-        case _:
-            text = str(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
-
-
-def _pair_lines(value: Value) -> list[str]:
-    return [_pair(pair) for pair in value] if isinstance(value, list) else []
-
-
-def _pair(pair: Value) -> str:
-    low, high = (pair.get("min"), pair.get("max")) if isinstance(pair, dict) else (None, None)
-    if not isinstance(low, dict) or not isinstance(high, dict):
-        return printable(str(pair))
-    return printable(
-        " ".join(f"{_SHORT[name]} {_range(name, low.get(name), high.get(name))}" for name in SPEC_PARAMETERS)
-    )
-
-
-def _range(name: str, low: Value, high: Value) -> str:
-    texts = [format_size(item) if name in SPEC_SIZES and isinstance(item, int) else str(item) for item in (low, high)]
-    return texts[0] if texts[0] == texts[1] else "..".join(texts)
 
 
 def _command(step: Step) -> str:
