@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "rules": {"ganeti", "policy", "cluster", "fit"},
     "plan": {"ganeti", "policy", "cluster", "fit"},
     "render": {"ganeti", "plan"},
+    "apply": {"ganeti", "cluster", "plan"},
     "writing": {"ganeti", "policy"},
     "adopt": {"ganeti", "policy", "cluster", "rules", "plan", "writing"},
     "starter": {"writing"},
