@@ -20,8 +20,6 @@ from gpolicy.exit_codes import ExitCode
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.effects import Effect, carried_out
 
-_LOOK_AGAIN = 2.0  # seconds: a request whose answer was lost may still be on its way to the queue
-
 
 class CarryingError(GpolicyError):
     """A step failed, or may not be begun: what was done before stays done."""
@@ -141,7 +139,7 @@ class Carrier:
                         return Outcome(Result.FAILED, so_far.text)
                     else:
                         looked = True
-                        pause(_LOOK_AGAIN, self.stop)
+                        pause(self.patience.look_again, self.stop)
                         continue
                 outcome = self.runner.follow(job, self._watch(task))
                 if outcome is None:  # archived: the look at the cluster decides

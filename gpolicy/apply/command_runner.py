@@ -14,7 +14,7 @@ from typing import Final
 from gpolicy.apply.child import Ended, run_lines, without_credentials
 from gpolicy.apply.runner import JobStatus, Outcome, Patience, Result, Stop, Watch, job_status
 from gpolicy.cluster.json_input import decode_text
-from gpolicy.cluster.master import Master, read_master, read_master_configuration
+from gpolicy.cluster.master import Workplace, read_master, read_master_configuration
 from gpolicy.cluster.process import run
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UnreachableError
@@ -30,7 +30,7 @@ _CANNOT_BE_RUN: Final = (126, 127, 255)  # as a shell and ssh tell that nothing 
 class CommandRunner:
     """Runs `gnt-*` where `master` says."""
 
-    master: Master
+    master: Workplace
     patience: Patience = field(default_factory=Patience)
     stop: Stop = field(default_factory=Stop)
     seconds: float = 60.0  # for a question that needs no job

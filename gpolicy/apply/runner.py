@@ -91,6 +91,7 @@ class Patience:
     longest_poll: float = 5.0
     job: float = 3600.0  # for one job, which may wait behind other people's long ones
     contact: float = 120.0  # to reach a cluster again that was lost in the middle of a step
+    look_again: float = 2.0  # for a job of a request whose answer was lost: it may still be on its way to the queue
     settle: float = 10.0  # until what a job has changed can be read
 
     def pauses(self) -> list[float]:

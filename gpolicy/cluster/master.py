@@ -41,6 +41,18 @@ class Master(Protocol):
         """The address, as it was given."""
         ...
 
+    def config_data(self) -> bytes:
+        """Return the content of config.data."""
+        ...
+
+    def run(self, argv: Sequence[str]) -> Output:
+        """Run a command to its end."""
+        ...
+
+
+class Workplace(Master, Protocol):
+    """A master on which programs can be started and watched while they run."""
+
     @property
     def environ(self) -> Mapping[str, str]:
         """The environment of what is started here."""
@@ -48,14 +60,6 @@ class Master(Protocol):
 
     def argv(self, command: Sequence[str]) -> list[str]:
         """Return the argv of the program to start here so that `command` runs there."""
-        ...
-
-    def config_data(self) -> bytes:
-        """Return the content of config.data."""
-        ...
-
-    def run(self, argv: Sequence[str]) -> Output:
-        """Run a command to its end."""
         ...
 
 

@@ -19,7 +19,7 @@ from gpolicy.ganeti.parameter import Value
 
 DEFAULT_PORT: Final = 5080
 LARGEST_ANSWER: Final = 256 * 1024**2
-_LONGEST_REASON = 200
+_LONGEST_REASON = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,9 @@ def reason(body: bytes) -> str:
         value = parse_json(body[:65536], "")
     except InputError:
         return ""
-    told = value.get("explain") or value.get("message") if isinstance(value, dict) else None
-    if not isinstance(told, str):
+    texts = [value.get("message"), value.get("explain")] if isinstance(value, dict) else []
+    told = " - ".join(dict.fromkeys(text for text in texts if isinstance(text, str) and text))
+    if not told:
         return ""
     return ": " + "".join(char if char.isprintable() else " " for char in html.unescape(told)[:_LONGEST_REASON])
 
