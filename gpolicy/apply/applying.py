@@ -288,10 +288,11 @@ def guards_now(plan: PlanFile, state: ClusterState) -> None:
         )
 
 
-def can_be_carried(plan: PlanFile, runner: Runner, direction: Direction) -> None:
-    """Raise GpolicyError if a step cannot go the chosen way, before anything begins."""
-    steps = {step.id for step in plan.steps}
-    tasks = forward(plan) if direction is Direction.APPLY else backward(plan, steps)
+def can_be_carried(plan: PlanFile, runner: Runner, direction: Direction, history: History | None) -> None:
+    """Raise GpolicyError if a step that is left cannot go the chosen way, before anything begins."""
+    attempts = history.attempts if history is not None and history.plan_digest == plan.digest else {}
+    tasks = forward(plan) if direction is Direction.APPLY else backward(plan, set(attempts))
+    tasks = [task for task in tasks if decide(attempts.get(task.key)) is not Decision.SKIP]
     stuck = [task for task in tasks if not task.carried_by(runner.route)]
     if stuck:
         what = "; ".join(f"step {task.key} ({task.title})" for task in stuck)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Sequence
@@ -216,7 +217,7 @@ class Carrier:
         ours = [item for item in changed if item.object in touched]
         for item in changed:
             if item not in ours:
-                self.progressing.note(f"also changed, not by this plan: {item.object} {'.'.join(item.path)}".rstrip())
+                self.progressing.note(f"also changed, not by this plan: {_told(item)}")
         if ours:
             raise CarryingError(
                 "somebody else has changed what the steps that are left touch; they were not begun",
@@ -275,6 +276,11 @@ def _differences(expected: Sight, sight: Sight, done: Sequence[Effect]) -> list[
 def _serials(task: Task, sight: Sight) -> dict[str, Value]:
     touched = {effect.object for effect in task.command.effects}
     return {name: number for name, number in sight.serials().items() if name in touched}
+
+
+def _told(item: Difference) -> str:
+    where = f"{item.object} {'.'.join(item.path)}".rstrip()
+    return f"{where}, from {json.dumps(item.expected)} to {json.dumps(item.found)}"
 
 
 def _why(outcome: Outcome) -> str:

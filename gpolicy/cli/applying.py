@@ -77,7 +77,7 @@ def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, pati
 
     direction = Direction.ROLLBACK if request.rollback else Direction.APPLY
     history = history_for(plan, journal, resume=request.resume, rollback=request.rollback)
-    can_be_carried(plan, runner, direction)
+    can_be_carried(plan, runner, direction, history)
     if not plan.steps:
         _say("nothing to do: the plan has no steps")
         return int(ExitCode.FINE)
@@ -236,10 +236,14 @@ class _Voice:
 
 
 def _say(line: str) -> None:
-    with suppress(OSError, ValueError):
+    """Write a line. A reader that is gone stops neither the work nor the exit code: from then on nothing is said."""
+    try:
         sys.stdout.write(line if "\x1b" in line else printable(line))
         sys.stdout.write("\n")
         sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), sys.stdout.fileno())
 
 
 def _tell(run: Run, verdict: Verdict, journal: Path) -> int:

@@ -335,6 +335,18 @@ def test_wrong_destinations_are_one_line(bench: Bench, destination: str) -> None
     assert "secret" not in done.stderr
 
 
+def test_a_reader_that_goes_away_changes_nothing(bench: Bench) -> None:
+    bench.server.ganeti.mishaps = [None, None, fails("no")]
+    with bench.start() as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr is not None
+        assert "step 3 " in process.stderr.read()
+        assert process.wait(30) == FINDINGS
+    assert bench.apply("--yes", "--resume").returncode == FINE
+
+
 def test_nothing_to_do(bench: Bench) -> None:
     bench.apply("--yes")
     gpolicy(
