@@ -97,8 +97,9 @@ class LiveCluster:
         return self.base / "kept.config.data"
 
     def rewind(self) -> None:
-        """Put the fresh cluster's configuration back."""
-        self.rgn("rewind", self.kept)
+        """Put the fresh cluster's configuration back, unless it is there (less serial numbers and times)."""
+        if differing(content(json.loads(self.kept.read_bytes())), content(self.config())):
+            self.rgn("rewind", self.kept)
 
     # --- gpolicy -------------------------------------------------------------------------------------------------
 
