@@ -16,6 +16,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -77,7 +78,9 @@ def local_lock(directory: Path, name: str, cluster: str) -> Iterator[None]:
         os.close(descriptor)
 
 
+@cache
 def _holder() -> str:
+    """Return who we are, the same for the whole run."""
     return f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M:%S %z')}\n"
 
 
@@ -136,5 +139,8 @@ def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, cl
         code = process.wait(timeout=1)
     if code == _HELD:
         told = run(master.argv(["cat", "--", path]), environ=master.environ, seconds=_SECONDS, limit=1024**2)
-        raise _locked(cluster, told.stdout.decode(errors="replace"))
+        holder = told.stdout.decode(errors="replace")
+        if holder == _holder():
+            return None  # the master is this very machine, and the lock is the one that we hold already
+        raise _locked(cluster, holder)
     return "no lock on the master (flock could not be run there, or /run not be written): only this machine is locked"

@@ -15,6 +15,7 @@ from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti import commands
 from gpolicy.ganeti.commands import RESET, Command, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, some, words
 from gpolicy.plan.effects import Effect, assigned, moved, tagged
 
@@ -350,10 +351,16 @@ class _Maker:
             return Inverse((), lost)
         label = level.value if name is None else f"{level.value}/{name}"
         forward = {effect.path: effect for effect in assigned(label, {}, after)}
-        known = {path: value for path, value in values.items() if level is not Level.CLUSTER or value is not RESET}
-        effects = assigned(label, {path: effect.after for path, effect in forward.items()}, known)
+        effects = assigned(label, {path: effect.after for path, effect in forward.items()}, self._stored(level, values))
         made = self._made([(partial(_modify, level, name, values, self.version), effects)])
         return replace(made, not_restored=(*lost, *made.not_restored))
+
+    def _stored(self, level: Level, values: Assignments) -> Assignments:
+        """Return what is stored when `values` are set: the cluster's own go back to Ganeti's defaults, not away."""
+        if level is not Level.CLUSTER:
+            return values
+        defaults = {path: _default_at(path, self.version) for path, value in values.items() if value is RESET}
+        return {path: value for path, value in {**values, **defaults}.items() if value is not None}
 
     def _expressible(
         self, level: Level, name: str | None, before: Mapping[Path, Value]
@@ -372,6 +379,12 @@ class _Maker:
                 if level is Level.CLUSTER and wanted is RESET:
                     lost.append(f"{'.'.join(path)} stays, with Ganeti's default: the cluster's entry cannot be removed")
         return values, tuple(lost)
+
+
+def _default_at(path: Path, version: str) -> Value:
+    """Return Ganeti's built-in default of the parameter at `path`; None where it has none."""
+    parameter = parameter_at(path)
+    return None if parameter is None else default_in(parameter, version)
 
 
 def _modify(level: Level, name: str | None, values: Assignments, version: str) -> Command:

@@ -79,10 +79,16 @@ def test_the_lock_on_the_master(tmp_path: Path) -> None:
     try:
         with remote_lock(master, name, "cluster") as note:
             assert note is None
-            with pytest.raises(LockedError, match=f"process {os.getpid()} on "), remote_lock(master, name, "cluster"):
+            with (
+                pytest.raises(LockedError, match=f"process {os.getpid()} on "),
+                local_lock(Path("/run"), name, "cluster"),
+            ):
                 pass
-            with pytest.raises(LockedError), local_lock(Path("/run"), name, "cluster"):
+            Path("/run", name).write_text("process 1 on another machine\n")
+            with pytest.raises(LockedError, match="process 1 on another"), remote_lock(master, name, "cluster"):
                 pass
+        with local_lock(Path("/run"), name, "cluster"), remote_lock(master, name, "cluster") as note:
+            assert note is None  # the master is this machine: one lock, and it is ours
         with remote_lock(master, name, "cluster") as note:
             assert note is None
         ssh.write_text("#!/bin/sh\nexit 127\n")
