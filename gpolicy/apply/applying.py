@@ -111,7 +111,7 @@ class Run:
             carrier = self._carrier(journal, Sight.of(state))
             done = self._settle(carrier, tasks)
             effects = self._effects_so_far(carrier.known, tasks, done)
-            comparison = compare_plan(self.plan, carrier.known, effects, self.history.serials)
+            comparison = compare_plan(self.plan, carrier.known, effects, self._serials(carrier.known, tasks))
             self._refuse(comparison, "the cluster has changed since the last run; no further step was begun")
             left = [task for task in tasks if task.key not in done]
             carrier.carry(left, first=len(tasks) - len(left) + 1, count=len(tasks))
@@ -140,6 +140,17 @@ class Run:
                         carrier.found_done(task)
                         done.add(task.key)
         return done
+
+    def _serials(self, sight: Sight, tasks: Sequence[Task]) -> dict[str, int]:
+        """Return the serial numbers that the journal knows; of objects that a cut-off step wrote, those of now."""
+        assert self.history is not None  # noqa: S101
+        attempts = self.history.attempts
+        cut_off = [task for task in tasks if decide(attempts.get(task.key)) is Decision.ASK]
+        written = {effect.object for task in cut_off for effect in task.command.effects}
+        return {
+            **self.history.serials,
+            **{name: number for name, number in sight.serials().items() if name in written},
+        }
 
     def _was_done(self, carrier: Carrier, task: Task, outcome: Outcome) -> bool:
         """Return whether a step that had begun is done. Raise CarryingError if nobody can tell."""
@@ -185,7 +196,8 @@ class Run:
             forward_done = self._settle(carrier, tasks)
             back_done = self._settle(carrier, undo)
             done = self._done_and_undone(carrier.known, tasks, forward_done, undo, back_done)
-            comparison = compare_plan(self.plan, carrier.known, done, self.history.serials)
+            serials = self._serials(carrier.known, [*tasks, *undo])
+            comparison = compare_plan(self.plan, carrier.known, done, serials)
             self._refuse(comparison, "the cluster has changed since the last run; nothing was taken back")
             left = [
                 task

@@ -14,6 +14,7 @@ from pretend_ganeti import PretendGaneti, gone
 
 from gpolicy.apply import journal_file
 from gpolicy.apply.journal import Direction
+from gpolicy.cluster import unreadable
 from gpolicy.errors import UnreachableError
 from gpolicy.plan.plan_file import PlanFile
 
@@ -45,15 +46,17 @@ def killed_run(plan: PlanFile, runner: ModelRunner, journal: Path, direction: Di
     kills=st.lists(st.tuples(st.integers(1, 25), st.booleans()), max_size=4),
     back=st.lists(st.tuples(st.integers(1, 25), st.booleans()), max_size=4),
     archived=st.sets(st.integers(0, 8)),
+    hidden=st.booleans(),
 )
 def test_killed_after_any_event_it_goes_on_and_goes_back(
-    kills: list[tuple[int, bool]], back: list[tuple[int, bool]], archived: set[int]
+    kills: list[tuple[int, bool]], back: list[tuple[int, bool]], archived: set[int], hidden: bool
 ) -> None:
+    """With `hidden`, as through RAPI, nobody sees hv_state, and serial numbers stand for it; no job is archived."""
     ganeti = PretendGaneti.recorded()
     before = ganeti.content()
     plan = plan_for(ganeti)
-    ganeti.mishaps = [gone if number in archived else None for number in range(9)]
-    runner = ModelRunner(ganeti)
+    ganeti.mishaps = [gone if number in archived and not hidden else None for number in range(9)]
+    runner = ModelRunner(ganeti, gaps=unreadable.RAPI if hidden else ())
     with TemporaryDirectory() as directory:
         journal = Path(directory, "journal")
         for left, torn in kills:
