@@ -12,6 +12,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from ganeti_model import ModelCluster, RefusedError, rapi_job
 
@@ -49,6 +50,7 @@ class PretendGaneti:
     serials: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0  # that a job takes
     drained: int = 0  # how many more submissions are refused
+    uuid: str = field(default_factory=lambda: str(uuid4()))  # its own: tests run side by side, and locks go by it
 
     @classmethod
     def recorded(cls) -> PretendGaneti:

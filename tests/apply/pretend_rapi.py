@@ -46,7 +46,7 @@ def info(ganeti: PretendGaneti) -> Any:
             shown[key] = {"default": value}
         elif key not in ("hv_state", "disk_state", "modify_etc_hosts"):
             shown[key] = value
-    return {**shown, "tags": sorted(ganeti.model.tags["cluster", None])}
+    return {**shown, "uuid": ganeti.uuid, "tags": sorted(ganeti.model.tags["cluster", None])}
 
 
 def groups(ganeti: PretendGaneti) -> Any:

@@ -60,6 +60,9 @@ class Bench:
         done = gpolicy("plan", directory / "policy.yaml", "-s", server.address, "-o", self.plan, *self.reach)
         assert done.returncode == FINE, done.stderr
 
+    def lock(self) -> Path:
+        return lock_directory(self.env) / lock_name("cluster", self.server.ganeti.uuid)
+
     def call(self, *more: str) -> list[str]:
         return ["apply", str(self.plan), "--to", self.server.address, *self.reach, *more]
 
@@ -99,8 +102,10 @@ def server(certificate: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, server: Server, certificate: Path) -> Bench:
-    return Bench(tmp_path, server, certificate)
+def bench(tmp_path: Path, server: Server, certificate: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path, server, certificate)
+    yield made
+    made.lock().unlink(missing_ok=True)
 
 
 def test_a_plan_is_applied_and_taken_back(bench: Bench) -> None:
@@ -276,9 +281,7 @@ def test_a_job_that_takes_too_long_is_left_alone(bench: Bench) -> None:
 
 
 def test_two_at_once_are_one_too_many(bench: Bench) -> None:
-    uuid = pretend_rapi.info(bench.server.ganeti)["uuid"]
-    file = lock_directory(bench.env) / lock_name("cluster", uuid)
-    with file.open("w") as held:
+    with bench.lock().open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         held.write("process 4711 on there\n")
         held.flush()
