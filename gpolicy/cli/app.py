@@ -236,6 +236,84 @@ def render(
 
 
 @app.command()
+def drift(
+    state: State,
+    path: PolicyPath = Path(),
+    form: Annotated[
+        str, typer.Option("--format", "-f", metavar="text|json|prometheus", help="Form of the output.")
+    ] = "text",
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--output", "-o", metavar="FILE", help="File to write; default: standard output."),
+    ] = None,
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Show what the cluster has otherwise than the policy declares, and since when. Changes nothing.
+
+    Exit code 2 when there is drift, 1 when the policy has an error, 3 when nothing could be compared.
+    """
+    from gpolicy.cli import drift as comparing  # noqa: PLC0415
+
+    options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
+    return comparing.drift(comparing.Request(path=path, state=state, options=options, form=form, output=output))
+
+
+@app.command()
+def apply(  # noqa: PLR0913 (one parameter an option)
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN.JSON", help="A plan that `gpolicy plan -o` wrote.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="DST",
+            help="How to reach the cluster: local: (on the master), ssh://[user@]host, rapi://host[:port].",
+        ),
+    ],
+    journal: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--journal", metavar="FILE", help="What was done, line by line; default: PLAN.journal.jsonl."),
+    ] = None,
+    job_timeout: Annotated[
+        float, typer.Option("--job-timeout", metavar="SECONDS", min=1, help="How long to wait for one job.")
+    ] = 3600.0,
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on after a run that failed or was killed: asks what became of its jobs."),
+    ] = False,
+    rollback: Annotated[
+        bool, typer.Option("--rollback", help="Take back what was done, last step first; says what is not restored.")
+    ] = False,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Carry a plan out, step by step. Nothing is done if what it touches has changed since it was made.
+
+    Each step is written to a journal before it begins, and believed only when a new look at the cluster shows it.
+    Whatever stops a run, --resume goes on and --rollback goes back. Exit code 0: done and seen; 1: refused, a step
+    failed, or the result is not what was planned; 3: it could not run.
+    """
+    from gpolicy.cli import applying  # noqa: PLC0415
+
+    request = applying.Request(
+        plan=plan_file,
+        destination=to,
+        options=_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
+        journal=journal,
+        resume=resume,
+        rollback=rollback,
+        yes=yes,
+        job_timeout=job_timeout,
+    )
+    return applying.apply(request)
+
+
+@app.command()
 def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     state: State,
     path: Annotated[

@@ -149,7 +149,7 @@ def _exit_code(made: Plan, *, detailed: bool) -> int:
 def render(plan_file: Path, output: Path | None, *, rollback: bool) -> int:
     """Write the script of a plan."""
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
-    from gpolicy.plan.plan_json import read_plan  # noqa: PLC0415
+    from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.render.script import render_script  # noqa: PLC0415
 
     script = render_script(read_plan(plan_file), rollback=rollback)

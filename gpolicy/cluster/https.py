@@ -1,4 +1,4 @@
-"""One GET over TLS, bounded in time and size: what the remote API is asked with.
+"""One request over TLS, bounded in time and size: what the remote API is asked with.
 
 TLS is always on and, unless told otherwise, verified. Every Ganeti cluster makes itself a certificate for the name
 `ganeti.example.com`, so that a check of the host name can never succeed: a server that shows exactly a certificate
@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpolicy.cluster.json_input import decode_text, read_bytes
@@ -30,6 +30,10 @@ class Trust:
 
     context: ssl.SSLContext
     pinned: frozenset[bytes] = frozenset()
+
+
+class NoAnswerError(UnreachableError):
+    """The request was sent and no answer came: whether the server acted on it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +76,28 @@ def _certificates(pem: str) -> frozenset[bytes]:
     return frozenset(found)
 
 
-def get(
-    host: str, port: int, path: str, headers: dict[str, str], *, trust: Trust, seconds: float, limit: int
-) -> Answer:
-    """Ask `https://host:port/path`; redirects are not followed, no proxy is used.
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of `https://host:port/path`."""
+
+    method: str
+    host: str
+    port: int
+    path: str
+    headers: dict[str, str] = field(default_factory=dict, repr=False)  # they hold a password
+    body: bytes | None = None
+
+
+def ask(request: Request, *, trust: Trust, seconds: float, limit: int) -> Answer:
+    """Send `request` once and return the answer; redirects are not followed, no proxy is used.
 
     `seconds` bound the whole of it: however slowly the server sends, the connection is cut then. Raise
-    UnreachableError when no complete answer comes in time, or one of more than `limit` bytes.
+    UnreachableError when no complete answer comes in time, or one of more than `limit` bytes; NoAnswerError if that
+    happens once the request is on its way.
     """
+    host, port, path = request.host, request.port, request.path
     where = f"{host}:{port}"
+    headers = {"Accept": "application/json", "Connection": "close", **request.headers}
     until = time.monotonic() + seconds
     try:
         connection = _connect(host, port, trust, seconds)
@@ -91,20 +108,21 @@ def get(
     plain.sock = connection
     try:
         with _cut_after(connection, max(until - time.monotonic(), 0), cut):
-            plain.request("GET", path, headers={"Accept": "application/json", "Connection": "close", **headers})
+            plain.request(request.method, path, request.body, headers)
             with closing(plain.getresponse()) as response:
-                body = response.read(limit + 1)
+                answer = response.read(limit + 1)
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise (_too_slow(where, seconds) if cut.is_set() else _unreachable(where, error, seconds)) from None
+        failure = _too_slow(where, seconds) if cut.is_set() else _unreachable(where, error, seconds)
+        raise NoAnswerError(failure.message, hint=failure.hint) from None
     finally:
         plain.close()
-    if len(body) > limit:
-        raise UnreachableError(f"{where}: the answer to {path} is larger than {limit // 1024**2} MiB")
+    if len(answer) > limit:
+        raise NoAnswerError(f"{where}: the answer to {path} is larger than {limit // 1024**2} MiB")
     if cut.is_set():
-        raise _too_slow(where, seconds)
+        raise NoAnswerError(_too_slow(where, seconds).message)
     if response.length:  # what Content-Length promised and did not come
-        raise UnreachableError(f"{where}: the answer to {path} ended early")
-    return Answer(response.status, body)
+        raise NoAnswerError(f"{where}: the answer to {path} ended early")
+    return Answer(response.status, answer)
 
 
 def _connect(host: str, port: int, trust: Trust, seconds: float) -> ssl.SSLSocket:

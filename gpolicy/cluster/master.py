@@ -50,6 +50,19 @@ class Master(Protocol):
         ...
 
 
+class Workplace(Master, Protocol):
+    """A master on which programs can be started and watched while they run."""
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment of what is started here."""
+        ...
+
+    def argv(self, command: Sequence[str]) -> list[str]:
+        """Return the argv of the program to start here so that `command` runs there."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class LocalMaster:
     """This machine is the master. `GANETI_ROOTDIR` in `environ` moves the file, as it does for Ganeti itself."""
@@ -67,6 +80,10 @@ class LocalMaster:
         except InputError as error:
             hint = "local: reads Ganeti's configuration on its master, as root; elsewhere use ssh:// or rapi://"
             raise InputError(error.message, hint=hint) from None
+
+    def argv(self, command: Sequence[str]) -> list[str]:
+        """Return the argv that runs `command`: itself, no shell is needed."""
+        return list(command)
 
     def run(self, argv: Sequence[str]) -> Output:
         """Run a command to its end."""
@@ -163,6 +180,11 @@ def read_master(master: Master) -> ClusterState:
         }
         state = replace(state, instances=instances)
     return replace(state, notes=tuple(notes))
+
+
+def read_master_configuration(master: Master) -> ClusterState:
+    """Return what the cluster is configured to be, without what nodes measure: no node is asked."""
+    return parse_config(master.config_data(), where=f"{master.source} config.data", source=master.source)
 
 
 def _table(master: Master, command: str, columns: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -21,7 +21,7 @@ from gpolicy.ganeti.parameter import Value
 
 if TYPE_CHECKING:
     from gpolicy.cluster.master import Master
-    from gpolicy.cluster.rapi import Client
+    from gpolicy.cluster.rapi_client import Client
 
 COLUMNS: Final = ("name", "size", "used", "free", "allocatable")
 

@@ -88,7 +88,8 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
 
 def _read_rapi(src: str, options: SourceOptions, environ: Mapping[str, str]) -> ClusterState:
     from gpolicy.cluster.credentials import find_credentials  # noqa: PLC0415
-    from gpolicy.cluster.rapi import open_client, parse_address, read_rapi  # noqa: PLC0415
+    from gpolicy.cluster.rapi import read_rapi  # noqa: PLC0415
+    from gpolicy.cluster.rapi_client import open_client, parse_address  # noqa: PLC0415
 
     host, _ = parse_address(src)
     credentials = find_credentials(host, file=options.rapi_credentials, environ=environ)

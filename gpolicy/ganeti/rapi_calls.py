@@ -10,16 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 from urllib.parse import quote
 
 from gpolicy.ganeti.expressible import DEFAULT_WORD, Assignments, Reset
-from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.ganeti.parameters import parameter_at, position
+from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.ganeti.parameters import parameter_at, parameters_of, position
 from gpolicy.ganeti.values import unflatten
 
 _ADDRESSABLE: Final = re.compile(r"[A-Za-z0-9_.-]+")
-_LONGEST_PATH: Final = 8192 - len("DELETE  HTTP/1.1\r\n")  # the daemon refuses a longer start line
+_REASON: Final = 100  # what carrying a plan out adds to the query: a mark to find the job by
+_LONGEST_PATH: Final = 8192 - len("DELETE  HTTP/1.1\r\n") - _REASON  # the daemon refuses a longer start line
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +64,9 @@ def _field(name: str) -> str:
     """Return the opcode's name of a cluster parameter: `volume_group_name` is written as `vg_name`."""
     parameter = parameter_at((name,))
     return parameter.opcode or name if parameter is not None else name
+
+
+@cache
+def field_names(level: Level) -> frozenset[str]:
+    """Return all fields that the body of a modify of an object at `level` can have here."""
+    return frozenset(_field(parameter.family) for parameter in parameters_of(level))

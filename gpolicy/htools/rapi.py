@@ -6,7 +6,9 @@ other address is asked over HTTPS (port 5080 unless the address says otherwise),
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.kinds import NO_NODE
@@ -37,6 +39,10 @@ DEFAULT_GROUP = "00000000-0000-0000-0000-000000000000"
 DEFAULT_PORT = 5080
 TIMEOUT = 60
 """Seconds to wait for an answer."""
+LARGEST_ANSWER = 512 * 1024**2
+"""Bytes."""
+CERTIFICATE_VARIABLE = "GPOLICY_RAPI_CA"
+"""Environment variable that names a file (PEM) with the certificate to trust: htools have no option for it."""
 
 
 def read_rapi(address: str) -> ClusterData:
@@ -204,7 +210,16 @@ def _base_url(address: str) -> str:
 
 
 def _fetch(url: str) -> str:
-    from urllib.error import URLError  # noqa: PLC0415 - only needed for a cluster over the network
+    from urllib.parse import urlsplit  # noqa: PLC0415 - only needed for a cluster over the network
+
+    address = urlsplit(url)
+    try:
+        port = address.port or DEFAULT_PORT
+    except ValueError:
+        raise InputError(f"{url}: no such port") from None
+    if address.scheme == "https":
+        return _fetch_verified(url, address.hostname or "", port, url.partition(address.netloc)[2])
+    from urllib.error import URLError  # noqa: PLC0415
     from urllib.request import urlopen  # noqa: PLC0415
 
     try:
@@ -213,4 +228,24 @@ def _fetch(url: str) -> str:
     except (URLError, OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "reason", error)
         raise InputError(f"{url}: {reason}") from None
+    return text
+
+
+def _fetch_verified(url: str, host: str, port: int, path: str) -> str:
+    """Return what the remote API answers. htools verify no certificate; we do, and take Ganeti's own from a file."""
+    from gpolicy.cluster.https import Request, ask, make_trust  # noqa: PLC0415
+    from gpolicy.errors import GpolicyError  # noqa: PLC0415
+
+    named = os.environ.get(CERTIFICATE_VARIABLE)
+    try:
+        trust = make_trust(ca_file=Path(named) if named else None, insecure=False)
+        answer = ask(Request("GET", host, port, path), trust=trust, seconds=TIMEOUT, limit=LARGEST_ANSWER)
+        text = answer.body.decode("utf-8")
+    except GpolicyError as error:
+        hint = "" if named else f" (name the file with the cluster's certificate in {CERTIFICATE_VARIABLE})"
+        raise InputError(f"{url}: {error.message}{hint}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{url}: {error}") from None
+    if answer.status != 200:
+        raise InputError(f"{url}: HTTP status {answer.status}")
     return text

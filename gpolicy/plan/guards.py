@@ -6,7 +6,7 @@ beside them once the plan's impact is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -81,6 +81,14 @@ def judge(view: Outlook, allowed: frozenset[str]) -> list[GuardResult]:
             override = name in allowed & OVERRIDABLE
             results.append(GuardResult(name, override, message, allowed=override))
     return results
+
+
+def judge_again(changes: Sequence[Change], state: ClusterState, allowed: frozenset[str]) -> list[GuardResult]:
+    """Return the verdicts on changes that were planned earlier, for the cluster as `state` shows it now.
+
+    What only the policy can tell was judged when the plan was made.
+    """
+    return judge(outlook(Policy(paths=()), state, list(changes), []), allowed)
 
 
 def _right_cluster(view: Outlook) -> Iterator[str]:

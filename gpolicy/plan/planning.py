@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from gpolicy.cluster import unreadable
 from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import Unreadable as Gap
 from gpolicy.findings import Finding
 from gpolicy.ganeti.parameters import VERSIONS, release_key
 from gpolicy.plan.change import Change, Unreadable
+from gpolicy.plan.contents import Observed, observed
 from gpolicy.plan.diff import diff
 from gpolicy.plan.digest import policy_digest
 from gpolicy.plan.guards import GuardResult, judge, outlook
@@ -21,6 +24,8 @@ class Plan:
     """Changes, the steps that make them, and the guards' verdicts.
 
     `serials` are the versions of the objects that the plan touches, by object: what apply holds against a new read.
+    `observed` are these objects as they were read, `gaps` what the source cannot show of any object, and
+    `state_digest_rapi` is the digest without what the remote API does not show, for a plan that is applied through it.
     `findings` say what in the policy does not fit this cluster; with an error among them there are no steps.
     """
 
@@ -30,6 +35,9 @@ class Plan:
     policy_digest: str
     state_digest: str
     serials: dict[str, int | None]
+    state_digest_rapi: str = ""
+    observed: dict[str, Observed] = field(default_factory=dict)
+    gaps: tuple[Gap, ...] = ()
     changes: tuple[Change, ...] = ()
     steps: tuple[Step, ...] = ()
     guards: tuple[GuardResult, ...] = ()
@@ -50,13 +58,17 @@ def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = 
     errors = any(finding.severity == "error" for finding in difference.findings)
     stepping = make_steps([] if errors else difference.changes, state, version)
     view = outlook(policy, state, difference.changes, stepping.impossible)
+    serials = _serials(state, difference.changes)
     return Plan(
         cluster=state.name,
         source=state.source,
         version=version,
         policy_digest=policy_digest(policy),
         state_digest=state_digest(state),
-        serials=_serials(state, difference.changes),
+        serials=serials,
+        state_digest_rapi=state_digest(state, besides=unreadable.RAPI),
+        observed=observed(state, serials),
+        gaps=state.unreadable,
         changes=tuple(difference.changes),
         steps=tuple(stepping.steps),
         guards=tuple(judge(view, allowed)),

@@ -7,7 +7,7 @@ create, modify, move nodes, remove) → nodes → tags added → tags removed �
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import partial
 
@@ -15,7 +15,9 @@ from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti import commands
 from gpolicy.ganeti.commands import RESET, Command, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, some, words
+from gpolicy.plan.effects import Effect, assigned, moved, tagged
 
 Assignments = dict[Path, Value | Reset]
 
@@ -47,21 +49,26 @@ class Wave(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Inverse:
-    """What undoes a step. `not_restored` says what nothing can bring back, and why."""
+    """What undoes a step. `not_restored` says what nothing can bring back, and why.
+
+    `effects` are those of each command, as far as they are known: Ganeti's own default may come back instead.
+    """
 
     commands: tuple[Command, ...] = ()
     not_restored: tuple[str, ...] = ()
+    effects: tuple[tuple[Effect, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One job for Ganeti. `title` says in words what it does."""
+    """One job for Ganeti. `title` says in words what it does, `effects` leaf by leaf."""
 
     wave: Wave
     object: str
     title: str
     command: Command
     inverse: Inverse
+    effects: tuple[Effect, ...] = ()
 
 
 @dataclass(slots=True)
@@ -99,7 +106,8 @@ class _Maker:
             self._group(self._old_name(name), self._leaves(Level.GROUP, name), Wave.LET_GO)
         for name in self.emptied:
             before = {GROUP_TEMPLATES: self.state.groups[name].own[GROUP_TEMPLATES]}
-            self._modify_group(name, {GROUP_TEMPLATES: RESET}, self._inverse(Level.GROUP, name, before), Wave.LET_GO)
+            inverse = self._inverse(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET})
+            self._modify_group(name, before, {GROUP_TEMPLATES: RESET}, inverse, Wave.LET_GO)
         self._renames()
         for name in self.created:
             self._create(name)
@@ -130,9 +138,19 @@ class _Maker:
     def _old_name(self, name: str) -> str:
         return next((old for old, new in self.renamed.items() if new == name), name)
 
-    def _step(self, wave: Wave, obj: str, title: str, make: Callable[[], Command], inverse: Inverse) -> None:
+    def _step(
+        self,
+        wave: Wave,
+        obj: str,
+        title: str,
+        make: Callable[[], Command],
+        inverse: Inverse,
+        effects: tuple[Effect, ...],
+    ) -> None:
         try:
-            self.result.steps.append(Step(wave=wave, object=obj, title=title, command=make(), inverse=inverse))
+            self.result.steps.append(
+                Step(wave=wave, object=obj, title=title, command=make(), inverse=inverse, effects=effects)
+            )
         except InexpressibleError as error:
             self.result.impossible.append(f"{obj}: {error.message}" + (f"; {error.hint}" if error.hint else ""))
 
@@ -181,40 +199,49 @@ class _Maker:
         for path, value in assignments.items():
             routes.setdefault(commands.only_route(path, version=self.version), {})[path] = value
         for part in routes.values():
-            inverse = self._inverse(Level.CLUSTER, None, {path: before[path] for path in part})
+            inverse = self._inverse(Level.CLUSTER, None, {path: before[path] for path in part}, part)
             make = partial(commands.cluster_modify, part, version=self.version)
-            self._step(wave, "cluster", f"modify the cluster: {_paths(part)}", make, inverse)
+            effects = assigned("cluster", before, part)
+            self._step(wave, "cluster", f"modify the cluster: {_paths(part)}", make, inverse, effects)
 
     # --- groups --------------------------------------------------------------------------------------------------
 
     def _group(self, name: str, changes: list[Change], wave: Wave) -> None:
         if not changes:
             return  # Ganeti would run a job all the same
-        self._modify_group(name, _assignments(changes), self._undo_group(name, changes), wave)
+        before = {change.path: change.before for change in changes}
+        self._modify_group(name, before, _assignments(changes), self._undo_group(name, changes), wave)
 
-    def _modify_group(self, name: str, assignments: Assignments, inverse: Inverse, wave: Wave) -> None:
+    def _modify_group(
+        self, name: str, before: Mapping[Path, Value], assignments: Assignments, inverse: Inverse, wave: Wave
+    ) -> None:
         make = partial(commands.group_modify, name, assignments, version=self.version)
-        self._step(wave, f"group/{name}", f"modify group {name}: {_paths(assignments)}", make, inverse)
+        effects = assigned(f"group/{name}", before, assignments)
+        self._step(wave, f"group/{name}", f"modify group {name}: {_paths(assignments)}", make, inverse, effects)
 
     def _undo_group(self, name: str, changes: list[Change]) -> Inverse:
         """Return the inverse of a group's changes: `access` that was inherited gets the value that it had."""
         before = {change.path: change.before for change in changes}
         kept = {change.path for change in changes if change.path[-1] == "access" and change.before is None}
         before |= {change.path: change.effective_before for change in changes if change.path in kept}
-        inverse = self._inverse(Level.GROUP, name, before)
+        inverse = self._inverse(Level.GROUP, name, before, _assignments(changes))
         stays = tuple(f"{'.'.join(path)} stays an own value of the group, Ganeti cannot remove it" for path in kept)
-        return Inverse(inverse.commands, (*inverse.not_restored, *stays))
+        return replace(inverse, not_restored=(*inverse.not_restored, *stays))
 
     def _create(self, name: str) -> None:
-        make = partial(commands.group_add, name, _assignments(self._leaves(Level.GROUP, name)), version=self.version)
-        inverse = self._made([partial(commands.group_remove, name)])
-        self._step(Wave.GROUPS, f"group/{name}", f"create group {name}", make, inverse)
+        values = _assignments(self._leaves(Level.GROUP, name))
+        make = partial(commands.group_add, name, values, version=self.version)
+        exists = Effect(f"group/{name}", NAME, None, name)
+        inverse = self._made([(partial(commands.group_remove, name), (exists.reversed(),))])
+        effects = (exists, *assigned(f"group/{name}", {}, values))
+        self._step(Wave.GROUPS, f"group/{name}", f"create group {name}", make, inverse, effects)
 
     def _renames(self) -> None:
         for old, new in _rename_order(self.renamed):
-            inverse = self._made([partial(commands.group_rename, new, old)])
+            effect = Effect(f"group/{old}", NAME, old, new)
+            inverse = self._made([(partial(commands.group_rename, new, old), (effect.reversed(),))])
             make = partial(commands.group_rename, old, new)
-            self._step(Wave.GROUPS, f"group/{new}", f"rename group {old} to {new}", make, inverse)
+            self._step(Wave.GROUPS, f"group/{new}", f"rename group {old} to {new}", make, inverse, (effect,))
 
     def _moves(self) -> None:
         """Move all nodes that go to one group in one step, so that DRBD pairs are not split in between."""
@@ -222,15 +249,20 @@ class _Maker:
         for change in self.changes:
             if change.action is Action.MOVE:
                 targets.setdefault(str(change.after), []).append(change)
-        for target, moved in sorted(targets.items()):
-            nodes = sorted(change.object_name or "" for change in moved)
+        for target, arriving in sorted(targets.items()):
+            nodes = sorted(change.object_name or "" for change in arriving)
             title = f"move {', '.join(nodes)} to group {target}"
             make = partial(commands.assign_nodes, target, nodes)
-            self._step(Wave.GROUPS, f"group/{target}", title, make, self._move_back(nodes))
+            effects = moved({name: self._source(name) for name in nodes}, target)
+            self._step(Wave.GROUPS, f"group/{target}", title, make, self._move_back(nodes, target), effects)
 
-    def _move_back(self, nodes: list[str]) -> Inverse:
+    def _source(self, node: str) -> str:
+        """Return the group that a node is in when it is moved: renames come first."""
+        group = self.state.nodes[node].group
+        return self.renamed.get(group, group)
+
+    def _move_back(self, nodes: list[str], target: str) -> Inverse:
         """Return what brings nodes back. DRBD pairs that the move brings together stay: Ganeti would not split them."""
-        sources = {name: self.state.nodes[name].group for name in nodes}
         instances = self.state.instances.values()
         pairs = [{item.primary_node, other} for item in instances for other in item.secondary_nodes]
         groups = {name: node.group for name, node in self.state.nodes.items()}
@@ -238,19 +270,21 @@ class _Maker:
         while more := {name for pair in pairs if pair & stay for name in pair & set(nodes)} - stay:
             stay |= more
         back: dict[str, list[str]] = {}
-        for name, source in sources.items():
+        for name in nodes:
             if name not in stay:
-                back.setdefault(self.renamed.get(source, source), []).append(name)
-        inverse = self._made(partial(commands.assign_nodes, *item) for item in sorted(back.items()))
+                back.setdefault(self._source(name), []).append(name)
+        inverse = self._made(
+            (partial(commands.assign_nodes, *item), moved(dict.fromkeys(item[1], target), item[0]))
+            for item in sorted(back.items())
+        )
         lost = [f"node {name} stays: going back would split a DRBD pair" for name in sorted(stay)]
-        return Inverse(inverse.commands, (*inverse.not_restored, *lost))
+        return replace(inverse, not_restored=(*inverse.not_restored, *lost))
 
     def _removals(self) -> None:
         for name in self.removed:
             make = partial(commands.group_remove, name)
-            self._step(
-                Wave.GROUPS, f"group/{name}", f"remove group {name}", make, self._recreate(self.state.groups[name])
-            )
+            inverse, effect = self._recreate(self.state.groups[name]), Effect(f"group/{name}", NAME, name, None)
+            self._step(Wave.GROUPS, f"group/{name}", f"remove group {name}", make, inverse, (effect,))
 
     def _recreate(self, group: Group) -> Inverse:
         own = dict(group.own)
@@ -259,11 +293,14 @@ class _Maker:
         values, lost = self._expressible(Level.GROUP, group.name, own)
         gaps = {".".join(gap.prefix) or "all own values" for gap in self.state.unreadable if gap.level is Level.GROUP}
         unknown = [f"{gap} of the group, which the source of the state cannot show" for gap in sorted(gaps)]
-        made = self._made([partial(commands.group_add, group.name, values, version=self.version)])
+        label = f"group/{group.name}"
+        make = partial(commands.group_add, group.name, values, version=self.version)
+        made = self._made([(make, (Effect(label, NAME, None, group.name), *assigned(label, {}, values)))])
         tags = sorted(group.tags)
-        tagged = self._made([partial(commands.add_tags, Level.GROUP, group.name, tags)] if tags else [])
-        lost = (*made.not_restored, *lost, *tagged.not_restored, *unknown, "networks that were connected to the group")
-        return Inverse((*made.commands, *tagged.commands), lost)
+        add = (partial(commands.add_tags, Level.GROUP, group.name, tags), tagged(label, tags, added=True))
+        marked = self._made([add] if tags else [])
+        lost = (*made.not_restored, *lost, *marked.not_restored, *unknown, "networks that were connected to the group")
+        return Inverse((*made.commands, *marked.commands), lost, (*made.effects, *marked.effects))
 
     # --- nodes and tags ------------------------------------------------------------------------------------------
 
@@ -271,9 +308,11 @@ class _Maker:
         if not changes:
             return
         assignments = _assignments(changes)
-        inverse = self._inverse(Level.NODE, name, {change.path: change.before for change in changes})
+        before = {change.path: change.before for change in changes}
+        inverse = self._inverse(Level.NODE, name, before, assignments)
         make = partial(commands.node_modify, name, assignments, version=self.version)
-        self._step(Wave.NODES, f"node/{name}", f"modify node {name}: {_paths(assignments)}", make, inverse)
+        effects = assigned(f"node/{name}", before, assignments)
+        self._step(Wave.NODES, f"node/{name}", f"modify node {name}: {_paths(assignments)}", make, inverse, effects)
 
     def _tags(self) -> None:
         add, remove = commands.add_tags, commands.remove_tags
@@ -288,24 +327,40 @@ class _Maker:
                 if tags:
                     undone = partial(undo, change.level, change.object_name, tags)
                     make = partial(do, change.level, change.object_name, tags)
-                    inverse = self._made([undone])
-                    self._step(wave, change.object, f"{verb} {change.object}: {', '.join(tags)}", make, inverse)
+                    effects = tagged(change.object, tags, added=do is add)
+                    inverse = self._made([(undone, tuple(effect.reversed() for effect in effects))])
+                    title = f"{verb} {change.object}: {', '.join(tags)}"
+                    self._step(wave, change.object, title, make, inverse, effects)
 
     # --- inverses ------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def _made(makers: Iterable[Callable[[], Command]]) -> Inverse:
+    def _made(makers: Iterable[tuple[Callable[[], Command], tuple[Effect, ...]]]) -> Inverse:
+        parts = list(makers)
         try:
-            return Inverse(tuple(make() for make in makers))
+            return Inverse(tuple(make() for make, _ in parts), (), tuple(effects for _, effects in parts))
         except InexpressibleError as error:
             return Inverse((), (error.message,))
 
-    def _inverse(self, level: Level, name: str | None, before: Mapping[Path, Value]) -> Inverse:
+    def _inverse(
+        self, level: Level, name: str | None, before: Mapping[Path, Value], after: Mapping[Path, Value | Reset]
+    ) -> Inverse:
+        """Return what brings the values `before` back where now those of `after` are."""
         values, lost = self._expressible(level, name, before)
         if not values:
             return Inverse((), lost)
-        made = self._made([partial(_modify, level, name, values, self.version)])
-        return Inverse(made.commands, (*lost, *made.not_restored))
+        label = level.value if name is None else f"{level.value}/{name}"
+        forward = {effect.path: effect for effect in assigned(label, {}, after)}
+        effects = assigned(label, {path: effect.after for path, effect in forward.items()}, self._stored(level, values))
+        made = self._made([(partial(_modify, level, name, values, self.version), effects)])
+        return replace(made, not_restored=(*lost, *made.not_restored))
+
+    def _stored(self, level: Level, values: Assignments) -> Assignments:
+        """Return what is stored when `values` are set: the cluster's own go back to Ganeti's defaults, not away."""
+        if level is not Level.CLUSTER:
+            return values
+        defaults = {path: _default_at(path, self.version) for path, value in values.items() if value is RESET}
+        return {path: value for path, value in {**values, **defaults}.items() if value is not None}
 
     def _expressible(
         self, level: Level, name: str | None, before: Mapping[Path, Value]
@@ -324,6 +379,12 @@ class _Maker:
                 if level is Level.CLUSTER and wanted is RESET:
                     lost.append(f"{'.'.join(path)} stays, with Ganeti's default: the cluster's entry cannot be removed")
         return values, tuple(lost)
+
+
+def _default_at(path: Path, version: str) -> Value:
+    """Return Ganeti's built-in default of the parameter at `path`; None where it has none."""
+    parameter = parameter_at(path)
+    return None if parameter is None else default_in(parameter, version)
 
 
 def _modify(level: Level, name: str | None, values: Assignments, version: str) -> Command:

@@ -416,7 +416,8 @@ def _waiver() -> Schema:
                         "where": {
                             "type": "string",
                             "description": "What the finding is about: cluster, group/NAME, node-set/NAME, guard/NAME,"
-                            " test/NAME or a file name; globs are allowed.",
+                            " test/NAME or a file name; for the rule drift also node/NAME, and one value as OBJECT:PATH"
+                            " (group/gold:ipolicy.vcpu-ratio). Globs are allowed.",
                         },
                         "reason": {"type": "string", "minLength": 1, "description": "Why it is accepted."},
                         "until": {

@@ -11,7 +11,7 @@ from gpolicy.data import data_directory
 from gpolicy.errors import GpolicyError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.ganeti.grammar import shell_line
-from gpolicy.plan.plan_json import PlanFile, PlannedStep
+from gpolicy.plan.plan_file import PlanFile, PlannedStep
 from gpolicy.plan.steps import Wave
 
 
@@ -54,15 +54,15 @@ def render_script(plan: PlanFile, *, rollback: bool = False) -> str:
 
 def _do(steps: tuple[PlannedStep, ...]) -> Iterator[ScriptStep]:
     for step in steps:
-        yield ScriptStep(step.id, step.title, _line(step, step.argv), _tries(step))
+        yield ScriptStep(step.id, step.title, _line(step, step.command.argv), _tries(step))
 
 
 def _undo(steps: tuple[PlannedStep, ...]) -> Iterator[ScriptStep]:
     """Yield the inverses, last step first, but the candidate pool at the end: its job may die and stop the script."""
     backwards = [*reversed(steps)]
     for step in sorted(backwards, key=lambda step: step.wave == Wave.POOL):
-        for argv in step.undo:
-            yield ScriptStep(step.id, f"undo step {step.id}: {step.title}", _line(step, argv), _tries(step))
+        for command in step.inverse:
+            yield ScriptStep(step.id, f"undo step {step.id}: {step.title}", _line(step, command.argv), _tries(step))
 
 
 def _tries(step: PlannedStep) -> int:

@@ -14,12 +14,13 @@ from gpolicy.impact.impact import Impact
 from gpolicy.plan.change import NAME, Action, Change, some
 from gpolicy.plan.planning import Plan
 from gpolicy.report.capacity_section import changed_groups, comparisons
-from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command, value_words
+from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command
 from gpolicy.report.cluster_picture import domain_pictures, domain_turns, group_pictures
 from gpolicy.report.html_page import render_page
 from gpolicy.report.impact_sections import impact_sections, not_known
 from gpolicy.report.section import Weight
 from gpolicy.report.spec_picture import spec_pictures
+from gpolicy.report.values_text import value_text
 from gpolicy.report.verdict import amount, can_be_allowed, get_worse, guard_verdict, verdict, worst_first
 
 
@@ -76,7 +77,7 @@ def plan_html(
             for obj, changes in itertools.groupby(plan.changes, key=lambda change: change.object)
         ],
         steps=[(step, step_command(step)) for step in plan.steps],
-        unreadable=[(item, value_words(item.wanted)) for item in plan.unreadable],
+        unreadable=[(item, value_text(item.wanted)) for item in plan.unreadable],
     )
 
 
@@ -118,7 +119,7 @@ def _change(change: Change) -> ChangeWords:
         lines = ((sign, change_words(change)),)
     remarks = []
     if change.action in (Action.SET, Action.RESET) and differs_in_effect(change):
-        remarks.append(f"in effect: {value_words(change.effective_before)} → {value_words(change.effective_after)}")
+        remarks.append(f"in effect: {value_text(change.effective_before)} → {value_text(change.effective_after)}")
     if change.takes_effect not in (TakesEffect.AT_ONCE, TakesEffect.CAPACITY_ONLY):
         remarks.append(f"takes effect: {change.takes_effect}")
     if change.affects:

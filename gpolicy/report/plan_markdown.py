@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.change import Action, Change, some
 from gpolicy.plan.planning import Plan
-from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command, value_words
+from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command
 from gpolicy.report.findings_markdown import finding_items
 from gpolicy.report.findings_text import printable
 from gpolicy.report.impact_sections import impact_sections, not_known
@@ -33,6 +33,7 @@ from gpolicy.report.markdown import (
 )
 from gpolicy.report.markdown_table import CLOSE, folded, table_items, table_rows
 from gpolicy.report.section import Section, Table, Weight, count
+from gpolicy.report.values_text import value_text
 from gpolicy.report.verdict import amount, can_be_allowed, get_worse, guard_verdict, verdict, worst_first
 
 _LONGEST_LINE: Final = 4_000  # of a command: longer ones are what the plan file is for
@@ -218,9 +219,7 @@ def _change(change: Change) -> Iterator[str]:
         sign = {Action.CREATE: "+", Action.REMOVE: "-"}.get(change.action, "!")
         yield f"{sign} {printable(change_words(change))}"
     if change.action in (Action.SET, Action.RESET) and differs_in_effect(change):
-        yield printable(
-            f"    in effect: {value_words(change.effective_before)} → {value_words(change.effective_after)}"
-        )
+        yield printable(f"    in effect: {value_text(change.effective_before)} → {value_text(change.effective_after)}")
     if change.takes_effect not in (TakesEffect.AT_ONCE, TakesEffect.CAPACITY_ONLY):
         yield f"    takes effect: {printable(change.takes_effect)}"
     if change.affects:
@@ -254,7 +253,7 @@ def _code_block(name: str, language: str, items: list[str], summary: str, import
 
 def _unreadable(plan: Plan) -> Block:
     items = tuple(
-        f"- {code(item.object)} {code('.'.join(item.path))}, wanted {code(value_words(item.wanted))}"
+        f"- {code(item.object)} {code('.'.join(item.path))}, wanted {code(value_text(item.wanted))}"
         for item in plan.unreadable
     )
     head = (*folded(f"<b>{len(items):,} not compared</b>: this source cannot show them"), "") if items else ()

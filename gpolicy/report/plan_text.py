@@ -10,9 +10,10 @@ from gpolicy.ganeti.parameter import TakesEffect, Value
 from gpolicy.plan.change import Action, Change, Risk, some
 from gpolicy.plan.guards import GuardResult
 from gpolicy.plan.planning import Plan
-from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command, value_words
+from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command
 from gpolicy.report.findings_text import findings_text, printable
 from gpolicy.report.section import count
+from gpolicy.report.values_text import value_text
 from gpolicy.report.verdict import can_be_allowed, guard_verdict, worst_first
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class _Report:
         else:
             yield f"  {self._paint(sign, sign)} {printable(change_words(change))}"
         if change.action in (Action.SET, Action.RESET) and differs_in_effect(change):
-            effective = f"in effect: {value_words(change.effective_before)} → {value_words(change.effective_after)}"
+            effective = f"in effect: {value_text(change.effective_before)} → {value_text(change.effective_after)}"
             yield self._paint("dim", f"      {printable(effective)}")
         if change.takes_effect not in (TakesEffect.AT_ONCE, TakesEffect.CAPACITY_ONLY):
             yield self._paint("dim", f"      takes effect: {change.takes_effect}")
@@ -95,7 +96,7 @@ class _Report:
         yield ""
         yield self._paint("bold", "Not compared: this source cannot show them")
         for item in self.plan.unreadable:
-            wanted = f"{item.object} {'.'.join(item.path)} (wanted {value_words(item.wanted)})"
+            wanted = f"{item.object} {'.'.join(item.path)} (wanted {value_text(item.wanted)})"
             yield f"  ? {printable(wanted)}"
 
     def _steps(self) -> Iterator[str]:

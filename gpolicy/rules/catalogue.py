@@ -7,11 +7,12 @@ from typing import Final
 
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.structure import STRUCTURE_RULES
+from gpolicy.rules.drift_rule import DRIFT
 from gpolicy.rules.registry import RULES
 from gpolicy.rules.waiving import WAIVER_RULES
 
 CATALOGUE: Final[tuple[RuleInfo, ...]] = tuple(
-    sorted((*STRUCTURE_RULES, *(rule.info for rule in RULES), *WAIVER_RULES), key=lambda info: info.code)
+    sorted((*STRUCTURE_RULES, *(rule.info for rule in RULES), DRIFT, *WAIVER_RULES), key=lambda info: info.code)
 )
 """All rules in the order of their codes."""
 
@@ -24,7 +25,7 @@ FAMILIES: Final = {
     "GP5": "Tags",
     "GP6": "Groups, nodes and node sets",
     "GP7": "Policy against cluster",
-    "GP8": "Guards and tests",
+    "GP8": "Guards, tests and drift",
     "GP9": "Waivers",
 }
 """What the rules of a range of codes are about."""

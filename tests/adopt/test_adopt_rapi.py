@@ -9,7 +9,8 @@ from typing import cast
 import pytest
 
 from gpolicy.adopt.adopting import adopt
-from gpolicy.cluster.rapi import Client, read_rapi
+from gpolicy.cluster.rapi import read_rapi
+from gpolicy.cluster.rapi_client import Client
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Value

@@ -16,6 +16,7 @@ import recorded
 from gpolicy.cluster import rapi
 from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.json_input import parse_json
+from gpolicy.cluster.rapi_client import Client
 from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot, state_digest
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.text import parse_text
@@ -112,7 +113,7 @@ def test_config_data(cluster: str) -> None:
         survives(partial(parse_config, data, where="file", source="config:file"), number)
 
 
-class Answers(rapi.Client):
+class Answers(Client):
     """A client that gets damaged answers."""
 
     __slots__ = ("parts",)

@@ -17,7 +17,8 @@ from gpolicy.cluster import master as masters
 from gpolicy.cluster.credentials import Credentials
 from gpolicy.cluster.physical_volumes import NOT_FROM_HERE, from_master, from_rapi
 from gpolicy.cluster.process import Output
-from gpolicy.cluster.rapi import open_client, read_rapi
+from gpolicy.cluster.rapi import read_rapi
+from gpolicy.cluster.rapi_client import open_client
 from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot, state_digest
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, PhysicalVolume

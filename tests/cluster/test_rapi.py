@@ -17,7 +17,8 @@ from rapi_server import Server, send
 
 from gpolicy.cluster import rapi, unreadable
 from gpolicy.cluster.credentials import Credentials
-from gpolicy.cluster.rapi import Client, open_client, parse_address, read_rapi
+from gpolicy.cluster.rapi import read_rapi
+from gpolicy.cluster.rapi_client import Client, open_client, parse_address
 from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError

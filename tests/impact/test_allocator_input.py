@@ -13,7 +13,8 @@ from gpolicy.allocator.model import ClusterData, Policy
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.master import read_master
 from gpolicy.cluster.process import Output
-from gpolicy.cluster.rapi import Client, read_rapi
+from gpolicy.cluster.rapi import read_rapi
+from gpolicy.cluster.rapi_client import Client
 from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.errors import GpolicyError

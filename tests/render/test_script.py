@@ -14,7 +14,7 @@ import pytest
 
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.exit_codes import ExitCode
-from gpolicy.plan.plan_json import PlanFile, PlannedStep, read_plan
+from gpolicy.plan.plan_file import PlanFile, PlannedCommand, PlannedStep, read_plan
 from gpolicy.plan.steps import Wave
 from gpolicy.render.script import UnsafePlanError, render_script
 
@@ -50,9 +50,8 @@ def plan(*argvs: tuple[str, ...], **more: Any) -> PlanFile:
             id=str(number),
             wave=4,
             title=f"do {' '.join(argv)}",
-            argv=argv,
-            undo=((argv[0], "modify", "undo", argv[-1]),),
-            not_restored=(),
+            command=PlannedCommand(argv=argv),
+            inverse=(PlannedCommand(argv=(argv[0], "modify", "undo", argv[-1])),),
         )
         for number, argv in enumerate(argvs, start=1)
     )
@@ -150,7 +149,7 @@ def test_a_dry_run_runs_nothing(tmp_path: Path) -> None:
 
 def test_a_rollback_undoes_the_last_step_first_and_says_what_it_cannot(tmp_path: Path) -> None:
     made = plan(("gnt-node", "modify", "a"), ("gnt-node", "modify", "b"))
-    lost = PlannedStep(id="3", wave=4, title="x\nreboot", argv=made.steps[0].argv, undo=(), not_restored=("y\nreboot",))
+    lost = PlannedStep(id="3", wave=4, title="x\nreboot", command=made.steps[0].command, not_restored=("y\nreboot",))
     script = render_script(plan(steps=(*made.steps, lost)), rollback=True)
     done, called = run(tmp_path, script)
     assert done.returncode == 0
@@ -190,13 +189,14 @@ def test_an_unsafe_plan_is_refused_but_can_be_undone() -> None:
 
 
 def test_a_step_without_a_command_is_refused() -> None:
-    step = PlannedStep(id="1", wave=3, title="interval", argv=None, undo=(), not_restored=())
+    step = PlannedStep(id="1", wave=3, title="interval", command=PlannedCommand(argv=None))
     with pytest.raises(GpolicyError, match="RAPI only"):
         render_script(plan(steps=(step,)))
 
 
 def test_titles_cannot_move_the_cursor(tmp_path: Path) -> None:
-    step = PlannedStep(id="1", wave=3, title="\x1b[2Jx", argv=("gnt-node", "modify", "a"), undo=(), not_restored=())
+    command = PlannedCommand(argv=("gnt-node", "modify", "a"))
+    step = PlannedStep(id="1", wave=3, title="\x1b[2Jx", command=command)
     done, _ = run(tmp_path, render_script(plan(steps=(step,))))
     assert "\x1b" not in done.stdout
 
@@ -207,7 +207,7 @@ STEP: dict[str, Any] = {
     "id": "1",
     "wave": 3,
     "title": "t",
-    "argv": ["gnt-cluster", "modify", "--x=1"],
+    "argv": ["gnt-cluster", "modify", "--candidate-pool-size=1"],
     "rapi": None,
     "inverse": {"argv": None, "rapi": None, "more": [], "not_restored": []},
 }
@@ -229,7 +229,7 @@ def written(tmp_path: Path, content: dict[str, Any] | bytes) -> Path:
 
 def test_a_plan_file_is_read(tmp_path: Path) -> None:
     read = read_plan(written(tmp_path, FILE))
-    assert read.steps[0].argv == ("gnt-cluster", "modify", "--x=1")
+    assert read.steps[0].command.argv == ("gnt-cluster", "modify", "--candidate-pool-size=1")
     assert read.failed_guards == ()
     failing = {**FILE, "guards": [{"name": "g", "ok": False, "message": "m"}]}
     assert read_plan(written(tmp_path, failing)).failed_guards == ("g: m",)

@@ -1,0 +1,293 @@
+"""Carry tasks out, one after another: each is journalled before it begins, and believed only when it is seen."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gpolicy.apply.deciding import Decision, decide_by_looking, effects_missing, effects_there, seen_progress
+from gpolicy.apply.journal import EventName
+from gpolicy.apply.journal_file import JournalFile
+from gpolicy.apply.runner import Outcome, Patience, Poll, Result, Runner, Stop, Watch, pause
+from gpolicy.apply.staleness import Difference, Sight, filled_in, hidden_leaves, leaf_differences
+from gpolicy.apply.tasks import Task
+from gpolicy.apply.transient import passes
+from gpolicy.errors import GpolicyError, UnreachableError
+from gpolicy.exit_codes import ExitCode
+from gpolicy.ganeti.parameter import Value
+from gpolicy.plan.effects import Effect, carried_out
+
+
+class CarryingError(GpolicyError):
+    """A step failed, or may not be begun: what was done before stays done."""
+
+    exit_code = ExitCode.FINDINGS
+
+    def __init__(self, message: str, *, differences: Sequence[Difference] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.differences = tuple(differences)
+
+
+class StoppedError(CarryingError):
+    """Somebody asked us to stop, or a job takes longer than we wait: nothing is wrong yet."""
+
+
+class Progressing(Protocol):
+    """Who is told how it goes."""
+
+    def step(self, number: int, count: int, title: str) -> None:
+        """A step begins."""
+
+    def job(self, job: int) -> None:
+        """Its job has this number."""
+
+    def message(self, text: str) -> None:
+        """Ganeti says something about the job: a line of its log, a warning."""
+
+    def note(self, text: str) -> None:
+        """Something is worth knowing."""
+
+    def ended(self, seconds: float, *, ran: bool) -> None:
+        """The step is done; `ran` is false for one that was found done."""
+
+
+@dataclass(slots=True)
+class Carrier:
+    """Carries tasks out through `runner`. `known` is the last look, `serials` go into the journal with it."""
+
+    runner: Runner
+    journal: JournalFile
+    progressing: Progressing
+    known: Sight
+    mark: str
+    patience: Patience = field(default_factory=Patience)
+    stop: Stop = field(default_factory=Stop)
+
+    def carry(self, tasks: Sequence[Task], *, first: int = 1, count: int | None = None) -> None:
+        """Carry out `tasks`, which are numbers `first` … of `count`. Raise CarryingError at the first that fails."""
+        for index, task in enumerate(tasks):
+            if self.stop.after_step:
+                raise StoppedError(f"stopped before step {task.key}, as asked")
+            self.progressing.step(first + index, count or len(tasks), task.title)
+            self._unchanged(tasks[index:])
+            self._carry(task, tasks[index:])
+
+    # --- one step --------------------------------------------------------------------------------------------------
+
+    def _carry(self, task: Task, left: Sequence[Task]) -> None:
+        begun = time.monotonic()
+        pauses = self.patience.pauses()
+        for attempt, rest in enumerate([*pauses, None], start=1):
+            if attempt > 1:
+                sight = self.glance()
+                if decide_by_looking(task, sight) is Decision.SKIP:
+                    self._after(task, left, sight)
+                    self._done(task, ran=True, since=begun)
+                    return
+            outcome = self._attempt(task, attempt)
+            sight = self.look(task, outcome)
+            missing = effects_missing(task.command.effects, sight)
+            if not missing and (outcome.result is Result.SUCCESS or seen_progress(task.command.effects, sight)):
+                if outcome.result is not Result.SUCCESS:
+                    self.progressing.message(f"the job failed ({outcome.text}), but what it was to change is there")
+                self._after(task, left, sight)
+                self._done(task, ran=True, since=begun)
+                return
+            self._fail(task, outcome, missing, sight)
+            again = outcome.result is not Result.SUCCESS and passes(outcome.text)
+            if rest is None or not again or decide_by_looking(task, sight) is Decision.REFUSE:
+                raise CarryingError(
+                    f"step {task.key} ({task.title}) failed: {_why(outcome)}",
+                    differences=[Difference(item.object, item.path, item.after, _seen(item, sight)) for item in missing]
+                    if len(missing) < len(task.command.effects) or outcome.result is Result.SUCCESS
+                    else (),
+                )
+            self.progressing.note(f"{outcome.text}: this passes, trying again in {rest:.0f} s")
+            pause(rest, self.stop)
+            if self.stop.after_step:
+                raise StoppedError(f"stopped after an attempt at step {task.key}, as asked")
+
+    def _attempt(self, task: Task, number: int) -> Outcome:
+        """Start a job and wait for it. One that is lost sight of is looked for until Ganeti tells what became of it."""
+        mark = f"{self.mark}-{task.key}-{secrets.token_hex(6)}"
+        self.journal.write(
+            EventName.STARTED, step=task.key, title=task.title, mark=mark, attempt=number, route=self.runner.route.value
+        )
+        watch = self._watch(task)
+        outcome = self.runner.run(task.command, mark, watch)
+        if outcome.result is Result.UNKNOWN:
+            outcome = self.resolve(task, mark, outcome.job, outcome)
+        return outcome
+
+    def resolve(self, task: Task, mark: str, job: int | None, so_far: Outcome) -> Outcome:
+        """Return what became of a job that was lost sight of. Raise StoppedError if that cannot be told in time."""
+        until = time.monotonic() + self.patience.contact
+        poll = Poll(self.patience.first_pause, self.patience.longest_pause, self.stop)
+        looked = False
+        while True:
+            if so_far.waiting or self.stop.at_once:
+                raise self._left_alone(task, so_far)
+            try:
+                if job is None:
+                    job = self.runner.find(mark)
+                    if job is not None:
+                        self._watch(task).job(job)
+                    elif looked:
+                        return Outcome(Result.FAILED, so_far.text)
+                    else:
+                        looked = True
+                        pause(self.patience.look_again, self.stop)
+                        continue
+                outcome = self.runner.follow(job, self._watch(task))
+                if outcome is None:  # archived: the look at the cluster decides
+                    return Outcome(Result.UNKNOWN, so_far.text, job)
+                if outcome.result is not Result.UNKNOWN:
+                    return outcome
+                so_far = outcome
+            except UnreachableError as error:
+                so_far = Outcome(Result.UNKNOWN, error.message, job)
+            if time.monotonic() >= until:
+                raise self._left_alone(task, so_far)
+            poll.wait()
+
+    def _left_alone(self, task: Task, outcome: Outcome) -> StoppedError:
+        job = f"job {outcome.job}" if outcome.job is not None else "its job, if there is one,"
+        why = "" if outcome.waiting or not outcome.text else f": {outcome.text}"
+        return StoppedError(
+            f"step {task.key} ({task.title}) has begun and is not waited for any longer{why}; {job} goes on in Ganeti"
+        )
+
+    def _watch(self, task: Task) -> Watch:
+        def job(number: int) -> None:
+            self.journal.write(EventName.JOB, step=task.key, job=number)
+            self.progressing.job(number)
+
+        def message(text: str) -> None:
+            self.journal.write(EventName.MESSAGE, step=task.key, text=text)
+            self.progressing.message(text)
+
+        return Watch(job, message)
+
+    # --- looking ---------------------------------------------------------------------------------------------------
+
+    def glance(self) -> Sight:
+        """Return a new look at the cluster, as soon as it can be had."""
+        until = time.monotonic() + self.patience.contact
+        poll = Poll(self.patience.first_pause, self.patience.longest_pause, self.stop)
+        while True:
+            try:
+                return Sight.of(self.runner.glance())
+            except UnreachableError as error:
+                if time.monotonic() >= until or self.stop.at_once:
+                    raise StoppedError(f"the cluster cannot be read: {error.message}") from None
+            poll.wait()
+
+    def look(self, task: Task, outcome: Outcome) -> Sight:
+        """Return a look at what a job did: Ganeti may answer before what it stored can be read."""
+        until = time.monotonic() + self.patience.settle
+        poll = Poll(self.patience.first_poll, 1.0, self.stop)
+        while True:
+            sight = self.glance()
+            settled = not effects_missing(task.command.effects, sight) or outcome.result is Result.FAILED
+            if settled or time.monotonic() >= until or self.stop.at_once:
+                return sight
+            poll.wait()
+
+    def _unchanged(self, left: Sequence[Task]) -> None:
+        """Raise CarryingError if somebody else has changed what the steps that are left touch."""
+        sight = self.glance()
+        self._judge(self.known, sight, left, ())
+        self.known = sight
+
+    def _after(self, task: Task, left: Sequence[Task], sight: Sight) -> None:
+        """Hold a look after a step against what the step was to change, and nothing else."""
+        expected = Sight(carried_out(task.command.effects, self.known.contents), self.known.identities, self.known.gaps)
+        self._judge(expected, sight, left[1:], task.command.effects)
+        self.known = sight
+
+    def _judge(self, expected: Sight, sight: Sight, left: Sequence[Task], done: Sequence[Effect]) -> None:
+        touched = {effect.object for task in left for effect in task.command.effects}
+        changed = _differences(expected, sight, done)
+        if not done:
+            changed += self._by_serial(left, expected, sight)
+        ours = [item for item in changed if item.object in touched]
+        for item in changed:
+            if item not in ours:
+                self.progressing.note(f"also changed, not by this plan: {_told(item)}")
+        if ours:
+            raise CarryingError(
+                "somebody else has changed what the steps that are left touch; they were not begun",
+                differences=ours,
+                hint="make a fresh plan; what was done so far is in the journal, --rollback takes it back",
+            )
+
+    def _by_serial(self, left: Sequence[Task], expected: Sight, sight: Sight) -> list[Difference]:
+        """Return objects whose values cannot be read and whose serial number has changed."""
+        before, after = expected.serials(), sight.serials()
+        hidden = hidden_leaves(effect for task in left for effect in task.command.effects)
+        return [
+            Difference(name, ("serial_no",), before[name], after[name])
+            for name, paths in hidden.items()
+            if name in before and name in after and before[name] != after[name]
+            and not all(sight.shows(name, path) for path in paths)
+        ]  # fmt: skip
+
+    # --- the journal -----------------------------------------------------------------------------------------------
+
+    def _done(self, task: Task, *, ran: bool, since: float) -> None:
+        self.found_done(task, ran=ran)
+        self.progressing.ended(time.monotonic() - since, ran=ran)
+
+    def found_done(self, task: Task, *, ran: bool = False) -> None:
+        """Write into the journal that a step is done; `ran` is false if it was found done."""
+        self.journal.write(EventName.DONE, step=task.key, found=not ran, serials=_serials(task, self.known))
+
+    def _fail(self, task: Task, outcome: Outcome, missing: Sequence[Effect], sight: Sight) -> None:
+        """Write into the journal that an attempt failed, and how much of it Ganeti did all the same."""
+        there = [effect for effect in effects_there(task.command.effects, sight) if effect.before != effect.after]
+        seen = [item for item in there if sight.shows(item.object, item.path)]
+        self.journal.write(
+            EventName.FAILED,
+            step=task.key,
+            reason=_why(outcome),
+            done=[f"{item.object} {'.'.join(item.path)}" for item in seen],
+            missing=[f"{item.object} {'.'.join(item.path)}" for item in missing],
+            serials=_serials(task, sight),
+        )
+
+
+def _differences(expected: Sight, sight: Sight, done: Sequence[Effect]) -> list[Difference]:
+    gaps = (*expected.gaps, *sight.gaps)
+    found: list[Difference] = []
+    for name in dict.fromkeys((*expected.contents, *sight.contents)):
+        before, after = expected.contents.get(name), sight.contents.get(name)
+        if before is None or after is None:
+            words = ("not there", "there") if before is None else ("there", "not there")
+            found.append(Difference(name, (), *words))
+        else:
+            found += [item for item in leaf_differences(name, before, after, gaps) if not filled_in(item, done)]
+    return found
+
+
+def _serials(task: Task, sight: Sight) -> dict[str, Value]:
+    touched = {effect.object for effect in task.command.effects}
+    return {name: number for name, number in sight.serials().items() if name in touched}
+
+
+def _told(item: Difference) -> str:
+    where = f"{item.object} {'.'.join(item.path)}".rstrip()
+    return f"{where}, from {json.dumps(item.expected)} to {json.dumps(item.found)}"
+
+
+def _why(outcome: Outcome) -> str:
+    if outcome.result is Result.SUCCESS:
+        return "Ganeti reports success, but not all that it was to change is there"
+    return outcome.text or "nobody knows why"
+
+
+def _seen(effect: Effect, sight: Sight) -> Value:
+    return sight.contents.get(effect.object, {}).get(effect.path)

@@ -1,0 +1,110 @@
+"""A program that runs for as long as a job takes: line by line, without a shell or a terminal, within a time limit."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from gpolicy.apply.runner import Stop
+from gpolicy.cluster.credentials import PASSWORD_VARIABLE, USER_VARIABLE
+from gpolicy.errors import UnreachableError
+
+_LONGEST_LINE = 64 * 1024
+_MOST_ERRORS = 64 * 1024
+_TICK = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended: its exit code, None if we stopped waiting; and the end of its standard error."""
+
+    code: int | None
+    errors: str
+
+
+def run_lines(
+    argv: Sequence[str], environ: Mapping[str, str], seconds: float, stop: Stop, line: Callable[[str], None]
+) -> Ended:
+    """Run `argv` and call `line` with each line of its output as it comes.
+
+    When the time is up, or `stop` says at once, the program is ended; the job that it watches goes on in Ganeti. Its
+    environment lacks our own credentials. It is in a session of its own, so that Ctrl-C does not reach it. Raise
+    UnreachableError if it cannot be started.
+    """
+    try:
+        process = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=without_credentials(environ),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a command"
+        raise UnreachableError(f"{argv[0]}: cannot be run: {reason}") from None
+    try:
+        errors = _pump(process, time.monotonic() + seconds, stop, line)
+        code = None if errors is None else process.wait()
+    finally:
+        _end(process)
+    return Ended(code, errors or "")
+
+
+def without_credentials(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment for other programs."""
+    return {key: value for key, value in environ.items() if key not in (USER_VARIABLE, PASSWORD_VARIABLE)}
+
+
+def _pump(process: subprocess.Popen[bytes], until: float, stop: Stop, line: Callable[[str], None]) -> str | None:
+    """Hand out lines until both outputs end. Return standard error, or None if we stopped waiting before."""
+    assert process.stdout is not None  # noqa: S101 (both are pipes)
+    assert process.stderr is not None  # noqa: S101
+    lines, errors = bytearray(), bytearray()
+    with selectors.DefaultSelector() as selector:
+        for pipe in (process.stdout, process.stderr):
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            if stop.at_once or time.monotonic() >= until:
+                return None
+            for key, _ in selector.select(_TICK):
+                chunk = os.read(key.fd, 65536)
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                if key.fileobj is process.stdout:
+                    lines += chunk
+                    _hand_out(lines, line, rest=not chunk)
+                else:
+                    errors = (errors + chunk)[-_MOST_ERRORS:]
+    return errors.decode(errors="replace")
+
+
+def _hand_out(buffer: bytearray, line: Callable[[str], None], *, rest: bool) -> None:
+    *whole, last = bytes(buffer).split(b"\n")
+    if rest or len(last) > _LONGEST_LINE:
+        whole, last = [*whole, last], b""
+    buffer[:] = last
+    for one in whole:
+        if one:
+            line(one.decode(errors="replace"))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()

@@ -1,0 +1,138 @@
+"""Jobs through Ganeti's own commands: on the master itself (`local:`), or there over ssh (`ssh://`).
+
+Each command runs with `--print-jobid`, so that its job is known before it ends, and with a mark in `--reason`, by
+which the job is found again when we did not live to see its number.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from gpolicy.apply.child import Ended, run_lines, without_credentials
+from gpolicy.apply.runner import JobStatus, Outcome, Patience, Result, Stop, Watch, job_status
+from gpolicy.cluster.json_input import decode_text
+from gpolicy.cluster.master import Workplace, read_master, read_master_configuration
+from gpolicy.cluster.process import run
+from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import InputError, UnreachableError
+from gpolicy.ganeti.commands import Route
+from gpolicy.plan.plan_file import PlannedCommand
+
+_LARGEST_LIST: Final = 64 * 1024**2
+_LONGEST_TEXT: Final = 1000
+_CANNOT_BE_RUN: Final = (126, 127, 255)  # as a shell and ssh tell that nothing was run, or that contact was lost
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRunner:
+    """Runs `gnt-*` where `master` says."""
+
+    master: Workplace
+    patience: Patience = field(default_factory=Patience)
+    stop: Stop = field(default_factory=Stop)
+    seconds: float = 60.0  # for a question that needs no job
+    route: Route = Route.ARGV
+
+    @property
+    def destination(self) -> str:
+        """The address."""
+        return self.master.source
+
+    def read(self) -> ClusterState:
+        """Return the whole state of the cluster."""
+        return read_master(self.master)
+
+    def glance(self) -> ClusterState:
+        """Return what config.data says."""
+        return read_master_configuration(self.master)
+
+    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+        """Run a command to the end of its job."""
+        assert command.argv is not None  # noqa: S101 (said before the first step)
+        program, verb, *rest = command.argv
+        seen: list[int] = []
+
+        def line(text: str) -> None:
+            if not seen and text.isascii() and text.isdigit() and len(text) < 19:
+                seen.append(int(text))
+                watch.job(seen[0])
+            else:
+                watch.message(text)
+
+        ended = self._run([program, verb, "--print-jobid", f"--reason={mark}", *rest], line)
+        job = seen[0] if seen else None
+        if ended.code == 0:
+            return Outcome(Result.SUCCESS, job=job)
+        if job is not None:  # the job knows better than the command, which may have lost contact to it
+            return self._ended(job, ended)
+        unknown = ended.code is None or ended.code in _CANNOT_BE_RUN or "might have been submitted" in ended.errors
+        return Outcome(Result.UNKNOWN if unknown else Result.FAILED, _text(ended))
+
+    def _ended(self, job: int, ended: Ended) -> Outcome:
+        try:
+            status = self._status(job)
+        except UnreachableError as error:
+            return Outcome(Result.UNKNOWN, error.message, job)
+        if status is JobStatus.PENDING or ended.code is None:
+            return Outcome(Result.UNKNOWN, _text(ended), job, waiting=ended.code is None)
+        return Outcome(Result.SUCCESS if status is JobStatus.SUCCESS else Result.FAILED, _text(ended), job)
+
+    def find(self, mark: str) -> int | None:
+        """Return the number of the job that carries `mark`."""
+        for line in self._ask(["gnt-job", "list", "--no-headers", "--separator=|", "-o", "id,ops"]).splitlines():
+            number, _, jobs = line.partition("|")
+            if mark in jobs and number.isascii() and number.isdigit():
+                return int(number)
+        return None
+
+    def is_pending(self, job: int) -> bool:
+        """Return whether a job waits or runs."""
+        return self._status(job) is JobStatus.PENDING
+
+    def follow(self, job: int, watch: Watch) -> Outcome | None:
+        """Wait for the end of a job."""
+        until = time.monotonic() + self.patience.job
+        text = ""
+        while True:
+            status = self._status(job)
+            if status is JobStatus.GONE:
+                return None
+            if status is JobStatus.SUCCESS:
+                return Outcome(Result.SUCCESS, job=job)
+            if status is JobStatus.FAILED and text:
+                return Outcome(Result.FAILED, text, job)
+            if time.monotonic() >= until or self.stop.at_once:
+                return Outcome(Result.UNKNOWN, "", job, waiting=True)
+            ended = self._run(["gnt-job", "watch", str(job)], watch.message)
+            text = _text(ended) or "the job failed"
+
+    def _status(self, job: int) -> JobStatus:
+        said = self._ask(["gnt-job", "list", "--no-headers", "--separator=|", "-o", "id,status", str(job)])
+        number, _, word = said.strip().partition("|")
+        if number != str(job):
+            raise InputError(f"gnt-job list: no answer about job {job}: {said[:80]!r}")
+        return job_status(word)
+
+    def _run(self, argv: Sequence[str], line: Callable[[str], None]) -> Ended:
+        environ = {**self.master.environ, "LC_ALL": "C.UTF-8"}
+        return run_lines(self.master.argv(argv), environ, self.patience.job, self.stop, line)
+
+    def _ask(self, argv: Sequence[str]) -> str:
+        """Return the output of a question. Raise UnreachableError if there is none: the master may be down."""
+        environ = without_credentials({**self.master.environ, "LC_ALL": "C.UTF-8"})
+        output = run(self.master.argv(argv), environ=environ, seconds=self.seconds, limit=_LARGEST_LIST)
+        if output.code:
+            raise UnreachableError(f"{argv[0]} {argv[1]} failed: {_text(Ended(output.code, output.stderr))}")
+        return decode_text(output.stdout, f"{argv[0]} {argv[1]}")
+
+
+def _text(ended: Ended) -> str:
+    """Return what a command complained about, in one line; its exit code if it said nothing."""
+    lines = [line.strip() for line in ended.errors.splitlines() if line.strip()]
+    text = " ".join(lines)
+    if ended.code is None:
+        return "we stopped waiting"
+    return text[:_LONGEST_TEXT] or f"exit code {ended.code}"

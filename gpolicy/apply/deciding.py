@@ -1,0 +1,63 @@
+"""What to do with a step after a run that was killed or failed: pure decisions from the journal and a new look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+from gpolicy.apply.journal import Attempt, Fate
+from gpolicy.apply.staleness import Sight
+from gpolicy.apply.tasks import Task
+from gpolicy.plan.effects import Effect, Progress, found, progress
+
+
+class Decision(StrEnum):
+    """What to do with a step."""
+
+    RUN = "run"
+    SKIP = "skip"  # it was done
+    ASK = "ask"  # a job may be under way: ask Ganeti before anything else
+    REFUSE = "refuse"  # nobody knows whether it was done, and it must not be done twice
+
+
+def decide(attempt: Attempt | None) -> Decision:
+    """Return what the journal alone says about a step."""
+    match attempt:
+        case None:
+            return Decision.RUN
+        case Attempt(fate=Fate.DONE):
+            return Decision.SKIP
+        case Attempt(fate=Fate.BEGUN):
+            return Decision.ASK
+    return Decision.RUN  # it failed, and was looked at then; whether it may run again is decided before it does
+
+
+def decide_by_looking(task: Task, sight: Sight) -> Decision:
+    """Return what to do with a step of which no job is under way, and of which nobody knows whether it was done."""
+    match seen_progress(task.command.effects, sight):
+        case Progress.DONE:
+            return Decision.SKIP
+        case Progress.NOT_BEGUN:
+            return Decision.RUN
+    return Decision.RUN if task.repeatable else Decision.REFUSE  # partly done, or not to be seen
+
+
+def seen_progress(effects: Iterable[Effect], sight: Sight) -> Progress | None:
+    """Return how far those effects are there that the look shows; None if it shows none of them."""
+    shown = [effect for effect in effects if effect.before != effect.after and sight.shows(effect.object, effect.path)]
+    return progress(shown, sight.contents) if shown else None
+
+
+def effects_there(effects: Iterable[Effect], sight: Sight) -> list[Effect]:
+    """Return those of `effects` that are there already, or cannot be seen: the part of a step that Ganeti accepted."""
+    return [
+        effect
+        for effect in effects
+        if not sight.shows(effect.object, effect.path) or found(effect, sight.contents) == effect.after
+    ]
+
+
+def effects_missing(effects: Sequence[Effect], sight: Sight) -> list[Effect]:
+    """Return those of `effects` that are not there."""
+    there = effects_there(effects, sight)
+    return [effect for effect in effects if effect not in there]

@@ -1,0 +1,59 @@
+"""What earlier runs left behind: the journal beside a plan, and what it means for the run that is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpolicy.apply.journal import Direction, Fate, History, read_history
+from gpolicy.apply.journal_file import read_journal, set_aside
+from gpolicy.apply.runner import Runner
+from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.plan.plan_file import PlanFile
+
+
+def history_for(plan: PlanFile, path: Path, *, resume: bool, rollback: bool) -> History | None:
+    """Return what the journal at `path` says of this plan, None for a first run.
+
+    Raise UsageError when the run that is asked for does not follow from it. A journal of another plan is not judged
+    here: `History.plan_digest` differs.
+    """
+    if not path.exists() and not path.is_symlink():
+        if resume or rollback:
+            what = "go on with" if resume else "take back"
+            raise UsageError(
+                f"{path}: no such journal, so there is nothing to {what}", hint="name it with --journal FILE"
+            )
+        return None
+    history = read_history(read_journal(path), str(path))
+    if history.plan_digest != plan.digest:
+        if resume or rollback:
+            raise UsageError(f"{path}: is the journal of another plan", hint="name the right one with --journal FILE")
+        return history
+    if not resume and not rollback:
+        raise UsageError(f"{path}: this plan was applied before ({_ended(history)})", hint=_way_out(history))
+    return history
+
+
+def clear_away(history: History, path: Path, runner: Runner) -> Path:
+    """Give the journal of an earlier plan another name and return it, unless a job of that plan is under way still."""
+    for key in history.keys(Fate.BEGUN):
+        attempt = history.attempts[key]
+        job = attempt.job if attempt.job is not None else runner.find(attempt.mark)
+        if job is not None and runner.is_pending(job):
+            message = f"job {job} of an earlier plan (step {key}, {path}) is still under way"
+            raise GpolicyError(message, hint="wait for its end, then make a fresh plan")
+    return set_aside(path, history.plan_digest)
+
+
+def _ended(history: History) -> str:
+    how = "its rollback" if history.direction is Direction.ROLLBACK else "its last run"
+    return f"{how} ended: {history.ended}" if history.ended else f"{how} was cut off"
+
+
+def _way_out(history: History) -> str:
+    if history.direction is Direction.ROLLBACK:
+        end = "" if history.ended == "done" else "go on taking it back with --rollback, or "
+        return f"{end}make a fresh plan"
+    if history.ended == "done":
+        return "--rollback takes it back; for anything else make a fresh plan"
+    return "--resume goes on with it, --rollback takes it back; or make a fresh plan"

@@ -1,0 +1,118 @@
+"""The file of a journal: private, only ever appended to, and on disk before anything goes on."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gpolicy.apply.journal import EventName, event_line
+from gpolicy.cluster.json_input import read_bytes
+from gpolicy.errors import GpolicyError, InputError, UsageError
+from gpolicy.ganeti.parameter import Value
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_LARGEST = 64 * 1024**2
+
+
+class JournalError(GpolicyError):
+    """The journal cannot be written, so nothing may be begun."""
+
+
+class JournalFile:
+    """An open journal. `write` returns when the event is on disk."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    def write(self, name: EventName, **fields: Value) -> None:
+        """Append an event with the time (UTC). Raise JournalError if it did not get to the disk."""
+        line = event_line(name, {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **fields})
+        self._append(line)
+
+    def _append(self, line: bytes) -> None:
+        try:
+            left = memoryview(line)
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise JournalError(f"{self.path}: the journal cannot be written: {error.strerror}") from None
+
+    def end_torn_line(self) -> None:
+        """Put what is written next on a line of its own, behind one that was cut short."""
+        self._append(b"\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+def journal_path(plan: Path) -> Path:
+    """Return where the journal of a plan is unless told otherwise: `plan.json` has `plan.journal.jsonl`."""
+    stem = plan.name.removesuffix(".json") or plan.name
+    return plan.with_name(f"{stem}.journal.jsonl")
+
+
+def create_journal(path: Path) -> JournalFile:
+    """Return a new journal, mode 0600. Raise UsageError if the file is there already."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+        directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    except FileExistsError:
+        raise UsageError(f"{path}: is there already") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a file name"
+        raise JournalError(
+            f"{str(path)!r}: the journal cannot be made: {reason}", hint="name another: --journal FILE"
+        ) from None
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+    return JournalFile(path, descriptor)
+
+
+def reopen_journal(path: Path) -> JournalFile:
+    """Return the journal in a file, to go on with it. Raise InputError if it is not ours alone."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a file name"
+        raise JournalError(f"{str(path)!r}: the journal cannot be opened: {reason}") from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
+        os.close(descriptor)
+        reason = "belongs to another user, or others can read it"
+        raise InputError(f"{path}: is no private file of yours: it {reason}", hint=f"look at it, then chmod 600 {path}")
+    return JournalFile(path, descriptor)
+
+
+def read_journal(path: Path) -> bytes:
+    """Return the content of a journal."""
+    return read_bytes(path, limit=_LARGEST)
+
+
+def set_aside(path: Path, plan_digest: str) -> Path:
+    """Give the journal of an earlier plan a name of its own, and return it."""
+    short = "".join(letter for letter in plan_digest.rpartition(":")[2][:12] if letter.isalnum()) or "earlier"
+    stem = path.name.removesuffix(".jsonl")
+    target = path.with_name(f"{stem}.{short}.jsonl")
+    number = 1
+    while target.exists() or target.is_symlink():
+        number += 1
+        target = path.with_name(f"{stem}.{short}-{number}.jsonl")
+    try:
+        path.rename(target)
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be renamed to {target.name}: {error.strerror}") from None
+    return target
+
+
+def mapping(values: Mapping[str, int]) -> dict[str, Value]:
+    """Return numbers by name as a JSON value."""
+    return dict(values)

@@ -1,0 +1,146 @@
+"""One apply at a time: a lock on the machine that runs gpolicy, and one on the master where we can run commands there.
+
+Both are `flock`s: they end with the process that holds them, however it ends. The remote API has no lock to offer;
+there, what each step touches is looked at again right before it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import selectors
+import socket
+import stat
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from gpolicy.apply.child import without_credentials
+from gpolicy.cluster.master import SshMaster
+from gpolicy.cluster.process import run
+from gpolicy.errors import GpolicyError, UnreachableError
+
+_HELD: Final = 75  # exit code of flock when somebody else has the lock
+_SECONDS: Final = 30.0
+_LONGEST: Final = 300
+
+
+class LockedError(GpolicyError):
+    """Another apply is under way."""
+
+
+def lock_name(cluster: str, uuid: str | None) -> str:
+    """Return the name of the lock file of a cluster: clusters may share a name, and a name may hold anything."""
+    key = hashlib.sha256(f"{cluster}\n{uuid or ''}".encode()).hexdigest()[:20]
+    return f"gpolicy-apply-{key}.lock"
+
+
+def lock_directory(environ: Mapping[str, str]) -> Path:
+    """Return where locks are on this machine: /run for root, else the user's own runtime or state directory."""
+    if os.geteuid() == 0:
+        return Path("/run")
+    runtime = environ.get("XDG_RUNTIME_DIR")
+    if runtime and Path(runtime).is_absolute():
+        return Path(runtime)
+    state = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".local" / "state")
+    return Path(state) / "gpolicy"
+
+
+@contextmanager
+def local_lock(directory: Path, name: str, cluster: str) -> Iterator[None]:
+    """Hold the lock on this machine. Raise LockedError, which names the process, if another has it."""
+    path = directory / name
+    try:
+        if not directory.is_dir():
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a file name"
+        raise GpolicyError(f"{path}: the lock cannot be opened: {reason}") from None
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            raise GpolicyError(f"{path}: is no file of ours, and should be the lock", hint="look at it and remove it")
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise _locked(cluster, os.read(descriptor, _LONGEST).decode(errors="replace")) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, _holder().encode(), 0)
+        yield
+        os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+@cache
+def _holder() -> str:
+    """Return who we are, the same for the whole run."""
+    return f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M:%S %z')}\n"
+
+
+def _locked(cluster: str, holder: str) -> LockedError:
+    who = " ".join(holder.split())[:_LONGEST] or "another process"
+    return LockedError(f"another apply to cluster {cluster} is under way: {who}", hint="wait for its end")
+
+
+@contextmanager
+def remote_lock(master: SshMaster, name: str, cluster: str) -> Iterator[str | None]:
+    """Hold the lock on the master, over a connection of its own. Yield a note if it cannot be had there.
+
+    `flock` holds it while `tee` runs, which notes who we are and ends when the connection does. Raise LockedError if
+    another holds it.
+    """
+    path = f"/run/{name}"
+    argv = master.argv(["flock", "-n", "-E", str(_HELD), path, "tee", "--", path])
+    try:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=without_credentials(master.environ),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise UnreachableError(f"ssh: cannot be run: {error.strerror}") from None
+    try:
+        yield _acquired(master, process, path, cluster)
+    finally:
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, cluster: str) -> str | None:
+    assert process.stdin is not None  # noqa: S101 (both are pipes)
+    assert process.stdout is not None  # noqa: S101
+    with suppress(OSError):
+        process.stdin.write(_holder().encode())
+        process.stdin.flush()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        answered = bool(selector.select(_SECONDS)) and bool(os.read(process.stdout.fileno(), _LONGEST))
+    if answered:
+        return None
+    code = process.poll()
+    with suppress(subprocess.TimeoutExpired):
+        code = process.wait(timeout=1)
+    if code == _HELD:
+        told = run(master.argv(["cat", "--", path]), environ=master.environ, seconds=_SECONDS, limit=1024**2)
+        holder = told.stdout.decode(errors="replace")
+        if holder == _holder():
+            return None  # the master is this very machine, and the lock is the one that we hold already
+        raise _locked(cluster, holder)
+    return "no lock on the master (flock could not be run there, or /run not be written): only this machine is locked"

@@ -1,0 +1,148 @@
+"""Jobs through Ganeti's remote API (`rapi://`): submitted, then polled until they end.
+
+The mark that finds a job again is the `reason` of the request; the job's log holds Ganeti's messages and warnings.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+from gpolicy.apply.runner import JobStatus, Outcome, Patience, Poll, Result, Stop, Watch, job_status, pause
+from gpolicy.cluster.https import NoAnswerError
+from gpolicy.cluster.json_input import Record, parse_json
+from gpolicy.cluster.rapi import read_rapi, read_rapi_configuration
+from gpolicy.cluster.rapi_client import Client, netloc, reason
+from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import UnreachableError
+from gpolicy.ganeti.commands import Route
+from gpolicy.ganeti.parameter import Value
+from gpolicy.plan.plan_file import PlannedCommand
+
+_LONGEST_TEXT: Final = 1000
+_NOBODY_KNOWS: Final = (502, 504)  # the gateway to Ganeti's queue failed: before or behind it
+
+
+@dataclass(frozen=True, slots=True)
+class RapiRunner:
+    """Asks the server behind `client`."""
+
+    client: Client
+    insecure: bool = False
+    patience: Patience = field(default_factory=Patience)
+    stop: Stop = field(default_factory=Stop)
+    route: Route = Route.RAPI
+
+    @property
+    def destination(self) -> str:
+        """The address."""
+        return f"rapi://{netloc(self.client.host, self.client.port)}"
+
+    def read(self) -> ClusterState:
+        """Return the whole state of the cluster."""
+        return read_rapi(self.client, insecure=self.insecure)
+
+    def glance(self) -> ClusterState:
+        """Return what the cluster is configured to be."""
+        return read_rapi_configuration(self.client)
+
+    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+        """Submit a request and wait for the end of its job."""
+        call = command.rapi
+        assert call is not None  # noqa: S101 (said before the first step)
+        path = f"{call.path}{'&' if '?' in call.path else '?'}reason={mark}"
+        try:
+            answer = self.client.send(call.method, path, call.body)
+        except NoAnswerError as error:
+            return Outcome(Result.UNKNOWN, error.message)
+        except UnreachableError as error:
+            return Outcome(Result.FAILED, error.message)
+        if answer.status != 200:
+            text = f"HTTP {answer.status}{reason(answer.body)}"
+            return Outcome(Result.UNKNOWN if answer.status in _NOBODY_KNOWS else Result.FAILED, text)
+        job = _number(parse_json(answer.body, call.path))
+        if job is None:
+            return Outcome(Result.UNKNOWN, "the answer is no job number")
+        watch.job(job)
+        return self.follow(job, watch) or Outcome(Result.UNKNOWN, "Ganeti does not know the job any more", job)
+
+    def find(self, mark: str) -> int | None:
+        """Return the number of the job that carries `mark`."""
+        jobs = self.client.get("/2/jobs?bulk=1")
+        for item in jobs if isinstance(jobs, list) else ():
+            job = Record.of(item, "/2/jobs")
+            marks = [text for operation in job.items("ops") for text in _reasons(operation)]
+            if mark in marks:
+                return _number(job.fields.get("id"))
+        return None
+
+    def is_pending(self, job: int) -> bool:
+        """Return whether a job waits or runs."""
+        found = Record.of(self.client.get(f"/2/jobs/{job}"), f"/2/jobs/{job}")
+        return job_status(found.text_or_none("status")) is JobStatus.PENDING
+
+    def follow(self, job: int, watch: Watch) -> Outcome | None:
+        """Wait for the end of a job, however long nobody answers in between, as far as patience goes."""
+        until = time.monotonic() + self.patience.job
+        lost_until: float | None = None
+        poll = Poll(self.patience.first_poll, self.patience.longest_poll, self.stop)
+        shown = -1
+        while True:
+            try:
+                found = Record.of(self.client.get(f"/2/jobs/{job}"), f"/2/jobs/{job}")
+            except UnreachableError as error:
+                lost_until = lost_until or time.monotonic() + self.patience.contact
+                if time.monotonic() >= lost_until or self.stop.at_once:
+                    return Outcome(Result.UNKNOWN, error.message, job)
+                pause(self.patience.first_pause, self.stop)
+                continue
+            lost_until = None
+            status = job_status(found.text_or_none("status"))
+            shown = _tell(found, shown, watch)
+            if status is JobStatus.GONE:
+                return None
+            if status is JobStatus.SUCCESS:
+                return Outcome(Result.SUCCESS, job=job)
+            if status is JobStatus.FAILED:
+                return Outcome(Result.FAILED, _failure(found), job)
+            if time.monotonic() >= until or self.stop.at_once:
+                return Outcome(Result.UNKNOWN, "", job, waiting=True)
+            poll.wait()
+
+
+def _number(value: Value) -> int | None:
+    """Return the number of a job, which Ganeti writes as a number or as text."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _reasons(operation: Value) -> list[Value]:
+    trail = operation.get("reason") if isinstance(operation, dict) else None
+    return [item[1] for item in trail if isinstance(item, list) and len(item) > 1] if isinstance(trail, list) else []
+
+
+def _tell(job: Record, shown: int, watch: Watch) -> int:
+    """Pass on the entries of the log behind number `shown`; return the number of the last."""
+    for log in job.items("oplog"):
+        for entry in log if isinstance(log, list) else ():
+            match entry:
+                case [int() as number, _, str(), text] if number > shown:
+                    shown = number
+                    for line in str(text).splitlines():
+                        watch.message(line)
+    return shown
+
+
+def _failure(job: Record) -> str:
+    """Return why a job failed: Ganeti's error classes and their arguments, as far as they are text."""
+    texts: list[str] = []
+    for result in job.items("opresult"):
+        match result:
+            case [str() as kind, [*arguments]]:
+                texts.append(f"{kind}: {', '.join(str(argument) for argument in arguments)}")
+            case str() if result:
+                texts.append(result)
+    status = job.text_or_none("status")
+    return ("; ".join(texts) or f"the job ended with status {status}")[:_LONGEST_TEXT]

@@ -1,0 +1,159 @@
+"""How a job gets to Ganeti and what came of it: what every way of reaching a cluster has in common."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.ganeti.commands import Route
+from gpolicy.plan.plan_file import PlannedCommand
+
+
+class Result(StrEnum):
+    """What came of a job."""
+
+    SUCCESS = "success"
+    FAILED = "failed"  # refused, or run and failed; nothing of it is under way any more
+    UNKNOWN = "unknown"  # it may be under way: contact was lost, or we stopped waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A result, and what Ganeti said. `job` is None where none was submitted, or its number is not known.
+
+    `waiting` tells of a job that is known to be under way still: the time was up, or we were told to stop waiting.
+    """
+
+    result: Result
+    text: str = ""
+    job: int | None = None
+    waiting: bool = False
+
+
+class JobStatus(StrEnum):
+    """What Ganeti's queue says of a job."""
+
+    PENDING = "pending"
+    SUCCESS = "success"
+    FAILED = "failed"
+    GONE = "gone"  # archived: nobody knows any more
+
+
+_PENDING = frozenset({"queued", "waiting", "canceling", "running"})
+
+
+def job_status(word: str | None) -> JobStatus:
+    """Return the status for Ganeti's own word."""
+    if word in _PENDING:
+        return JobStatus.PENDING
+    if word == "success":
+        return JobStatus.SUCCESS
+    return JobStatus.FAILED if word in ("error", "canceled") else JobStatus.GONE
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who is told while a job runs. `job` is called with its number as soon as that is known, `message` with lines."""
+
+    job: Callable[[int], None]
+    message: Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Stop:
+    """Whether somebody wants us to stop: asked once, after the step that runs; asked twice, without waiting for it."""
+
+    requests: int = 0
+
+    @property
+    def after_step(self) -> bool:
+        """Whether no further step is to begin."""
+        return self.requests > 0
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the job that runs is not to be waited for."""
+        return self.requests > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long we wait, in seconds, and how often we try."""
+
+    attempts: int = 6  # of one step, when Ganeti's refusal is one that passes
+    first_pause: float = 1.0  # between them, twice as long each time
+    longest_pause: float = 20.0
+    first_poll: float = 0.1  # of a job's status, half as long again each time
+    longest_poll: float = 5.0
+    job: float = 3600.0  # for one job, which may wait behind other people's long ones
+    contact: float = 120.0  # to reach a cluster again that was lost in the middle of a step
+    look_again: float = 2.0  # for a job of a request whose answer was lost: it may still be on its way to the queue
+    settle: float = 10.0  # until what a job has changed can be read
+
+    def pauses(self) -> list[float]:
+        """Return the pauses between the attempts at one step."""
+        return [min(self.first_pause * 2**number, self.longest_pause) for number in range(self.attempts - 1)]
+
+
+@dataclass(slots=True)
+class Poll:
+    """Waits between two looks at the same thing, longer each time, and not at all once we are to stop at once."""
+
+    first: float
+    longest: float
+    stop: Stop = field(default_factory=Stop)
+    _next: float = 0.0
+
+    def wait(self) -> None:
+        """Wait before the next look."""
+        self._next = min(self._next * 1.5 or self.first, self.longest)
+        pause(self._next, self.stop)
+
+
+def pause(seconds: float, stop: Stop) -> None:
+    """Wait, but no longer than until we are to stop at once."""
+    until = time.monotonic() + seconds
+    while not stop.at_once and (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, 0.2))
+
+
+class Runner(Protocol):
+    """A way to a cluster. Whatever cannot be reached raises UnreachableError."""
+
+    @property
+    def destination(self) -> str:
+        """The address, as it can be shown."""
+        ...
+
+    @property
+    def route(self) -> Route:
+        """Which form of a command this way carries."""
+        ...
+
+    def read(self) -> ClusterState:
+        """Return the whole state of the cluster."""
+        ...
+
+    def glance(self) -> ClusterState:
+        """Return what the cluster is configured to be; no node is asked."""
+        ...
+
+    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+        """Run a command to the end of its job, which carries `mark` in its reason."""
+        ...
+
+    def find(self, mark: str) -> int | None:
+        """Return the number of the job that carries `mark`, or None if Ganeti has no such job."""
+        ...
+
+    def is_pending(self, job: int) -> bool:
+        """Return whether a job waits or runs."""
+        ...
+
+    def follow(self, job: int, watch: Watch) -> Outcome | None:
+        """Wait for the end of a job that was submitted earlier. None if Ganeti does not know it any more."""
+        ...

@@ -1,0 +1,174 @@
+"""Hold a plan against the cluster as it is now: what the plan touches must be as it was when the plan was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpolicy.cluster import unreadable
+from gpolicy.cluster.snapshot import state_digest
+from gpolicy.cluster.state import ClusterState, Identity, Unreadable
+from gpolicy.ganeti.parameter import Path, Value, Values
+from gpolicy.plan.change import NAME, TAGS
+from gpolicy.plan.contents import Contents, contents, identities, is_own_value, shown_by
+from gpolicy.plan.effects import Effect, carried_out
+from gpolicy.plan.plan_file import PlanFile
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One look at the cluster: leaves and identities of its objects, and what the look cannot show."""
+
+    contents: Contents
+    identities: Mapping[str, Identity]
+    gaps: tuple[Unreadable, ...]
+
+    @classmethod
+    def of(cls, state: ClusterState) -> Sight:
+        """Return what `state` shows."""
+        return cls(contents(state), identities(state), state.unreadable)
+
+    def shows(self, name: str, path: Path) -> bool:
+        """Return whether the look shows this leaf."""
+        return shown_by(self.gaps, name, path)
+
+    def serials(self) -> dict[str, int]:
+        """Return the serial numbers that the look shows."""
+        return {name: item.serial_no for name, item in self.identities.items() if item.serial_no is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A leaf that is not what it should be. An empty path is the object itself; `serial_no`, `uuid` are no leaves."""
+
+    object: str
+    path: Path
+    expected: Value
+    found: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What differs, and in words what could not be compared or does not matter."""
+
+    differences: tuple[Difference, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def compare_plan(plan: PlanFile, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]) -> Comparison:
+    """Return how the objects that `plan` touches differ from what it saw, once its effects `done` are counted in.
+
+    `serials` are numbers that were seen after our own steps. They count only where a value that the plan touches
+    cannot be read: Ganeti raises them on writes that change nothing, too.
+    """
+    by_serial, notes = _by_serial(plan, sight, serials)
+    return Comparison((*compare_objects(plan, sight, done), *by_serial), tuple(notes))
+
+
+def compare_objects(plan: PlanFile, sight: Sight, done: Sequence[Effect]) -> list[Difference]:
+    """Return how the objects that `plan` touches differ from what it saw, once `done` is counted in, leaf by leaf."""
+    expected = carried_out(done, {name: dict(item.values) for name, item in plan.observed.items()})
+    gaps = (*plan.gaps, *sight.gaps)
+    found: list[Difference] = []
+    for name, values in expected.items():
+        if name not in sight.contents:
+            found.append(Difference(name, (), "there", "not there"))
+            continue
+        differences = leaf_differences(name, values, sight.contents[name], gaps)
+        found += [item for item in differences if not filled_in(item, done)]
+    renamed = {effect.object for effect in done if effect.path == NAME}
+    return [*found, *_appeared(plan, expected, sight.contents), *_other_objects(plan, sight, renamed)]
+
+
+def leaf_differences(name: str, expected: Values, found: Values, gaps: Iterable[Unreadable] = ()) -> list[Difference]:
+    """Return the leaves of one object that differ, as far as both were shown."""
+    gaps = tuple(gaps)
+    return [
+        Difference(name, path, expected.get(path), found.get(path))
+        for path in dict.fromkeys((*expected, *found))
+        if expected.get(path) != found.get(path) and shown_by(gaps, name, path)
+    ]
+
+
+def filled_in(difference: Difference, effects: Iterable[Effect]) -> bool:
+    """Return whether Ganeti filled a leaf in beside one that `effects` set.
+
+    The cluster's entries of hv_state and disk_state are stored whole, with defaults for what nobody has set.
+    """
+    beside = difference.path[:-1]
+    return difference.path[:1] in (("hv_state",), ("disk_state",)) and any(
+        effect.object == difference.object and effect.path[:-1] == beside for effect in effects
+    )
+
+
+def path_text(path: Path) -> str:
+    """Return a path as plans write it; a tag is named behind its key."""
+    return f"tags {path[1]}" if path[:1] == TAGS and len(path) > 1 else ".".join(path)
+
+
+def _appeared(plan: PlanFile, expected: Contents, found: Contents) -> list[Difference]:
+    """Return groups that a step is to make or to rename to, and that are there without it."""
+    made = {
+        f"group/{effect.after}": None
+        for step in plan.steps
+        for effect in step.command.effects
+        if effect.path == NAME and effect.after is not None
+    }
+    return [
+        Difference(name, (), "not there", "there")
+        for name in made
+        if name in found and name not in expected and name not in plan.observed
+    ]
+
+
+def _other_objects(plan: PlanFile, sight: Sight, renamed: set[str]) -> list[Difference]:
+    """Return objects that have the name of one that the plan saw, and are another."""
+    return [
+        Difference(name, ("uuid",), item.identity.uuid, sight.identities[name].uuid)
+        for name, item in plan.observed.items()
+        if name in sight.identities
+        and name not in renamed
+        and None not in (item.identity.uuid, sight.identities[name].uuid)
+        and item.identity.uuid != sight.identities[name].uuid
+    ]
+
+
+def _by_serial(plan: PlanFile, sight: Sight, serials: Mapping[str, int]) -> tuple[list[Difference], list[str]]:
+    """Return the objects whose serial number has to stand for values that cannot be read, and differs."""
+    found: list[Difference] = []
+    notes: list[str] = []
+    for name, hidden in hidden_leaves(effect for step in plan.steps for effect in step.command.effects).items():
+        paths = [path for path in hidden if not sight.shows(name, path)]
+        if not paths or name not in plan.observed:
+            continue
+        what = ", ".join(path_text(path) for path in paths[:3]) + (" and others" if len(paths) > 3 else "")
+        seen = serials.get(name, plan.observed[name].identity.serial_no)
+        now = sight.identities[name].serial_no if name in sight.identities else None
+        if seen is None or now is None:
+            notes.append(f"{name}: {what} cannot be read this way, nor a serial number: taken as unchanged")
+        elif seen != now:
+            found.append(Difference(name, ("serial_no",), seen, now))
+        else:
+            notes.append(f"{name}: {what} cannot be read this way; its serial number is unchanged")
+    return found, notes
+
+
+def hidden_leaves(effects: Iterable[Effect]) -> dict[str, list[Path]]:
+    """Return the own values that effects change, by object: those that a source may not show."""
+    leaves: dict[str, list[Path]] = {}
+    for effect in effects:
+        if is_own_value(effect.path):
+            leaves.setdefault(effect.object, []).append(effect.path)
+    return leaves
+
+
+def elsewhere(plan: PlanFile, state: ClusterState) -> str | None:
+    """Return a note when the cluster has changed in what the plan does not touch, or when nobody can tell."""
+    gaps = set(state.unreadable)
+    if gaps <= set(plan.gaps):
+        same = state_digest(state, besides=plan.gaps) == plan.state_digest
+    elif gaps <= {*plan.gaps, *unreadable.RAPI} and plan.state_digest_rapi is not None:
+        same = state_digest(state, besides=(*plan.gaps, *unreadable.RAPI)) == plan.state_digest_rapi
+    else:
+        return "whether the cluster has changed in what the plan does not touch is not known this way"
+    return None if same else "the cluster has changed since the plan was made, in nothing that the plan touches"

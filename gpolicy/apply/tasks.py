@@ -1,0 +1,60 @@
+"""What is to be done, one job after another: the steps of a plan, or what undoes them, last step first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from gpolicy.ganeti.commands import Route
+from gpolicy.plan.plan_file import PlanFile, PlannedCommand, PlannedStep
+from gpolicy.plan.steps import Wave
+
+_ONCE = frozenset({"add", "rename", "remove", "remove-tags"})
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One job: `key` names it in the journal, `step` is its step in the plan."""
+
+    key: str
+    step: str
+    title: str
+    command: PlannedCommand
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the job may run a second time and end in the same: Ganeti refuses to make a group twice."""
+        argv, rapi = self.command.argv, self.command.rapi
+        if argv is not None:
+            return argv[1] not in _ONCE
+        return (
+            rapi is not None and (rapi.method == "PUT" or rapi.path.endswith("/modify")) and "/rename" not in rapi.path
+        )
+
+    def carried_by(self, route: Route) -> bool:
+        """Return whether the command can go this way."""
+        return (self.command.argv if route is Route.ARGV else self.command.rapi) is not None
+
+
+def forward(plan: PlanFile) -> list[Task]:
+    """Return the tasks that carry `plan` out."""
+    return [Task(step.id, step.id, step.title, step.command) for step in plan.steps]
+
+
+def backward(plan: PlanFile, steps: Collection[str]) -> list[Task]:
+    """Return the tasks that undo those of `steps`, last step first, the candidate pool at the end.
+
+    The pool's job may die while it promotes nodes (seen on 3.0.2); nothing shall have to wait behind it.
+    """
+    chosen = [step for step in reversed(plan.steps) if step.id in steps]
+    return [task for step in sorted(chosen, key=lambda step: step.wave == Wave.POOL) for task in _undo(step)]
+
+
+def _undo(step: PlannedStep) -> Iterable[Task]:
+    for number, command in enumerate(step.inverse, start=1):
+        yield Task(undo_key(step.id, number), step.id, f"undo step {step.id}: {step.title}", command)
+
+
+def undo_key(step: str, number: int) -> str:
+    """Return the key of the task that is the `number`th to undo a step."""
+    return f"{step}-undo-{number}"

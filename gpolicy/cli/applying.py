@@ -1,0 +1,289 @@
+"""`apply`: shows what is about to be done, asks, and tells how it goes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpolicy.cli.terminal import complain, wants_colour, working
+from gpolicy.errors import UsageError
+from gpolicy.exit_codes import ExitCode
+from gpolicy.report.findings_text import printable
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from gpolicy.apply.applying import Intention, Run
+    from gpolicy.apply.journal import History
+    from gpolicy.apply.runner import Patience, Runner, Stop
+    from gpolicy.apply.staleness import Difference
+    from gpolicy.apply.verdict import Verdict
+    from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.plan.plan_file import PlanFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Which plan is to be applied, where, and how."""
+
+    plan: Path
+    destination: str
+    options: SourceOptions
+    journal: Path | None = None
+    resume: bool = False
+    rollback: bool = False
+    yes: bool = False
+    job_timeout: float = 3600.0
+
+
+def apply(request: Request) -> int:
+    """Carry a plan out, go on with it, or take it back; return the exit code."""
+    from gpolicy.apply.applying import RefusedError, check_plan  # noqa: PLC0415
+    from gpolicy.apply.carrying import CarryingError  # noqa: PLC0415
+    from gpolicy.apply.destinations import open_runner  # noqa: PLC0415
+    from gpolicy.apply.journal_file import journal_path  # noqa: PLC0415
+    from gpolicy.apply.runner import Patience, Stop  # noqa: PLC0415
+    from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
+
+    if request.resume and request.rollback:
+        raise UsageError("--resume and --rollback exclude one another")
+    if not request.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
+    plan = read_plan(request.plan)
+    stop = Stop()
+    patience = Patience(job=request.job_timeout)
+    runner = open_runner(request.destination, request.options, patience, stop)
+    journal = request.journal or journal_path(request.plan)
+    try:
+        if not request.rollback:
+            check_plan(plan, str(request.plan))
+        return _apply(request, plan, runner, journal, patience, stop)
+    except (RefusedError, CarryingError) as error:
+        _show_differences(error.differences)
+        complain(error.message, error.hint or _way_on(request, journal))
+        return int(error.exit_code)
+
+
+def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, patience: Patience, stop: Stop) -> int:
+    from gpolicy.apply.applying import Run, can_be_carried, right_cluster  # noqa: PLC0415
+    from gpolicy.apply.earlier import history_for  # noqa: PLC0415
+    from gpolicy.apply.journal import Direction  # noqa: PLC0415
+
+    direction = Direction.ROLLBACK if request.rollback else Direction.APPLY
+    history = history_for(plan, journal, resume=request.resume, rollback=request.rollback)
+    can_be_carried(plan, runner, direction, history)
+    if not plan.steps:
+        _say("nothing to do: the plan has no steps")
+        return int(ExitCode.FINE)
+    with working(f"reading {request.destination}"):
+        first = runner.glance()
+    right_cluster(plan, first)
+    with _locks(runner, first.name, first.cluster.identity.uuid):
+        history = _own_history(plan, history, journal, runner)
+        with working(f"reading {request.destination}"):
+            state = runner.read()
+        voice = _Voice(colour=wants_colour(sys.stdout))
+        for note in state.notes:
+            voice.note(note)
+        signals = _Signals(stop)
+        run = Run(
+            plan=plan,
+            runner=runner,
+            journal_file=journal,
+            progressing=voice,
+            agree=_Agreement(plan, request.destination, request.yes, signals),
+            direction=direction,
+            history=history,
+            patience=patience,
+            stop=stop,
+        )
+        try:
+            verdict = run.go(state)
+        finally:
+            signals.release()
+    if verdict is None:
+        complain("nothing was done", None)
+        return int(ExitCode.FINDINGS)
+    return _tell(run, verdict, journal)
+
+
+def _own_history(plan: PlanFile, history: History | None, journal: Path, runner: Runner) -> History | None:
+    """Return the history of this very plan; the journal of another is put aside."""
+    from gpolicy.apply.earlier import clear_away  # noqa: PLC0415
+
+    if history is None or history.plan_digest == plan.digest:
+        return history
+    kept = clear_away(history, journal, runner)
+    complain(f"{journal} was the journal of an earlier plan; it is kept as {kept.name}", None)
+    return None
+
+
+@contextmanager
+def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[None]:
+    from gpolicy.apply.command_runner import CommandRunner  # noqa: PLC0415
+    from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock  # noqa: PLC0415
+    from gpolicy.cluster.master import SshMaster  # noqa: PLC0415
+
+    name = lock_name(cluster, uuid)
+    with ExitStack() as stack:
+        stack.enter_context(local_lock(lock_directory(os.environ), name, cluster))
+        if isinstance(runner, CommandRunner) and isinstance(runner.master, SshMaster):
+            note = stack.enter_context(remote_lock(runner.master, name, cluster))
+            if note:
+                complain(note, None)
+        yield
+
+
+@dataclass(slots=True)
+class _Signals:
+    """Have Ctrl-C and SIGTERM stop us after the step that runs; a second one, without waiting for it."""
+
+    stop: Stop
+    before: dict[int, Any] = field(default_factory=dict)
+
+    def catch(self) -> None:
+        """Begin: from here on no signal ends us between a step and its entry in the journal."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays
+                self.before[number] = signal.signal(number, self._asked)
+
+    def release(self) -> None:
+        """Have signals do again what they did before."""
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        self.before.clear()
+
+    def _asked(self, _number: int, _frame: FrameType | None) -> None:
+        self.stop.requests += 1
+        text = "stopping after the step that runs; once more to stop waiting for it (its job goes on in Ganeti)"
+        with suppress(OSError, ValueError, RuntimeError):  # RuntimeError: in the middle of another line
+            complain(text if self.stop.requests == 1 else "stopping at once", None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Agreement:
+    """Shows what is about to be done, and asks."""
+
+    plan: PlanFile
+    destination: str
+    yes: bool
+    signals: _Signals
+
+    def __call__(self, intention: Intention) -> bool:
+        for line in self._lines(intention):
+            _say(line)
+        if intention.tasks and not self.yes and not self._answer(intention):
+            return False
+        self.signals.catch()
+        return True
+
+    def _lines(self, intention: Intention) -> Iterator[str]:
+        back = intention.direction == "rollback"
+        count = len(intention.tasks)
+        what = "take back the plan for" if back else "go on with the plan for" if intention.skipped else "change"
+        steps = "step" if count == 1 else "steps"
+        yield f"{count} {steps} to {what} cluster {self.plan.cluster} through {self.destination}"
+        for title in intention.skipped:
+            yield f"   done  {title}"
+        for task in intention.tasks:
+            yield f"  {task.step:>5}. {task.title}"
+        for name, message, allowed in self.plan.guards if not back else ():
+            yield f"  guard {name}{' (allowed)' if allowed else ''}: {message}"
+        for name, path in self.plan.unreadable if not back else ():
+            yield f"  not compared when the plan was made: {name} {path}"
+        for lost in intention.lost:
+            yield f"  NOT RESTORED: {lost}"
+        for note in intention.notes:
+            yield f"  note: {note}"
+
+    def _answer(self, intention: Intention) -> bool:
+        verb = "Take it back" if intention.direction == "rollback" else "Do it"
+        sys.stderr.write(f"{verb}? Only yes is taken for a yes: ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() == "yes"
+
+
+@dataclass(slots=True)
+class _Voice:
+    """Tells how it goes. What cannot be said (the terminal is gone) never stops the work."""
+
+    colour: bool
+
+    def step(self, number: int, count: int, title: str) -> None:
+        _say(f"{self._paint('1')}[{number}/{count}] {printable(title)}{self._paint('0')}")
+
+    def job(self, job: int) -> None:
+        _say(f"  job {job}")
+
+    def message(self, text: str) -> None:
+        warning = "WARNING" in text
+        _say(f"{self._paint('33') if warning else ''}  {printable(text)}{self._paint('0') if warning else ''}")
+
+    def note(self, text: str) -> None:
+        _say(f"  note: {text}")
+
+    def ended(self, seconds: float, *, ran: bool) -> None:
+        _say(f"  done ({seconds:.1f} s)" if ran else "  was done already")
+
+    def _paint(self, code: str) -> str:
+        return f"\x1b[{code}m" if self.colour else ""
+
+
+def _say(line: str) -> None:
+    """Write a line. A reader that is gone stops neither the work nor the exit code: from then on nothing is said."""
+    try:
+        sys.stdout.write(line if "\x1b" in line else printable(line))
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), sys.stdout.fileno())
+
+
+def _tell(run: Run, verdict: Verdict, journal: Path) -> int:
+    """Say what a new look shows at the end, and return the exit code."""
+    back = run.direction == "rollback"
+    for path in verdict.unseen:
+        _say(f"  not seen: {path} cannot be read through {run.runner.destination}; its job ended well")
+    if verdict.good:
+        seen = len(run.plan.changes)
+        _say(
+            "taken back: the cluster is as it was before, as far as said above"
+            if back
+            else f"done: all {seen} changes are there"
+        )
+        return int(ExitCode.FINE)
+    _show_differences(verdict.differences)
+    complain(
+        "all steps were taken back, but the cluster is not as it was"
+        if back
+        else "all steps ran, but not all is as planned",
+        f"make a fresh plan; the journal is {journal}",
+    )
+    return int(ExitCode.FINDINGS)
+
+
+def _show_differences(differences: Sequence[Difference]) -> None:
+    from gpolicy.apply.staleness import path_text  # noqa: PLC0415
+    from gpolicy.report.values_text import value_text  # noqa: PLC0415
+
+    for item in differences:
+        where = f"{item.object} {path_text(item.path)}".rstrip()
+        with suppress(OSError, ValueError):
+            expected, found = value_text(item.expected), value_text(item.found)
+            sys.stderr.write(f"  {printable(where)}: expected {printable(expected)}, found {printable(found)}\n")
+
+
+def _way_on(request: Request, journal: Path) -> str | None:
+    """Return how to go on after a run that did not get to its end."""
+    if not journal.exists():
+        return None
+    return f"go on with --{'rollback' if request.rollback else 'resume'}" + (
+        "" if request.rollback else ", take back what was done with --rollback, or make a fresh plan"
+    )

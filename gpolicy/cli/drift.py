@@ -1,0 +1,118 @@
+"""`drift`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.cli.checking import known_format, policy_with_errors, read
+from gpolicy.cli.terminal import complain, wants_colour
+from gpolicy.errors import GpolicyError
+from gpolicy.exit_codes import ExitCode
+from gpolicy.report.findings_text import findings_text
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.drift.comparing import DriftReport
+
+FORMATS: Final = ("text", "json", "prometheus")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is to be compared with what, and how to show it."""
+
+    path: Path
+    state: str
+    options: SourceOptions
+    form: str
+    output: Path | None
+
+
+def drift(request: Request) -> int:
+    """Show where a cluster is not what its policy declares; return the exit code.
+
+    Metrics are written also when nothing could be compared: that is what an alert must see.
+    """
+    known_format(request.form, FORMATS)
+    if request.form != "prometheus":
+        return _drift(request)
+    try:
+        code = _drift(request)
+    except (GpolicyError, OSError):
+        _write_failure(request)
+        raise
+    if code == ExitCode.FINDINGS:
+        _write_failure(request)
+    return code
+
+
+def _drift(request: Request) -> int:
+    from gpolicy.drift.comparing import find_drift  # noqa: PLC0415
+
+    state = read(request.state, request.options)
+    policy, errors = policy_with_errors(request.path, state)
+    if errors:
+        sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
+        return int(ExitCode.FINDINGS)
+    report = find_drift(policy, state, today=date.today())  # noqa: DTZ011 (a waiver ends at the reader's midnight)
+    _write(request, _rendered(request, report, policy.sources))
+    return int(ExitCode.CHANGES if report.drift else ExitCode.FINE)
+
+
+def _rendered(request: Request, report: DriftReport, sources: dict[str, str]) -> str:
+    now = time.time()
+    if request.form == "json":
+        from gpolicy.report.drift_json import drift_json  # noqa: PLC0415
+
+        return drift_json(report, compared_at=now)
+    if request.form == "prometheus":
+        from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
+
+        return drift_metrics(report, policy=_label(request), now=now)
+    from gpolicy.report.drift_text import drift_report  # noqa: PLC0415
+
+    return drift_report(report, sources, colour=request.output is None and wants_colour(sys.stdout))
+
+
+def _write(request: Request, text: str) -> None:
+    from gpolicy.cluster.private_file import write_private, write_public  # noqa: PLC0415
+
+    if request.output is None:
+        sys.stdout.write(text)
+    elif request.form == "prometheus":  # read by the node exporter, which is another user
+        write_public(request.output, text.encode())
+    else:
+        write_private(request.output, text.encode())
+
+
+def _write_failure(request: Request) -> None:
+    """Write metrics that say that this run could not compare; never in place of the error that tells why."""
+    from gpolicy.report.drift_prometheus import failure_metrics  # noqa: PLC0415
+
+    try:
+        before = None if request.output is None else _written_before(request.output)
+        _write(request, failure_metrics(before, policy=_label(request), now=time.time()))
+    except GpolicyError as error:
+        complain(error.message, error.hint)
+
+
+def _written_before(file: Path) -> str | None:
+    """Return the metrics that earlier runs left; None where there are none that can be read."""
+    from gpolicy.report.drift_prometheus import LARGEST_BYTES  # noqa: PLC0415
+
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(LARGEST_BYTES + 1)
+    except OSError:
+        return None
+    return None if len(data) > LARGEST_BYTES else data.decode("utf-8", "replace")
+
+
+def _label(request: Request) -> str:
+    """Return what tells the runs of several policies apart: it must be the same whether a run compares or not."""
+    return str(request.path.absolute())

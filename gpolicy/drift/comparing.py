@@ -1,0 +1,156 @@
+"""Find drift: the plan's own comparison, seen from the other side, less what waivers accept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from gpolicy.cluster.state import ClusterState, Identity
+from gpolicy.findings import Finding, Span
+from gpolicy.fit.desired import Desired
+from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.plan.change import Action, Change, Unreadable
+from gpolicy.plan.diff import diff
+from gpolicy.policy.model import INHERIT, Leaf, Policy, Waiver
+from gpolicy.rules.catalogue import find_rule
+from gpolicy.rules.drift_rule import DRIFT
+from gpolicy.rules.rule import Hit
+from gpolicy.rules.waiving import Waivers
+
+UNKNOWN_SINCE = Identity()
+"""Of something that the cluster does not have, or that its source does not date."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """One thing that the cluster has otherwise than the policy declares.
+
+    `declared` is the own value that the policy asks for (None with `inherits`: none), `found` the cluster's own value
+    (None: none); for a name or a membership the names, for tags all tags of the object. `since` is the last write to
+    the object, whatever it wrote: what was found has held since then at least. Ganeti does not keep who wrote.
+    """
+
+    object: str
+    path: Path
+    action: Action
+    declared: Value
+    inherits: bool
+    found: Value
+    effective_declared: Value
+    effective_found: Value
+    since: Identity = UNKNOWN_SINCE
+    span: Span | None = None
+
+    @property
+    def name(self) -> str:
+        """The path as reports write it."""
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Drift that a waiver in force accepts."""
+
+    drift: Drift
+    waiver: Waiver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftReport:
+    """All drift of one cluster from one policy.
+
+    `unreadable` are declared values that the source cannot show: whether they drifted, nobody knows. `findings` are
+    about waivers of drift that ended or accept nothing.
+    """
+
+    cluster: str
+    source: str
+    drift: tuple[Drift, ...]
+    accepted: tuple[Accepted, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def find_drift(policy: Policy, state: ClusterState, *, today: date) -> DriftReport:
+    """Return where `state` is not what `policy` declares. `today` decides which waivers are in force.
+
+    `policy` must be sound and fit the cluster: with an error in it the comparison would be incomplete.
+    """
+    difference = diff(policy, state)
+    waivers = _DriftWaivers(policy, today)
+    found: list[Drift] = []
+    accepted: list[Accepted] = []
+    for change in difference.changes:
+        drift = _drift(change, state, difference.desired)
+        waiver = waivers.accepting(drift.object, drift.path, drift.span)
+        if waiver is None:
+            found.append(drift)
+        else:
+            accepted.append(Accepted(drift, waiver))
+    for item in difference.unreadable:  # a waiver of what nobody can read is not called unused
+        waivers.accepting(item.object, item.path, item.span)
+    return DriftReport(
+        cluster=state.name,
+        source=state.source,
+        drift=tuple(found),
+        accepted=tuple(accepted),
+        unreadable=tuple(difference.unreadable),
+        findings=tuple(waivers.findings()),
+        notes=state.notes,
+    )
+
+
+class _DriftWaivers:
+    """The waivers that name the rule of drift; all others are the business of `gpolicy check`."""
+
+    def __init__(self, policy: Policy, today: date) -> None:
+        named = [waiver for waiver in policy.waivers if find_rule(waiver.rule)[0] is DRIFT]
+        self._each = [(waiver, Waivers([waiver], find_rule, today)) for waiver in named]
+
+    def accepting(self, obj: str, path: Path, span: Span | None) -> Waiver | None:
+        """Return the first waiver in force that accepts drift of a value; all that do so count as used."""
+        finding = DRIFT.finding("", span)
+        hits = (Hit(f"{obj}:{'.'.join(path)}", finding), Hit(obj, finding))
+        accepting = [waiver for waiver, one in self._each if any(one.covers(hit) for hit in hits)]
+        return accepting[0] if accepting else None
+
+    def findings(self) -> list[Finding]:
+        """Return what is wrong with the waivers, once all drift was shown to them."""
+        found = [finding for _, one in self._each for finding in (*one.findings, *one.unused(lambda _: True))]
+        return sorted(found, key=Finding.sort_key)
+
+
+def _drift(change: Change, state: ClusterState, desired: Desired) -> Drift:
+    leaf = _leaf(change, desired)
+    inherits = change.action is Action.RESET or (leaf is not None and leaf.value is INHERIT)
+    return Drift(
+        object=change.object,
+        path=change.path,
+        action=change.action,
+        declared=None if inherits else change.after,
+        inherits=inherits,
+        found=change.before,
+        effective_declared=change.effective_after,
+        effective_found=change.effective_before,
+        since=_last_write(change, state, desired),
+        span=change.span,
+    )
+
+
+def _leaf(change: Change, desired: Desired) -> Leaf | None:
+    """Return the declared leaf of a group's value: a disk's `access` is set to what it is to inherit (T11)."""
+    if change.level is not Level.GROUP:
+        return None
+    group = next((item.policy for item in desired.groups if item.policy.name == change.object_name), None)
+    return group.leaves.get(change.path) if group else None
+
+
+def _last_write(change: Change, state: ClusterState, desired: Desired) -> Identity:
+    if change.level is Level.CLUSTER:
+        return state.cluster.identity
+    name = change.object_name or ""
+    if change.level is Level.NODE:
+        return state.nodes[name].identity if name in state.nodes else UNKNOWN_SINCE
+    current = next((item.current for item in desired.groups if item.policy.name == name), None)
+    return state.groups[current].identity if current in state.groups else UNKNOWN_SINCE

@@ -1,0 +1,71 @@
+"""What a plan and an apply compare: each object of a cluster as one mapping of paths to values.
+
+Own values, tags (`("tags", TAG)` is true), a node's group and a group's name all are leaves of it, so that whatever
+changes an object changes leaves. Values are in the one normal form; what is not set has no leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gpolicy.cluster.state import ClusterState, Identity, Unreadable
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.values import canonical
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
+
+Contents = dict[str, Values]
+"""Leaves by object: `cluster`, `group/NAME`, `node/NAME`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One object as it was read: what Ganeti counts of its versions, and its leaves."""
+
+    identity: Identity
+    values: Values
+
+
+def contents(state: ClusterState) -> Contents:
+    """Return the leaves of every object of `state`."""
+    found: Contents = {"cluster": _leaves(state.cluster.own, state.cluster.tags)}
+    for group in state.groups.values():
+        found[f"group/{group.name}"] = {NAME: group.name, **_leaves(group.own, group.tags)}
+    for node in state.nodes.values():
+        found[f"node/{node.name}"] = {MEMBERSHIP: node.group, **_leaves(node.own, node.tags)}
+    return found
+
+
+def identities(state: ClusterState) -> dict[str, Identity]:
+    """Return uuid, serial number and time of every object of `state`."""
+    return {
+        "cluster": state.cluster.identity,
+        **{f"group/{group.name}": group.identity for group in state.groups.values()},
+        **{f"node/{node.name}": node.identity for node in state.nodes.values()},
+    }
+
+
+def observed(state: ClusterState, objects: Iterable[str]) -> dict[str, Observed]:
+    """Return those of `objects` that the state has, as it shows them."""
+    found, known = contents(state), identities(state)
+    return {name: Observed(known[name], found[name]) for name in objects if name in found}
+
+
+def level_of(name: str) -> Level:
+    """Return the level of an object by its name in plans."""
+    return Level(name.partition("/")[0])
+
+
+def is_own_value(path: Path) -> bool:
+    """Return whether a leaf is an own value, not a name, a tag or a membership: those every source shows."""
+    return path not in (NAME, MEMBERSHIP) and path[:1] != TAGS
+
+
+def shown_by(gaps: Iterable[Unreadable], name: str, path: Path) -> bool:
+    """Return whether a source with these gaps shows the leaf at `path` of an object."""
+    return not is_own_value(path) or not any(gap.covers(level_of(name), path) for gap in gaps)
+
+
+def _leaves(own: Mapping[Path, Value], tags: Iterable[str]) -> Values:
+    values = {path: canonical(path, value) for path, value in own.items() if value is not None}
+    return {**values, **{(*TAGS, tag): True for tag in sorted(tags)}}

@@ -1,0 +1,128 @@
+"""What a command does to the leaves of an object: what tells, by looking, whether it was carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpolicy.ganeti.expressible import Reset
+from gpolicy.ganeti.parameter import Path, Value
+from gpolicy.ganeti.values import canonical
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
+from gpolicy.plan.contents import Contents
+
+_NEW_GROUP: Path = ("alloc_policy",)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One leaf that a command changes; None where there is none.
+
+    `object` has the name that it has before the command runs. A group's existence and name are its leaf `name`: from
+    None to a name it is made, from a name to None removed, from one name to another renamed.
+    """
+
+    object: str
+    path: Path
+    before: Value
+    after: Value
+
+    @property
+    def renames(self) -> bool:
+        """Whether the object has another name afterwards."""
+        return self.path == NAME and self.before is not None and self.after is not None
+
+    def reversed(self) -> Effect:
+        """Return what undoes this."""
+        name = f"group/{self.after}" if self.renames else self.object
+        return Effect(name, self.path, self.after, self.before)
+
+
+class Progress(StrEnum):
+    """How far the effects of a command are there."""
+
+    NOT_BEGUN = "not begun"
+    DONE = "done"
+    PARTLY = "partly"
+    OTHER = "other"  # a leaf is neither what it was nor what it was to be
+
+
+def assigned(name: str, before: Mapping[Path, Value], after: Mapping[Path, Value | Reset]) -> tuple[Effect, ...]:
+    """Return the effects of a command that sets own values of an object; a reset one has no value afterwards."""
+    return tuple(
+        Effect(
+            name,
+            path,
+            _normal(path, before.get(path)),
+            None if isinstance(value, Reset) else _normal(path, value),
+        )
+        for path, value in after.items()
+    )
+
+
+def tagged(name: str, tags: Iterable[str], *, added: bool) -> tuple[Effect, ...]:
+    """Return the effects of a command that adds or removes tags."""
+    states = (None, True) if added else (True, None)
+    return tuple(Effect(name, (*TAGS, tag), *states) for tag in tags)
+
+
+def moved(nodes: Mapping[str, str], target: str) -> tuple[Effect, ...]:
+    """Return the effects of a command that moves nodes, given with the groups that they leave, to `target`."""
+    return tuple(Effect(f"node/{node}", MEMBERSHIP, group, target) for node, group in nodes.items())
+
+
+def found(effect: Effect, contents: Contents) -> Value:
+    """Return what `contents` have at the leaf of `effect`."""
+    if effect.renames:
+        old, new = effect.object in contents, f"group/{effect.after}" in contents
+        return effect.after if new and not old else effect.before if old and not new else None
+    return contents.get(effect.object, {}).get(effect.path)
+
+
+def progress(effects: Iterable[Effect], contents: Contents) -> Progress:
+    """Return how far `effects` are there. A leaf that is the same before and after says nothing."""
+    telling = [effect for effect in effects if effect.before != effect.after]
+    states = {
+        "after" if value == effect.after else "before" if value == effect.before else "other"
+        for effect in telling
+        for value in (found(effect, contents),)
+    }
+    match states:
+        case _ if "other" in states:
+            return Progress.OTHER
+        case _ if states == {"before"}:
+            return Progress.NOT_BEGUN
+        case _ if "before" in states:
+            return Progress.PARTLY
+    return Progress.DONE
+
+
+def carried_out(effects: Iterable[Effect], contents: Contents) -> Contents:
+    """Return `contents` as they are once `effects` are there."""
+    result = {name: dict(values) for name, values in contents.items()}
+    for effect in effects:
+        if effect.path == NAME:
+            _rename(effect, result)
+        elif effect.after is None:
+            result.setdefault(effect.object, {}).pop(effect.path, None)
+        else:
+            result.setdefault(effect.object, {})[effect.path] = effect.after
+    return result
+
+
+def _rename(effect: Effect, contents: Contents) -> None:
+    """Make, remove or rename a group in `contents`."""
+    values = contents.pop(effect.object, {})
+    if effect.after is None:
+        return
+    new = str(effect.after)
+    start = values if effect.before is not None else {_NEW_GROUP: "preferred"}
+    contents[f"group/{new}"] = {**start, NAME: new}
+    for members in contents.values() if effect.renames else ():
+        if members.get(MEMBERSHIP) == effect.before:
+            members[MEMBERSHIP] = new
+
+
+def _normal(path: Path, value: Value) -> Value:
+    return None if value is None else canonical(path, value)

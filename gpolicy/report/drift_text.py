@@ -1,0 +1,143 @@
+"""Drift as text: what was found, what is declared, and since when at the latest it has been so."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from gpolicy.cluster.state import Identity
+from gpolicy.drift.comparing import Drift, DriftReport
+from gpolicy.ganeti.parameter import Value
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, words
+from gpolicy.report.findings_text import findings_text, printable
+from gpolicy.report.values_text import pair_lines, value_text
+
+_RED: Final = "\x1b[31m"
+_GREEN: Final = "\x1b[32m"
+_BOLD: Final = "\x1b[1m"
+_DIM: Final = "\x1b[2m"
+_RESET: Final = "\x1b[0m"
+
+
+def drift_report(report: DriftReport, sources: Mapping[str, str], *, colour: bool = False) -> str:
+    """Return the report as text. `sources` are the policy's files, to show the lines that findings are about."""
+    return "\n".join(_Report(report, sources, colour=colour).lines()) + "\n"
+
+
+def since_text(since: Identity) -> str:
+    """Return since when something has been so, as exactly as Ganeti keeps it."""
+    serial = "" if since.serial_no is None else f" (serial {since.serial_no})"
+    when = utc(since.mtime)
+    if when is None:
+        return f"since when is not known{serial}"
+    return f"since {when} at the latest, the last write to it{serial}"
+
+
+def utc(seconds: float | None) -> str | None:
+    """Return seconds since 1970 as date and time in UTC; None for none, and for what no calendar has."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+class _Report:
+    def __init__(self, report: DriftReport, sources: Mapping[str, str], *, colour: bool) -> None:
+        self._report, self._sources, self._colour = report, sources, colour
+
+    def lines(self) -> Iterator[str]:
+        report = self._report
+        yield self._paint(_BOLD, f"Drift of cluster {printable(report.cluster)} from its policy")
+        if not report.drift:
+            yield "None: what the policy declares and this source shows is so."
+        for obj, group in itertools.groupby(report.drift, key=lambda drift: drift.object):
+            drifted = list(group)
+            yield ""
+            yield f"{self._paint(_BOLD, printable(obj))}  {self._paint(_DIM, since_text(drifted[0].since))}"
+            for drift in drifted:
+                yield from self._drift(drift)
+        if report.drift:
+            yield self._paint(_DIM, "Who changed it is not known: Ganeti keeps only when an object was last written.")
+        yield from self._accepted()
+        yield from self._unreadable()
+        if report.findings:
+            yield ""
+            yield findings_text(report.findings, self._sources, colour=self._colour).rstrip("\n")
+        for note in report.notes:
+            yield self._paint(_DIM, f"note: {printable(note)}")
+        yield ""
+        yield self._paint(_BOLD, _summary(report))
+
+    def _drift(self, drift: Drift) -> Iterator[str]:
+        if drift.path == ("ipolicy", "minmax"):
+            yield "  ipolicy.minmax"
+            yield from self._pairs(drift)
+        else:
+            yield f"  {printable(_sentence(drift))}"
+        if drift.action in (Action.SET, Action.RESET) and drift.inherits:
+            effective = f"in effect: {value_text(drift.effective_found)}"
+            yield self._paint(_DIM, f"      {printable(effective)}; inherited: {_short(drift.effective_declared)}")
+        if drift.span is not None:
+            yield self._paint(_DIM, f"      declared at {printable(str(drift.span))}")
+
+    def _pairs(self, drift: Drift) -> Iterator[str]:
+        found, declared = pair_lines(drift.found), pair_lines(drift.declared)
+        yield from (self._paint(_RED, f"      found     {line}") for line in found or ["(no own pairs)"])
+        missing = "(no own pairs: the cluster's hold)" if drift.inherits else "(none)"
+        yield from (self._paint(_GREEN, f"      declared  {line}") for line in declared or [missing])
+
+    def _accepted(self) -> Iterator[str]:
+        if not self._report.accepted:
+            return
+        yield ""
+        yield self._paint(_BOLD, "Accepted for a time")
+        for accepted in self._report.accepted:
+            waiver = accepted.waiver
+            yield f"  {printable(accepted.drift.object)} {printable(_sentence(accepted.drift))}"
+            yield self._paint(_DIM, f"      until {printable(waiver.until)}: {printable(waiver.reason)}")
+
+    def _unreadable(self) -> Iterator[str]:
+        if not self._report.unreadable:
+            return
+        yield ""
+        yield self._paint(_BOLD, "Not compared: this source cannot show them")
+        for item in self._report.unreadable:
+            declared = f"{item.object} {'.'.join(item.path)} (declared {value_text(item.wanted)})"
+            yield f"  ? {printable(declared)}"
+
+    def _paint(self, paint: str, text: str) -> str:
+        return f"{paint}{text}{_RESET}" if self._colour else text
+
+
+def _sentence(drift: Drift) -> str:
+    match drift.path, drift.action:
+        case path, Action.CREATE if path == NAME:
+            return "is declared; the cluster has no such group"
+        case path, Action.REMOVE if path == NAME:
+            return f"is declared removed; the cluster has group {drift.found}"
+        case path, _ if path == NAME:
+            return f"name: found {drift.found}, declared {drift.declared}"
+        case path, _ if path == MEMBERSHIP:
+            return f"group: found in {drift.found}, declared in {drift.declared}"
+        case path, _ if path == TAGS:
+            found, declared = words(drift.found), words(drift.declared)
+            extra = [f"found {tag}, not declared" for tag in found if tag not in declared]
+            return f"tags: {'; '.join([*extra, *(f'{tag} is missing' for tag in declared if tag not in found)])}"
+    found_text = "no own value" if drift.found is None else value_text(drift.found)
+    return f"{drift.name}: found {found_text}, declared {'inherit' if drift.inherits else value_text(drift.declared)}"
+
+
+def _short(value: Value) -> str:
+    return printable(value_text(value))
+
+
+def _summary(report: DriftReport) -> str:
+    count = len(report.drift)
+    parts = [f"{count} difference" if count == 1 else f"{count} differences"]
+    if report.accepted:
+        parts.append(f"{len(report.accepted)} accepted")
+    if report.unreadable:
+        parts.append(f"{len(report.unreadable)} not compared")
+    return ", ".join(parts)

@@ -1,0 +1,59 @@
+"""Stored values for people: booleans, lists and spec pairs in one line each."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.units import format_size
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.report.findings_text import printable
+
+_SHORT: Final = {
+    "memory-size": "mem",
+    "cpu-count": "cpu",
+    "disk-size": "disk",
+    "disk-count": "disks",
+    "nic-count": "nics",
+    "spindle-use": "spindles",
+}
+_LONGEST_VALUE: Final = 72
+
+
+def value_text(value: Value) -> str:
+    """Return a stored value in one short line; it may hold anything, so escape it before printing."""
+    match value:
+        case bool():
+            text = str(value).lower()
+        case [[int(), int()], *_]:  # ranges of user ids
+            text = ", ".join("-".join(map(str, item)) for item in value if isinstance(item, list))
+        case list():
+            text = ", ".join(map(value_text, value)) or "(none)"
+        case dict():
+            text = ", ".join(f"{key}={value_text(below)}" for key, below in value.items()) or "(none)"
+        case "":
+            text = '""'
+        case None:
+            text = "not set"
+        case _:
+            text = str(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+
+
+def pair_lines(value: Value) -> list[str]:
+    """Return one line for each spec pair, fit to print."""
+    return [_pair(pair) for pair in value] if isinstance(value, list) else []
+
+
+def _pair(pair: Value) -> str:
+    low, high = (pair.get("min"), pair.get("max")) if isinstance(pair, dict) else (None, None)
+    if not isinstance(low, dict) or not isinstance(high, dict):
+        return printable(str(pair))
+    return printable(
+        " ".join(f"{_SHORT[name]} {_range(name, low.get(name), high.get(name))}" for name in SPEC_PARAMETERS)
+    )
+
+
+def _range(name: str, low: Value, high: Value) -> str:
+    texts = [format_size(item) if name in SPEC_SIZES and isinstance(item, int) else str(item) for item in (low, high)]
+    return texts[0] if texts[0] == texts[1] else "..".join(texts)

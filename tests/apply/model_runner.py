@@ -1,0 +1,199 @@
+"""Runs of plans in this process, against the pretended cluster, killed wherever a test wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from planned import policy_of
+from pretend_ganeti import Job, PretendGaneti
+
+from gpolicy.apply.applying import Intention, Run
+from gpolicy.apply.journal import Direction, EventName, History, read_history
+from gpolicy.apply.journal_file import JournalFile, read_journal
+from gpolicy.apply.runner import Outcome, Patience, Result, Stop, Watch, job_status
+from gpolicy.apply.verdict import Verdict
+from gpolicy.cluster.state import ClusterState, Unreadable
+from gpolicy.errors import UnreachableError
+from gpolicy.ganeti.commands import Route
+from gpolicy.ganeti.parameter import Value
+from gpolicy.plan.plan_file import PlanFile, PlannedCommand, read_plan
+from gpolicy.plan.plan_json import plan_text
+from gpolicy.plan.planning import make_plan
+from gpolicy.policy.model import Policy
+
+QUICK = Patience(
+    first_pause=0.0, longest_pause=0.0, first_poll=0.0, longest_poll=0.0, job=5, contact=0.3, settle=0.01, look_again=0
+)
+POLICY = (
+    """
+    Cluster
+    name: cluster
+    ipolicy: {vcpu-ratio: 7}
+    hv_state: {fake: {mem_node: 77}}
+    """,
+    """
+    NodeGroup
+    name: platinum
+    alloc_policy: last_resort
+    tags: [htools:x]
+    nodes: [node1]
+    """,
+    """
+    NodeSet
+    name: n
+    nodes: [node2]
+    ndparams: {spindle_count: 9}
+    """,
+)
+
+
+class KilledError(BaseException):
+    """This process is no more."""
+
+
+@dataclass
+class ModelRunner:
+    """Submits to the pretended cluster. `lose` is called around each submission and may raise."""
+
+    ganeti: PretendGaneti
+    gaps: tuple[Unreadable, ...] = ()
+    lose: Callable[[str], None] = lambda _: None
+    destination: str = "pretended:"
+    route: Route = Route.RAPI
+
+    def read(self) -> ClusterState:
+        return self.ganeti.state(*self.gaps)
+
+    def glance(self) -> ClusterState:
+        return self.ganeti.state(*self.gaps)
+
+    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+        assert command.rapi is not None
+        try:
+            self.lose("before")
+            if self.ganeti.drained:
+                self.ganeti.drained -= 1
+                return Outcome(Result.FAILED, "HTTP 500: Queue drained")
+            job = self.ganeti.submit(command.rapi, mark)
+            self.lose("after")
+        except UnreachableError as error:
+            return Outcome(Result.UNKNOWN, error.message)
+        watch.job(job.number)
+        self.lose("known")
+        return self.follow(job.number, watch) or Outcome(Result.UNKNOWN, "archived", job.number)
+
+    def find(self, mark: str) -> int | None:
+        return next((job.number for job in self.ganeti.jobs if job.mark == mark), None)
+
+    def is_pending(self, job: int) -> bool:
+        return self._job(job).status == "queued"
+
+    def follow(self, job: int, watch: Watch) -> Outcome | None:
+        found = self._job(job)
+        if found.status == "archived":
+            return None
+        status = job_status(found.status)
+        for line in found.log:
+            watch.message(line)
+        text = "" if found.result is None else f"{found.result[0]}: {', '.join(map(str, found.result[1]))}"
+        return Outcome(Result.SUCCESS if status == "success" else Result.FAILED, text, job)
+
+    def _job(self, number: int) -> Job:
+        job = self.ganeti.job(number)
+        assert job is not None
+        return job
+
+
+@dataclass
+class Quiet:
+    """Remembers what it is told."""
+
+    said: list[str] = field(default_factory=list)
+
+    def step(self, number: int, count: int, title: str) -> None:
+        self.said.append(f"[{number}/{count}] {title}")
+
+    def job(self, job: int) -> None:
+        self.said.append(f"job {job}")
+
+    def message(self, text: str) -> None:
+        self.said.append(text)
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+    def ended(self, seconds: float, *, ran: bool) -> None:
+        self.said.append(f"done {ran} {seconds >= 0}")
+
+
+class MortalJournal(JournalFile):
+    """A journal whose process is killed after, or in the middle of, its nth event."""
+
+    left: int = -1
+    torn: bool = False
+
+    def write(self, name: EventName, **fields: Value) -> None:
+        if MortalJournal.left == 0:
+            raise KilledError
+        super().write(name, **fields)
+        MortalJournal.left -= 1
+        if MortalJournal.left == 0:
+            if MortalJournal.torn:
+                self._append(b'{"event": "step-do')
+            raise KilledError
+
+
+@dataclass
+class Agreed:
+    """Agrees, and remembers to what."""
+
+    shown: list[Intention] = field(default_factory=list)
+
+    def __call__(self, intention: Intention) -> bool:
+        self.shown.append(intention)
+        return True
+
+
+def plan_for(ganeti: PretendGaneti, policy: Policy | None = None) -> PlanFile:
+    """Return a plan of the pretended cluster, through its file."""
+    made = make_plan(policy or policy_of(*POLICY), ganeti.state())
+    assert made.safe, made.guards
+    with TemporaryDirectory() as directory:
+        file = Path(directory, "plan.json")
+        file.write_text(plan_text(made), encoding="utf-8")
+        return read_plan(file)
+
+
+def run(
+    plan: PlanFile,
+    runner: ModelRunner,
+    journal: Path,
+    *,
+    direction: Direction = Direction.APPLY,
+    agree: Callable[[Intention], bool] = lambda _: True,
+    stop: Stop | None = None,
+    progressing: Quiet | None = None,
+) -> Verdict | None:
+    """Run a plan: the first time, or further, as the journal says."""
+    return Run(
+        plan=plan,
+        runner=runner,
+        journal_file=journal,
+        progressing=progressing or Quiet(),
+        agree=agree,
+        direction=direction,
+        history=history(journal),
+        patience=QUICK,
+        stop=stop or Stop(),
+    ).go(runner.read())
+
+
+def history(journal: Path) -> History | None:
+    """Return what the journal says, None without one; one without a whole line never began."""
+    if not journal.exists() or b"\n" not in journal.read_bytes():
+        journal.unlink(missing_ok=True)
+        return None
+    return read_history(read_journal(journal), str(journal))

@@ -1,0 +1,368 @@
+"""`gpolicy apply` as a user runs it: a process of its own, against a server that speaks as Ganeti's remote API."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pretend_rapi
+import pytest
+from command_line import ROOT, gpolicy
+from pretend_ganeti import fails, then
+from pretend_rapi import PASSWORD, USER, Server
+
+from gpolicy.apply.journal import read_history
+from gpolicy.apply.lock import lock_directory, lock_name
+
+FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
+POLICY = """gpolicy: v1
+kind: Cluster
+name: cluster
+ganeti_version: '3.0'
+ipolicy: {vcpu-ratio: 7}
+---
+gpolicy: v1
+kind: NodeGroup
+name: platinum
+alloc_policy: last_resort
+nodes: [node1]
+---
+gpolicy: v1
+kind: NodeSet
+name: n
+nodes: [node2]
+ndparams: {spindle_count: 9}
+"""
+
+
+class Bench:
+    """A directory with a plan, and the options that reach the server."""
+
+    def __init__(self, directory: Path, server: Server, certificate: Path) -> None:
+        self.directory, self.server = directory, server
+        self.plan = directory / "plan.json"
+        self.journal = directory / "plan.journal.jsonl"
+        (directory / "policy.yaml").write_text(POLICY)
+        secret = directory / "secret"
+        secret.write_text(f"{USER}\n{PASSWORD}\n")
+        secret.chmod(0o600)
+        self.env = {"HOME": str(directory), "XDG_RUNTIME_DIR": str(directory)}
+        self.reach = ["--rapi-credentials", str(secret), "--rapi-ca", str(certificate)]
+        done = gpolicy("plan", directory / "policy.yaml", "-s", server.address, "-o", self.plan, *self.reach)
+        assert done.returncode == FINE, done.stderr
+
+    def lock(self) -> Path:
+        return lock_directory(self.env) / lock_name("cluster", self.server.ganeti.uuid)
+
+    def call(self, *more: str) -> list[str]:
+        return ["apply", str(self.plan), "--to", self.server.address, *self.reach, *more]
+
+    def apply(self, *more: str) -> subprocess.CompletedProcess[str]:
+        return gpolicy(*self.call(*more), env=self.env, cwd=self.directory)
+
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.journal.read_text().splitlines()]
+
+    def start(self, *more: str) -> subprocess.Popen[str]:
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **self.env}
+        return subprocess.Popen(
+            [sys.executable, "-m", "gpolicy", *self.call("--yes", *more)],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As every cluster makes it for itself: certificate and key in one file."""
+    directory = tmp_path_factory.mktemp("tls")
+    key, file = directory / "key.pem", directory / "rapi.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    subprocess.run(
+        [*command, "-keyout", key, "-out", file, "-subj", "/CN=ganeti.example.com", "-days", "3"],
+        check=True,
+        capture_output=True,
+    )
+    file.write_text(file.read_text() + key.read_text())
+    return file
+
+
+@pytest.fixture
+def server(certificate: Path) -> Iterator[Server]:
+    with pretend_rapi.serve(certificate) as running:
+        yield running
+
+
+@pytest.fixture
+def bench(tmp_path: Path, server: Server, certificate: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path, server, certificate)
+    yield made
+    made.lock().unlink(missing_ok=True)
+
+
+def test_a_plan_is_applied_and_taken_back(bench: Bench) -> None:
+    before = bench.server.ganeti.content()
+    done = bench.apply("--yes")
+    assert (done.returncode, done.stderr) == (FINE, "")
+    assert "[1/4] modify the cluster: ipolicy.vcpu-ratio\n  job 1\n" in done.stdout
+    assert "done: all 5 changes are there" in done.stdout
+    again = gpolicy("plan", bench.directory / "policy.yaml", "-s", bench.server.address, *bench.reach)
+    assert "No changes" in again.stdout
+    back = bench.apply("--yes", "--rollback")
+    assert back.returncode == FINE, back.stderr
+    assert "taken back" in back.stdout
+    assert bench.server.ganeti.content() == before
+
+
+def test_applied_twice_it_is_refused_with_the_way_out(bench: Bench) -> None:
+    assert bench.apply("--yes").returncode == FINE
+    done = bench.apply("--yes")
+    assert done.returncode == COULD_NOT_RUN
+    assert "was applied before" in done.stderr
+    assert "--rollback takes it back" in done.stderr
+    assert bench.apply("--yes", "--resume").returncode == FINE
+    assert len(bench.server.ganeti.jobs) == 4
+
+
+def test_without_a_terminal_it_asks_nobody_and_does_nothing(bench: Bench) -> None:
+    done = bench.apply()
+    assert done.returncode == COULD_NOT_RUN
+    assert "--yes" in done.stderr
+    assert bench.server.ganeti.jobs == []
+
+
+@pytest.mark.parametrize(("answer", "code", "jobs"), [("yes", FINE, 4), ("no", FINDINGS, 0), ("y", FINDINGS, 0)])
+def test_on_a_terminal_it_asks(bench: Bench, answer: str, code: int, jobs: int) -> None:
+    ours, theirs = pty.openpty()
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **bench.env}
+    with subprocess.Popen(
+        [sys.executable, "-m", "gpolicy", *bench.call()],
+        env=environment, stdin=theirs, stdout=theirs, stderr=theirs,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        said = b""
+        while b"yes is taken" not in said:
+            said += os.read(ours, 65536)
+        os.write(ours, answer.encode() + b"\n")
+        try:
+            while more := os.read(ours, 65536):
+                said += more
+        except OSError:  # the other end is closed
+            pass
+        assert process.wait(30) == code
+    os.close(ours)
+    assert len(bench.server.ganeti.jobs) == jobs
+    assert b"move node1 to group platinum" in said
+
+
+def test_a_stale_plan_is_refused_with_what_changed(bench: Bench) -> None:
+    bench.server.ganeti.model.own["ipolicy"]["vcpu-ratio"] = 5.5
+    done = bench.apply("--yes")
+    assert done.returncode == FINDINGS
+    assert "cluster ipolicy.vcpu-ratio: expected" in done.stderr
+    assert "found 5.5" in done.stderr
+    assert "nothing was done" in done.stderr
+    assert bench.server.ganeti.jobs == []
+    assert not bench.journal.exists()
+
+
+def test_a_failed_step_names_the_reason_and_the_way_on(bench: Bench) -> None:
+    bench.server.ganeti.mishaps = [None, fails("Node group 'platinum' is cursed\x1b[2J", "OpPrereqError")]
+    done = bench.apply("--yes")
+    assert done.returncode == FINDINGS
+    assert "step 2 (create group platinum) failed: OpPrereqError: Node group 'platinum' is cursed" in done.stderr
+    assert "--resume" in done.stderr
+    assert "\x1b" not in done.stderr + done.stdout
+    assert bench.apply("--yes", "--resume").returncode == FINE
+
+
+def test_warnings_of_a_job_are_shown(bench: Bench) -> None:
+    bench.server.ganeti.mishaps = [
+        then(lambda there: there.jobs[-1].log.append(" - WARNING: the following instances violate them: inst1"))
+    ]
+    done = bench.apply("--yes")
+    assert done.returncode == FINE
+    assert "WARNING: the following instances violate them: inst1" in done.stdout
+
+
+def test_an_answer_that_is_lost_is_looked_for_and_no_job_runs_twice(bench: Bench) -> None:
+    bench.server.cut = ["POST", "PUT"]
+    done = bench.apply("--yes")
+    assert done.returncode == FINE, done.stderr
+    assert len(bench.server.ganeti.jobs) == 4
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (500, {"code": 500, "message": "Queue drained", "explain": "Server got itself in trouble"}),
+        (504, {"code": 504, "message": "Gateway Timeout", "explain": "no timely response"}),
+    ],
+)
+def test_a_refusal_that_passes_is_tried_again(bench: Bench, answer: tuple[int, dict[str, Any]]) -> None:
+    bench.server.answers = [answer]
+    done = bench.apply("--yes")
+    assert done.returncode == FINE, done.stderr
+    assert "trying again" in done.stdout
+    assert len(bench.server.ganeti.jobs) == 4
+
+
+def test_a_refusal_of_the_request_stops(bench: Bench) -> None:
+    bench.server.answers = [(400, {"code": 400, "message": "Can&#x27;t do", "explain": "Bad request"})]
+    done = bench.apply("--yes")
+    assert done.returncode == FINDINGS, done.stdout
+    assert "HTTP 400: Can't do - Bad request" in done.stderr
+
+
+@pytest.mark.parametrize("event", range(1, 15))
+def test_killed_after_each_event_it_is_resumed(bench: Bench, event: int) -> None:
+    bench.server.ganeti.seconds = 0.02
+    process = bench.start()
+    while process.poll() is None and (not bench.journal.exists() or bench.journal.read_bytes().count(b"\n") < event):
+        time.sleep(0.001)
+    process.kill()
+    process.communicate()
+    done = bench.apply("--yes", "--resume")
+    assert done.returncode == FINE, done.stderr
+    assert len(bench.server.ganeti.jobs) == 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_after_the_step_that_runs(bench: Bench, number: signal.Signals) -> None:
+    bench.server.ganeti.seconds = 1.0
+    process = bench.start()
+    while not bench.journal.exists() or bench.journal.read_bytes().count(b"\n") < 3:
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == FINDINGS
+    assert "stopping after the step that runs" in said
+    assert "go on with --resume" in said
+    assert [event["event"] for event in bench.events()] == [
+        "begin", "step-started", "step-job-submitted", "step-done", "end",
+    ]  # fmt: skip
+    bench.server.ganeti.seconds = 0.0
+    assert bench.apply("--yes", "--resume").returncode == FINE
+
+
+def test_a_second_signal_does_not_wait_for_the_job(bench: Bench) -> None:
+    bench.server.ganeti.seconds = 3.0
+    process = bench.start()
+    while not bench.journal.exists() or bench.journal.read_bytes().count(b"\n") < 3:
+        time.sleep(0.01)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=30)
+    assert time.monotonic() - begun < 2.5
+    assert "job 1 goes on in Ganeti" in said
+    history = read_history(bench.journal.read_bytes(), "journal")
+    assert history.attempts["1"].job == 1
+    bench.server.ganeti.seconds = 0.0
+    assert bench.apply("--yes", "--resume").returncode == FINE
+    assert len(bench.server.ganeti.jobs) == 4
+
+
+def test_a_job_that_takes_too_long_is_left_alone(bench: Bench) -> None:
+    bench.server.ganeti.seconds = 3.0
+    done = bench.apply("--yes", "--job-timeout", "1")
+    assert done.returncode == FINDINGS
+    assert "is not waited for any longer" in done.stderr
+    assert [event["event"] for event in bench.events()][-2:] == ["step-job-submitted", "end"]
+
+
+def test_two_at_once_are_one_too_many(bench: Bench) -> None:
+    with bench.lock().open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        held.write("process 4711 on there\n")
+        held.flush()
+        done = bench.apply("--yes")
+    assert done.returncode == COULD_NOT_RUN
+    assert "another apply to cluster cluster is under way: process 4711 on there" in done.stderr
+    assert bench.server.ganeti.jobs == []
+    assert bench.apply("--yes").returncode == FINE
+
+
+def test_the_journal_of_an_earlier_plan_is_kept_under_another_name(bench: Bench) -> None:
+    assert bench.apply("--yes").returncode == FINE
+    (bench.directory / "policy.yaml").write_text(POLICY.replace("vcpu-ratio: 7", "vcpu-ratio: 8"))
+    gpolicy("plan", bench.directory / "policy.yaml", "-s", bench.server.address, "-o", bench.plan, *bench.reach)
+    done = bench.apply("--yes")
+    assert done.returncode == FINE
+    kept = [path.name for path in bench.directory.glob("plan.journal.*.jsonl")]
+    assert len(kept) == 1
+    assert kept[0] in done.stderr
+
+
+def test_a_step_that_the_way_cannot_carry_is_said_first(bench: Bench) -> None:
+    plan = json.loads(bench.plan.read_text())
+    plan["steps"][2]["rapi"] = None
+    bench.plan.write_text(json.dumps(plan))
+    done = bench.apply("--yes")
+    assert done.returncode == COULD_NOT_RUN
+    assert "cannot carry step 3 (move node1 to group platinum)" in done.stderr
+    assert bench.server.ganeti.jobs == []
+
+
+def test_no_secret_is_told(bench: Bench) -> None:
+    bench.server.ganeti.mishaps = [None, fails("no")]
+    texts = [bench.apply("--yes"), bench.apply("--yes", "--resume"), bench.apply("--yes", "--rollback")]
+    told = "".join(done.stdout + done.stderr for done in texts) + bench.journal.read_text() + bench.plan.read_text()
+    assert PASSWORD not in told
+    assert bench.journal.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_untrusted_certificate_is_no_destination(bench: Bench) -> None:
+    done = gpolicy("apply", bench.plan, "--to", bench.server.address, *bench.reach[:2], "--yes", env=bench.env)
+    assert done.returncode == COULD_NOT_RUN
+    assert "certificate is not trusted" in done.stderr
+    assert bench.server.asked[-1].startswith("GET")
+
+
+@pytest.mark.parametrize(
+    "destination", ["", "config:x", "ssh://-x", "local:/x", "rapi://", "https://a", "rapi://u:secret@h"]
+)
+def test_wrong_destinations_are_one_line(bench: Bench, destination: str) -> None:
+    done = gpolicy("apply", bench.plan, "--to", destination, "--yes", env=bench.env)
+    assert done.returncode == COULD_NOT_RUN
+    assert len(done.stderr.splitlines()) <= 2
+    assert "secret" not in done.stderr
+
+
+def test_a_reader_that_goes_away_changes_nothing(bench: Bench) -> None:
+    bench.server.ganeti.mishaps = [None, None, fails("no")]
+    with bench.start() as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr is not None
+        assert "step 3 " in process.stderr.read()
+        assert process.wait(30) == FINDINGS
+    assert bench.apply("--yes", "--resume").returncode == FINE
+
+
+def test_nothing_to_do(bench: Bench) -> None:
+    bench.apply("--yes")
+    gpolicy(
+        "plan",
+        bench.directory / "policy.yaml",
+        "-s",
+        bench.server.address,
+        "-o",
+        bench.directory / "empty.json",
+        *bench.reach,
+    )
+    done = gpolicy(
+        "apply", bench.directory / "empty.json", "--to", bench.server.address, *bench.reach, "--yes", env=bench.env
+    )
+    assert done.returncode == FINE
+    assert "nothing to do" in done.stdout

@@ -1,0 +1,332 @@
+"""What one run does when Ganeti refuses, does half, lies, or somebody else works on the cluster at the same time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_runner import QUICK, Agreed, ModelRunner, Quiet, plan_for, run
+from planned import policy_of
+from pretend_ganeti import LOCKS_MOVED, UPDATED, PretendGaneti, fails, gone, half, lies, then
+
+from gpolicy.apply.applying import RefusedError, check_plan
+from gpolicy.apply.carrying import CarryingError, StoppedError
+from gpolicy.apply.journal import Direction
+from gpolicy.apply.runner import Stop
+from gpolicy.cluster import unreadable
+from gpolicy.errors import InputError, UsageError
+from gpolicy.exit_codes import ExitCode
+from gpolicy.plan.plan_file import PlanFile
+
+
+@pytest.fixture
+def ganeti() -> PretendGaneti:
+    return PretendGaneti.recorded()
+
+
+def events(journal: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in journal.read_text().splitlines()]
+
+
+def names(journal: Path) -> list[str]:
+    return [event["event"] for event in events(journal)]
+
+
+def wanted(ganeti: PretendGaneti) -> PlanFile:
+    return plan_for(ganeti)
+
+
+def test_a_run_is_journalled_line_by_line(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert verdict is not None
+    assert verdict.good
+    assert names(tmp_path / "journal") == [
+        "begin", *["step-started", "step-job-submitted", "step-done"] * len(plan.steps), "end",
+    ]  # fmt: skip
+    assert (tmp_path / "journal").stat().st_mode & 0o777 == 0o600
+    assert events(tmp_path / "journal")[-1]["outcome"] == "done"
+
+
+@pytest.mark.parametrize("text", [LOCKS_MOVED, UPDATED, "Queue drained"])
+def test_t41_a_refusal_that_passes_is_tried_again(ganeti: PretendGaneti, tmp_path: Path, text: str) -> None:
+    plan = wanted(ganeti)
+    ganeti.mishaps = [None, fails(text), fails(text)]
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert verdict is not None
+    assert verdict.good
+    assert len(ganeti.jobs) == len(plan.steps) + 2
+    assert names(tmp_path / "journal").count("step-failed") == 2
+
+
+def test_t41_tries_are_bounded(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+    ganeti.mishaps = [fails(LOCKS_MOVED)] * 100
+    with pytest.raises(CarryingError, match="since locks were acquired") as raised:
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert raised.value.exit_code is ExitCode.FINDINGS
+    assert len(ganeti.jobs) == QUICK.attempts
+    assert events(tmp_path / "journal")[-1]["outcome"] == "failed"
+
+
+def test_a_drained_queue_is_waited_for_within_bounds(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    ganeti.drained = 3
+    verdict = run(wanted(ganeti), ModelRunner(ganeti), tmp_path / "journal")
+    assert verdict is not None
+    assert verdict.good
+    ganeti.drained = 100
+
+
+def test_another_refusal_stops_at_once_and_can_be_resumed(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+    ganeti.mishaps = [None, fails("Node group 'platinum' cannot be made", "OpPrereqError")]
+    with pytest.raises(CarryingError, match=r"step 2 .* cannot be made"):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert len(ganeti.jobs) == 2
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert verdict is not None
+    assert verdict.good
+    assert len(ganeti.jobs) == len(plan.steps) + 1
+
+
+def test_t57_a_step_that_was_accepted_in_part_is_reported_leaf_by_leaf(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    policy = policy_of("Cluster\nname: cluster\nipolicy: {vcpu-ratio: 7}\nmax_running_jobs: 33\n")
+    before = ganeti.content()
+    plan = plan_for(ganeti, policy)
+    ganeti.mishaps = [half({"max_running_jobs"})]
+    with pytest.raises(CarryingError) as raised:
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert [(item.object, item.path, item.expected) for item in raised.value.differences] == [
+        ("cluster", ("ipolicy", "vcpu-ratio"), 7.0)
+    ]
+    failed = next(event for event in events(tmp_path / "journal") if event["event"] == "step-failed")
+    assert (failed["done"], failed["missing"]) == (["cluster max_running_jobs"], ["cluster ipolicy.vcpu-ratio"])
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal", direction=Direction.ROLLBACK)
+    assert verdict is not None
+    assert verdict.good
+    assert ganeti.content() == before
+
+
+def test_t57_a_half_done_step_can_be_resumed(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    policy = policy_of("Cluster\nname: cluster\nipolicy: {vcpu-ratio: 7}\nmax_running_jobs: 33\n")
+    plan = plan_for(ganeti, policy)
+    ganeti.mishaps = [half({"max_running_jobs"})]
+    with pytest.raises(CarryingError):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert verdict is not None
+    assert verdict.good
+
+
+def test_success_is_what_is_seen(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    ganeti.mishaps = [None, lies]
+    with pytest.raises(CarryingError, match="Ganeti reports success, but") as raised:
+        run(wanted(ganeti), ModelRunner(ganeti), tmp_path / "journal")
+    assert ("group/platinum", ("name",)) in [(item.object, item.path) for item in raised.value.differences]
+
+
+def test_a_job_that_failed_but_did_its_work_counts_as_done(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+
+    def dies_late(there: PretendGaneti, job: Any) -> None:
+        then(lambda _: None)(there, job)
+        job.status, job.result = "error", ["ConfigurationError", ["something else"]]
+
+    ganeti.mishaps = [dies_late]
+    quiet = Quiet()
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal", progressing=quiet)
+    assert verdict is not None
+    assert verdict.good
+    assert any("what it was to change is there" in line for line in quiet.said)
+
+
+def test_a_job_that_was_archived_meanwhile_is_judged_by_what_is_seen(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    ganeti.mishaps = [gone] * 3
+    verdict = run(wanted(ganeti), ModelRunner(ganeti), tmp_path / "journal")
+    assert verdict is not None
+    assert verdict.good
+
+
+# --- others at work -----------------------------------------------------------------------------------------------
+
+
+def test_a_stale_plan_is_refused_and_what_changed_is_named(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+    ganeti.model.own["ipolicy"]["vcpu-ratio"] = 5.5
+    ganeti.model.nodes["node2"].setdefault("ndparams", {})["cpu_speed"] = 2.5
+    with pytest.raises(RefusedError) as raised:
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert {(item.object, item.path, item.found) for item in raised.value.differences} == {
+        ("cluster", ("ipolicy", "vcpu-ratio"), 5.5),
+        ("node/node2", ("ndparams", "cpu_speed"), 2.5),
+    }
+    assert ganeti.jobs == []
+    assert not (tmp_path / "journal").exists()
+
+
+def test_a_group_that_is_to_be_made_and_is_there_makes_the_plan_stale(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+    ganeti.model.groups["platinum"] = {"alloc_policy": "preferred"}
+    ganeti.model.tags["nodegroup", "platinum"] = set()
+    with pytest.raises(RefusedError) as raised:
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert [(item.object, item.found) for item in raised.value.differences] == [("group/platinum", "there")]
+
+
+def test_t62_a_serial_number_alone_makes_no_plan_stale(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+    ganeti.touch("cluster", "node/node2", "node/node1")
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert verdict is not None
+    assert verdict.good
+
+
+def test_where_a_value_cannot_be_read_the_serial_number_stands_for_it(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+    runner = ModelRunner(ganeti, gaps=unreadable.RAPI)
+    ganeti.touch("cluster")
+    with pytest.raises(RefusedError) as raised:
+        run(plan, runner, tmp_path / "journal")
+    assert [(item.object, item.path) for item in raised.value.differences] == [("cluster", ("serial_no",))]
+    fresh = wanted(ganeti)
+    agreed = Agreed()
+    verdict = run(fresh, runner, tmp_path / "journal", agree=agreed)
+    assert verdict is not None
+    assert verdict.good
+    assert verdict.unseen == ("cluster hv_state.fake.mem_node",)
+    assert any("hv_state.fake.mem_node cannot be read this way" in note for note in agreed.shown[0].notes)
+
+
+def test_what_changes_elsewhere_is_told_and_stops_nothing(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+    ganeti.model.nodes["node4"]["ndparams"] = {"cpu_speed": 2.0}
+    agreed = Agreed()
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal", agree=agreed)
+    assert verdict is not None
+    assert verdict.good
+    assert agreed.shown[0].notes == (
+        "the cluster has changed since the plan was made, in nothing that the plan touches",
+    )
+
+
+@pytest.mark.parametrize("source_gaps", [(), unreadable.RAPI])
+@pytest.mark.parametrize("gaps", [(), unreadable.RAPI])
+def test_an_unchanged_cluster_is_known_from_every_source(
+    ganeti: PretendGaneti, tmp_path: Path, source_gaps: Any, gaps: Any
+) -> None:
+    policy = policy_of("NodeSet\nname: n\nnodes: [node2]\nndparams: {spindle_count: 9}\n")
+    real = ganeti.state
+    ganeti.state = lambda *_: real(*source_gaps)  # type: ignore[method-assign]
+    plan = plan_for(ganeti, policy)
+    ganeti.state = lambda *_: real(*gaps)  # type: ignore[method-assign]
+    agreed = Agreed()
+    run(plan, ModelRunner(ganeti, gaps=gaps), tmp_path / "journal", agree=agreed)
+    assert agreed.shown[0].notes == ()
+
+
+def test_a_change_between_two_steps_stops_the_run_before_the_next(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+
+    def other(there: PretendGaneti) -> None:
+        there.model.nodes["node2"]["ndparams"] = {"spindle_count": 5}
+
+    ganeti.mishaps = [None, then(other)]
+    with pytest.raises(CarryingError, match="somebody else has changed") as raised:
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert [(item.object, item.found) for item in raised.value.differences] == [("node/node2", 5)]
+    assert len(ganeti.jobs) == 2
+    with pytest.raises(RefusedError, match="since the last run"):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert len(ganeti.jobs) == 2
+
+
+def test_a_change_of_what_no_later_step_touches_is_told(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    def other(there: PretendGaneti) -> None:
+        there.model.nodes["node4"]["ndparams"] = {"spindle_count": 5}
+
+    ganeti.mishaps = [then(other)]
+    quiet = Quiet()
+    verdict = run(wanted(ganeti), ModelRunner(ganeti), tmp_path / "journal", progressing=quiet)
+    assert verdict is not None
+    assert verdict.good
+    assert any(
+        line.startswith("also changed, not by this plan: node/node4 ndparams.spindle_count, from")
+        for line in quiet.said
+    )
+
+
+def test_a_plan_for_another_cluster_is_refused(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    plan = replace(wanted(ganeti), cluster="another")
+    with pytest.raises(RefusedError, match="for cluster another, this is cluster"):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+
+
+def test_a_guard_that_fails_by_now_refuses_the_plan(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    policy = policy_of("Cluster\nname: cluster\ndiskparams: {rbd: {pool: other}}\n")
+    plan = plan_for(ganeti, policy)
+    disks = [replace(item, disks=tuple(replace(disk, template="rbd") for disk in item.disks), disk_template="rbd")
+             for item in ganeti.model.state.instances.values() if item.disks]  # fmt: skip
+    ganeti.model.state = replace(ganeti.model.state, instances={item.name: item for item in disks})
+    with pytest.raises(RefusedError, match="disks-stay"):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    allowed = replace(plan, guards=(("disks-stay", "was passed", True),))
+    verdict = run(allowed, ModelRunner(ganeti), tmp_path / "journal")
+    assert verdict is not None
+    assert verdict.good
+
+
+# --- stopping -------------------------------------------------------------------------------------------------------
+
+
+def test_asked_to_stop_it_ends_after_the_step_that_runs(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+    stop = Stop()
+
+    def ask(_: PretendGaneti) -> None:
+        stop.requests = 1
+
+    ganeti.mishaps = [None, then(ask)]
+    with pytest.raises(StoppedError):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal", stop=stop)
+    assert names(tmp_path / "journal")[-2:] == ["step-done", "end"]
+    assert events(tmp_path / "journal")[-1]["outcome"] == "stopped"
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert verdict is not None
+    assert verdict.good
+    assert len(ganeti.jobs) == len(plan.steps)
+
+
+def test_what_is_not_agreed_to_is_not_done(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    assert run(wanted(ganeti), ModelRunner(ganeti), tmp_path / "journal", agree=lambda _: False) is None
+    assert ganeti.jobs == []
+    assert not (tmp_path / "journal").exists()
+
+
+def test_what_is_taken_back_is_not_gone_on_with(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+    run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    run(plan, ModelRunner(ganeti), tmp_path / "journal", direction=Direction.ROLLBACK)
+    with pytest.raises(UsageError, match="being taken back"):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    count = len(ganeti.jobs)
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal", direction=Direction.ROLLBACK)
+    assert verdict is not None
+    assert verdict.good
+    assert len(ganeti.jobs) == count
+
+
+def test_an_unsafe_plan_and_one_of_the_first_format_are_refused(ganeti: PretendGaneti) -> None:
+    from dataclasses import replace
+
+    plan = wanted(ganeti)
+    check_plan(plan, "plan.json")
+    with pytest.raises(RefusedError, match="not safe: disks-stay: why"):
+        check_plan(replace(plan, failed_guards=("disks-stay: why",)), "plan.json")
+    with pytest.raises(InputError, match="older format"):
+        check_plan(replace(plan, format=(1, 0)), "plan.json")

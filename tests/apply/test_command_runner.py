@@ -1,0 +1,186 @@
+"""Jobs through commands: real programs stand in for Ganeti's, and write down what they are called with."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from gpolicy.apply.child import run_lines
+from gpolicy.apply.command_runner import CommandRunner
+from gpolicy.apply.runner import Outcome, Patience, Result, Stop, Watch
+from gpolicy.cluster.master import LocalMaster, parse_ssh_address
+from gpolicy.errors import UnreachableError
+from gpolicy.plan.plan_file import PlannedCommand
+
+QUICK = Patience(first_pause=0.01, first_poll=0.01, longest_poll=0.01, job=20, contact=1, settle=0.1, look_again=0)
+HOSTILE = ["a b", "o'neil", '"', "$(touch pwned)", "`touch pwned`", "-x", "*", "\\", "a\nb", "#", ";", "ü", "%s", "~"]
+SAYS_ALL = """#!/bin/sh
+printf '%s\\0' "${0##*/}" "$@" >> "$LOG"; printf '\\n\\0' >> "$LOG"
+env > "$LOG.env"
+"""
+JOB = SAYS_ALL + 'echo 17\necho "Fri Nov 20 10:00:00 2026  - WARNING: inst1 violates"\n'
+SSH = """#!/bin/sh
+printf '%s\\n' "$@" > "$LOG.ssh"
+while [ "$1" != -- ]; do shift; done
+shift 2
+exec sh -c "$*"
+"""
+
+
+class Bench:
+    """A directory of programs, and what they were called with."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.bin = directory / "bin"
+        self.bin.mkdir()
+        self.log = directory / "log"
+        self.stop = Stop()
+        self.environ = {
+            "PATH": f"{self.bin}:{os.environ['PATH']}", "LOG": str(self.log), "GPOLICY_RAPI_PASSWORD": "a secret",
+        }  # fmt: skip
+        self.jobs: list[int] = []
+        self.messages: list[str] = []
+
+    def program(self, name: str, text: str) -> None:
+        file = self.bin / name
+        file.write_text(text)
+        file.chmod(0o755)
+
+    def runner(self, patience: Patience = QUICK) -> CommandRunner:
+        return CommandRunner(LocalMaster(self.environ), patience, self.stop)
+
+    def run(self, *argv: str, runner: CommandRunner | None = None) -> Outcome:
+        watch = Watch(self.jobs.append, self.messages.append)
+        return (runner or self.runner()).run(PlannedCommand(argv=argv), "gpolicy-mark", watch)
+
+    def calls(self) -> list[list[str]]:
+        return [call.split("\0")[:-1] for call in self.log.read_bytes().decode().split("\n\0")[:-1]]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    made = Bench(tmp_path)
+    monkeypatch.setenv("PATH", made.environ["PATH"])
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+def test_t58_the_job_is_known_before_it_ends_and_its_log_is_shown(bench: Bench) -> None:
+    bench.program("gnt-group", JOB)
+    outcome = bench.run("gnt-group", "modify", "--alloc-policy=preferred", "gold")
+    assert outcome == Outcome(Result.SUCCESS, job=17)
+    assert bench.jobs == [17]
+    assert bench.messages == ["Fri Nov 20 10:00:00 2026  - WARNING: inst1 violates"]
+    assert bench.calls() == [
+        ["gnt-group", "modify", "--print-jobid", "--reason=gpolicy-mark", "--alloc-policy=preferred", "gold"]
+    ]
+
+
+@pytest.mark.parametrize("way", ["local", "ssh"])
+def test_hostile_names_arrive_unchanged_and_no_secret_goes_along(bench: Bench, way: str) -> None:
+    bench.program("gnt-group", JOB)
+    bench.program("ssh", SSH)
+    runner = bench.runner()
+    if way == "ssh":
+        runner = CommandRunner(parse_ssh_address("ssh://root@master:22", bench.environ), QUICK, bench.stop)
+    for name in HOSTILE:
+        assert bench.run("gnt-group", "remove", "--", name, runner=runner).result is Result.SUCCESS
+    assert [call[4:] for call in bench.calls()] == [["--", name] for name in HOSTILE]
+    assert not (bench.directory / "pwned").exists()
+    assert "a secret" not in bench.log.with_suffix(".env").read_text()
+    if way == "ssh":
+        words = bench.log.with_suffix(".ssh").read_text().splitlines()
+        assert "BatchMode=yes" in words
+        assert words[words.index("--") + 1] == "root@master"
+
+
+def test_the_queue_knows_better_than_the_command(bench: Bench) -> None:
+    bench.program("gnt-group", JOB + "echo 'lost the daemon' >&2; exit 1\n")
+    for word, result in (("success", Result.SUCCESS), ("error", Result.FAILED), ("running", Result.UNKNOWN)):
+        bench.program("gnt-job", f"#!/bin/sh\necho '17|{word}'\n")
+        outcome = bench.run("gnt-group", "modify", "gold")
+        assert (outcome.result, outcome.job, outcome.text) == (result, 17, "lost the daemon")
+
+
+@pytest.mark.parametrize(
+    ("complaint", "code", "result"),
+    [
+        ("error type: wrong_input", 1, Result.FAILED),
+        ("Timeout while talking to the master daemon. Jobs might have been submitted", 1, Result.UNKNOWN),
+        ("ssh: connection closed", 255, Result.UNKNOWN),
+        ("", 3, Result.FAILED),
+    ],
+)
+def test_without_a_job_it_was_refused_or_nobody_knows(bench: Bench, complaint: str, code: int, result: Result) -> None:
+    bench.program("gnt-group", f"#!/bin/sh\necho '{complaint}' >&2\nexit {code}\n")
+    outcome = bench.run("gnt-group", "modify", "gold")
+    assert (outcome.result, outcome.job) == (result, None)
+    assert outcome.text == (complaint or f"exit code {code}")
+
+
+def test_a_job_is_found_by_its_mark(bench: Bench) -> None:
+    bench.program(
+        "gnt-job", "#!/bin/sh\necho \"16|[{'reason': []}]\"; echo \"17|[{'reason': [['gnt:user', 'mark-1', 5]]}]\"\n"
+    )
+    assert bench.runner().find("mark-1") == 17
+    assert bench.runner().find("mark-2") is None
+    bench.program("gnt-job", "#!/bin/sh\necho 'no master' >&2\nexit 1\n")
+    with pytest.raises(UnreachableError, match="gnt-job list failed: no master"):
+        bench.runner().find("mark-1")
+
+
+def test_a_job_is_followed_to_its_end(bench: Bench) -> None:
+    bench.program(
+        "gnt-job",
+        """#!/bin/sh
+if [ "$1" = watch ]; then touch ended; echo ' - WARNING: late'; echo 'Job 17 failed: no' >&2; exit 1; fi
+if [ -e ended ]; then echo '17|error'; else echo '17|running'; fi
+""",
+    )
+    watch = Watch(bench.jobs.append, bench.messages.append)
+    assert bench.runner().follow(17, watch) == Outcome(Result.FAILED, "Job 17 failed: no", 17)
+    assert bench.messages == [" - WARNING: late"]
+    assert not bench.runner().is_pending(17)
+    bench.program("gnt-job", "#!/bin/sh\necho '17|-'\n")
+    assert bench.runner().follow(17, watch) is None
+
+
+def test_the_time_is_bounded_and_the_job_left_alone(bench: Bench) -> None:
+    bench.program("gnt-group", JOB + "exec sleep 30\n")
+    bench.program("gnt-job", "#!/bin/sh\necho '17|running'\n")
+    begun = time.monotonic()
+    outcome = bench.run("gnt-group", "modify", "gold", runner=bench.runner(Patience(job=0.5)))
+    assert (outcome.result, outcome.job, outcome.waiting) == (Result.UNKNOWN, 17, True)
+    assert time.monotonic() - begun < 10
+
+
+def test_stopped_at_once_it_does_not_wait(bench: Bench) -> None:
+    bench.program("gnt-group", JOB + "exec sleep 30\n")
+    bench.program("gnt-job", "#!/bin/sh\necho '17|running'\n")
+    bench.stop.requests = 2
+    begun = time.monotonic()
+    assert bench.run("gnt-group", "modify", "gold").result is Result.UNKNOWN
+    assert time.monotonic() - begun < 10
+
+
+def test_lines_come_while_the_program_runs(tmp_path: Path) -> None:
+    times: list[float] = []
+    script = ["sh", "-c", "echo one; sleep 0.5; printf two"]
+    seen: list[str] = []
+
+    def line(text: str) -> None:
+        seen.append(text)
+        times.append(time.monotonic())
+
+    ended = run_lines(script, dict(os.environ), 20, Stop(), line)
+    assert (ended.code, seen) == (0, ["one", "two"])
+    assert times[1] - times[0] > 0.3
+
+
+def test_a_program_that_is_not_there(bench: Bench) -> None:
+    with pytest.raises(UnreachableError, match="gnt-nothing: cannot be run"):
+        bench.run("gnt-nothing", "modify")

@@ -1,0 +1,74 @@
+"""Laws of what steps say about themselves, over generated clusters and policies, judged by the model of Ganeti's jobs.
+
+A step's effects are what apply believes in. So: before its job none of them is there, after it all are, and nothing
+else has changed; the same for what undoes it; and a plan says all this through its file unchanged.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from ganeti_model import ModelCluster
+from hypothesis import given
+from strategies import GeneratedPolicy
+from test_plan_laws import cases, job_of, law, plan_of
+
+from gpolicy.apply.staleness import Sight, compare_objects, compare_plan, filled_in, leaf_differences
+from gpolicy.apply.tasks import Task, backward, forward
+from gpolicy.apply.verdict import judge_applied
+from gpolicy.cluster.state import ClusterState
+from gpolicy.ganeti.commands import Command
+from gpolicy.plan.contents import contents
+from gpolicy.plan.effects import Effect, Progress, carried_out, progress
+from gpolicy.plan.plan_file import PlanFile, read_plan
+from gpolicy.plan.plan_json import plan_text
+from gpolicy.plan.planning import Plan
+
+
+def through_a_file(plan: Plan) -> PlanFile:
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "plan.json")
+        file.write_text(plan_text(plan), encoding="utf-8")
+        return read_plan(file)
+
+
+def check_job(model: ModelCluster, task: Task, so_far: list[Effect]) -> None:
+    effects = task.command.effects
+    before = contents(model.as_state())
+    telling = [effect for effect in effects if effect.before != effect.after]
+    assert not telling or progress(effects, before) is Progress.NOT_BEGUN, task
+    model.run(job_of(Command(task.command.argv, task.command.rapi)))
+    after = contents(model.as_state())
+    assert progress(effects, after) is Progress.DONE, task
+    expected = carried_out(effects, before)
+    assert expected.keys() == after.keys(), task
+    so_far += effects
+    for name, values in expected.items():
+        strange = [item for item in leaf_differences(name, values, after[name]) if not filled_in(item, so_far)]
+        assert strange == [], task
+
+
+@law
+@given(cases())
+def test_effects_tell_the_truth(case: tuple[ClusterState, GeneratedPolicy]) -> None:
+    state, generated = case
+    made = plan_of(generated, state)
+    if not made.safe:
+        return
+    plan = through_a_file(made)
+    assert [(item.object, item.path, item.action, item.before, item.after) for item in plan.changes] == [
+        (item.object, item.path, item.action, item.before, item.after) for item in made.changes
+    ]
+    assert [(step.command.argv, step.command.rapi) for step in plan.steps] == [
+        (step.command.argv, step.command.rapi) for step in made.steps
+    ]
+    model = ModelCluster(state)
+    assert compare_plan(plan, Sight.of(state), (), {}).differences == ()
+    so_far: list[Effect] = []
+    for task in forward(plan):
+        check_job(model, task, so_far)
+        assert compare_objects(plan, Sight.of(model.as_state()), so_far) == []
+    assert judge_applied(plan.changes, Sight.of(model.as_state())).differences == ()
+    for task in backward(plan, {step.id for step in plan.steps}):
+        check_job(model, task, so_far)

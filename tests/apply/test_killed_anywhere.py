@@ -1,0 +1,110 @@
+"""Whatever kills a run and wherever: the next one ends where an undisturbed one would have, and no job ran twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_runner import KilledError, ModelRunner, MortalJournal, plan_for, run
+from pretend_ganeti import PretendGaneti, gone
+
+from gpolicy.apply import journal_file
+from gpolicy.apply.journal import Direction
+from gpolicy.cluster import unreadable
+from gpolicy.errors import UnreachableError
+from gpolicy.plan.plan_file import PlanFile
+
+
+@pytest.fixture(autouse=True)
+def mortal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(journal_file, "JournalFile", MortalJournal)
+    MortalJournal.left = -1
+    yield
+    MortalJournal.left = -1
+
+
+def killed_run(plan: PlanFile, runner: ModelRunner, journal: Path, direction: Direction) -> bool:
+    """Return whether the run was killed; if so its journal writes nothing more."""
+    try:
+        verdict = run(plan, runner, journal, direction=direction)
+    except KilledError:
+        return True
+    finally:
+        MortalJournal.left = -1
+        runner.lose = lambda _: None
+    assert verdict is not None
+    assert verdict.good, verdict
+    return False
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kills=st.lists(st.tuples(st.integers(1, 25), st.booleans()), max_size=4),
+    back=st.lists(st.tuples(st.integers(1, 25), st.booleans()), max_size=4),
+    archived=st.sets(st.integers(0, 8)),
+    hidden=st.booleans(),
+)
+def test_killed_after_any_event_it_goes_on_and_goes_back(
+    kills: list[tuple[int, bool]], back: list[tuple[int, bool]], archived: set[int], hidden: bool
+) -> None:
+    """With `hidden`, as through RAPI, nobody sees hv_state, and serial numbers stand for it; no job is archived."""
+    ganeti = PretendGaneti.recorded()
+    before = ganeti.content()
+    plan = plan_for(ganeti)
+    ganeti.mishaps = [gone if number in archived and not hidden else None for number in range(9)]
+    runner = ModelRunner(ganeti, gaps=unreadable.RAPI if hidden else ())
+    with TemporaryDirectory() as directory:
+        journal = Path(directory, "journal")
+        for left, torn in kills:
+            MortalJournal.left, MortalJournal.torn = left, torn
+            killed_run(plan, runner, journal, Direction.APPLY)
+        MortalJournal.torn = False
+        assert not killed_run(plan, runner, journal, Direction.APPLY)
+        assert [job.call for job in ganeti.jobs] == [step.command.rapi for step in plan.steps]
+        for left, torn in back:
+            MortalJournal.left, MortalJournal.torn = left, torn
+            killed_run(plan, runner, journal, Direction.ROLLBACK)
+        MortalJournal.torn = False
+        assert not killed_run(plan, runner, journal, Direction.ROLLBACK)
+        assert ganeti.content() == before
+        assert len(ganeti.jobs) == len(plan.steps) + sum(len(step.inverse) for step in plan.steps)
+
+
+@pytest.mark.parametrize("moment", ["before", "after", "known"])
+@pytest.mark.parametrize("step", range(1, 6))
+def test_killed_around_a_submission_no_job_runs_twice(tmp_path: Path, moment: str, step: int) -> None:
+    ganeti = PretendGaneti.recorded()
+    plan = plan_for(ganeti)
+    seen: list[str] = []
+
+    def kill(now: str) -> None:
+        seen.append(now)
+        if now == moment and seen.count("before") == step:
+            MortalJournal.left = 0
+            raise KilledError
+
+    runner = ModelRunner(ganeti, lose=kill)
+    assert killed_run(plan, runner, tmp_path / "journal", Direction.APPLY)
+    assert not killed_run(plan, runner, tmp_path / "journal", Direction.APPLY)
+    assert [job.call for job in ganeti.jobs] == [step.command.rapi for step in plan.steps]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_contact_lost_around_a_submission_no_job_runs_twice(tmp_path: Path, moment: str) -> None:
+    ganeti = PretendGaneti.recorded()
+    plan = plan_for(ganeti)
+
+    def lose(now: str) -> None:
+        if now == moment:
+            raise UnreachableError("127.0.0.1:5080: connection reset by peer")
+
+    lost = iter([lose] * 2)
+    runner = ModelRunner(ganeti, lose=lambda now: next(lost, lambda _: None)(now) if now == moment else None)
+    verdict = run(plan, runner, tmp_path / "journal")
+    assert verdict is not None
+    assert verdict.good
+    assert [job.call for job in ganeti.jobs] == [step.command.rapi for step in plan.steps]

@@ -1,0 +1,100 @@
+"""One apply at a time, on this machine and on the master."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import ROOT
+
+from gpolicy.apply.lock import LockedError, local_lock, lock_directory, lock_name, remote_lock
+from gpolicy.cluster.master import parse_ssh_address
+from gpolicy.errors import GpolicyError
+
+NAME = lock_name("cluster", "uuid")
+
+
+def test_clusters_of_one_name_are_told_apart() -> None:
+    assert lock_name("c", "1") != lock_name("c", "2")
+    assert "/" not in lock_name("../../etc/passwd\n", None)
+
+
+def test_a_second_one_is_told_who_has_it(tmp_path: Path) -> None:
+    with local_lock(tmp_path, NAME, "cluster"):
+        assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o600
+        with (
+            pytest.raises(LockedError, match=rf"cluster is under way: process {os.getpid()} on "),
+            local_lock(tmp_path, NAME, "cluster"),
+        ):
+            pass
+    with local_lock(tmp_path, NAME, "cluster"):
+        pass
+
+
+def test_it_ends_with_the_process_that_holds_it(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from pathlib import Path; from gpolicy.apply.lock import local_lock\n"
+        "with local_lock(Path(sys.argv[1]), sys.argv[2], 'cluster'):\n    print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path), NAME], stdout=subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(LockedError, match=f"process {holder.pid}"), local_lock(tmp_path, NAME, "cluster"):
+            pass
+        holder.kill()
+        holder.wait()
+    with local_lock(tmp_path, NAME, "cluster"):
+        pass
+
+
+def test_what_is_no_lock_of_ours_is_not_touched(tmp_path: Path) -> None:
+    target = tmp_path / "precious"
+    target.write_text("precious")
+    (tmp_path / NAME).symlink_to(target)
+    with pytest.raises(GpolicyError, match="cannot be opened"), local_lock(tmp_path, NAME, "cluster"):
+        pass
+    assert target.read_text() == "precious"
+
+
+def test_where_locks_are() -> None:
+    directory = lock_directory({"XDG_RUNTIME_DIR": "/run/user/7", "HOME": "/home/x"})
+    assert directory == (Path("/run") if os.geteuid() == 0 else Path("/run/user/7"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the lock on the master is in /run, which is root's")
+def test_the_lock_on_the_master(tmp_path: Path) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift 2\nexec sh -c "$*"\n')
+    ssh.chmod(0o755)
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    master = parse_ssh_address("ssh://master", environ)
+    name = lock_name(f"of this test {os.getpid()}", None)
+    before = os.environ["PATH"]
+    os.environ["PATH"] = environ["PATH"]
+    try:
+        with remote_lock(master, name, "cluster") as note:
+            assert note is None
+            with (
+                pytest.raises(LockedError, match=f"process {os.getpid()} on "),
+                local_lock(Path("/run"), name, "cluster"),
+            ):
+                pass
+            Path("/run", name).write_text("process 1 on another machine\n")
+            with pytest.raises(LockedError, match="process 1 on another"), remote_lock(master, name, "cluster"):
+                pass
+        with local_lock(Path("/run"), name, "cluster"), remote_lock(master, name, "cluster") as note:
+            assert note is None  # the master is this machine: one lock, and it is ours
+        with remote_lock(master, name, "cluster") as note:
+            assert note is None
+        ssh.write_text("#!/bin/sh\nexit 127\n")
+        with remote_lock(master, name, "cluster") as note:
+            assert note is not None
+            assert "no lock on the master" in note
+    finally:
+        os.environ["PATH"] = before
+        Path("/run", name).unlink(missing_ok=True)

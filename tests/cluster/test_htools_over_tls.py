@@ -1,0 +1,46 @@
+"""`gpolicy htools … -m`: the remote API's certificate is verified, and Ganeti's own can be trusted by naming it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import rapi_server
+
+from gpolicy.errors import InputError
+from gpolicy.htools.rapi import CERTIFICATE_VARIABLE, read_rapi
+
+
+def test_the_certificate_that_is_named_is_trusted(ganeti_certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CERTIFICATE_VARIABLE, str(ganeti_certificate))
+    with rapi_server.serve("full", ganeti_certificate) as server:
+        data = read_rapi(f"127.0.0.1:{server.port}")
+    assert len(data.nodes) == 5
+    assert [item for item in server.asked if "bulk" in item or "info" in item]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_another_certificate_is_not(
+    ganeti_certificate: Path, other_certificate: Path, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    monkeypatch.delenv(CERTIFICATE_VARIABLE, raising=False)
+    if named:
+        monkeypatch.setenv(CERTIFICATE_VARIABLE, str(other_certificate))
+    with rapi_server.serve("full", ganeti_certificate) as server, pytest.raises(InputError) as caught:
+        read_rapi(f"https://127.0.0.1:{server.port}")
+    assert (CERTIFICATE_VARIABLE in str(caught.value)) is not named
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:99999", "127.0.0.1:x", "https://127.0.0.1:1"])
+def test_an_address_that_is_none_is_one_line(address: str) -> None:
+    with pytest.raises(InputError):
+        read_rapi(address)
+
+
+def test_a_status_that_is_no_answer_is_told(ganeti_certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CERTIFICATE_VARIABLE, str(ganeti_certificate))
+    with rapi_server.serve("full", ganeti_certificate) as server:
+        server.answers.clear()
+        with pytest.raises(InputError, match="HTTP status"):
+            read_rapi(f"127.0.0.1:{server.port}")

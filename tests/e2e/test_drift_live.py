@@ -1,0 +1,45 @@
+"""What somebody changes by hand is drift, dated by Ganeti; through every source that shows it."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from live_cluster import LiveCluster, gpolicy
+
+pytestmark = pytest.mark.e2e
+
+BY_HAND = {
+    ("cluster", "ipolicy.vcpu-ratio"): ("gnt-cluster", "modify", "--ipolicy-vcpu-ratio=9"),
+    ("group/default", "tags"): ("gnt-group", "remove-tags", "default", "team:x"),
+    ("node/node2", "ndparams.spindle_count"): ("gnt-node", "modify", "--node-parameters=spindle_count=9", "node2"),
+    ("node/node4", "group"): ("gnt-group", "assign-nodes", "--force", "other", "node4"),
+}
+
+
+def test_changes_by_hand_are_drift_since_they_were_made(fresh: LiveCluster, tmp_path: Path) -> None:
+    fresh.ganeti("gnt-group", "add", "other")
+    fresh.ganeti("gnt-group", "add-tags", "default", "team:x")
+    fresh.ganeti("gnt-node", "modify", "--node-parameters=spindle_count=2", "node2")
+    policy = tmp_path / "policy"
+    assert gpolicy("adopt", "--state", "local:", "-o", policy).code == 0
+    for address in fresh.sources.values():
+        assert gpolicy("drift", policy, "--state", address, *fresh.rapi_options(address)).code == 0
+    made: dict[tuple[str, str], float] = {}
+    for what, command in BY_HAND.items():
+        time.sleep(1.1)  # times are told in seconds
+        fresh.ganeti(*command)
+        made[what] = time.time()
+    for source, address in fresh.sources.items():
+        drift = gpolicy("drift", policy, "--state", address, "--format", "json", *fresh.rapi_options(address))
+        assert drift.code == 2, drift
+        report = json.loads(drift.out)
+        since = {(item["object"], item["path"]): item["since_at_latest"] for item in report["drift"]}
+        assert since.keys() == made.keys(), source
+        for what, when in made.items():
+            told = datetime.strptime(since[what], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
+            # at the latest: a later write to the same object moves its time
+            assert when - 30 < told <= max(made.values()), (source, what)
