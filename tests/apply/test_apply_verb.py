@@ -75,9 +75,16 @@ class Bench:
     def start(self, *more: str) -> subprocess.Popen[str]:
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **self.env}
         return subprocess.Popen(
-            [sys.executable, "-m", "gpolicy", *self.call("--yes", *more)],
+            [sys.executable, "-c", HEEDING, *self.call("--yes", *more)],
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
+
+
+HEEDING = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "from gpolicy.__main__ import main; sys.exit(main())"
+)
+"""gpolicy that can be interrupted, also where the tests are a background job and interrupts are ignored."""
 
 
 @pytest.fixture(scope="session")

@@ -222,7 +222,12 @@ def test_an_interrupt_is_one_line(tmp_path: Path) -> None:
     import os
 
     os.mkfifo(fifo)
-    call = [sys.executable, "-m", "gpolicy", "snapshot", "--state", f"snapshot:{fifo}", "-o", str(tmp_path / "out")]
+    # a background job inherits that interrupts are ignored
+    heeding = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from gpolicy.__main__ import main; sys.exit(main())"
+    )
+    call = [sys.executable, "-c", heeding, "snapshot", "--state", f"snapshot:{fifo}", "-o", str(tmp_path / "out")]
     with subprocess.Popen(call, env={"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True) as process:
         descriptor = os.open(fifo, os.O_WRONLY)  # returns when gpolicy has begun to read
         time.sleep(0.1)

@@ -16,7 +16,7 @@ WITHOUT_EXAMPLE = {
     "GP001": "needs a file that cannot be read",
     "GP004": "needs a large file",
     "GP209": "needs a long list",
-    "GP801": "is found by drift, not by check",
+    "GP821": "is found by drift, not by check",
 }
 STATES: dict[str, ClusterState] = {
     "GP308": cluster({"gold": {("ipolicy", "disk-templates"): ["drbd", "plain"]}}),
