@@ -118,7 +118,7 @@ def test_waivers_of_other_rules_are_left_to_check() -> None:
 
 
 def test_the_rule_has_a_code_as_well() -> None:
-    assert found(GOLD_AT_4, GOLD, waiver("group/gold", rule="gp801")).drift == ()
+    assert found(GOLD_AT_4, GOLD, waiver("group/gold", rule="gp821")).drift == ()
 
 
 def test_two_waivers_of_one_value_are_both_used() -> None:
