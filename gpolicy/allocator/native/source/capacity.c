@@ -51,7 +51,7 @@ static void keep(struct engine *engine, const struct instance *instance, unsigne
 }
 
 /* Return the outcomes on all candidates as an attempt without a solution. */
-static const struct attempt *known_trial(struct engine *engine, const struct instance *instance, unsigned free) {
+static const struct attempt *trial_of(struct engine *engine, const struct instance *instance, unsigned free) {
     bool found;
     struct known *known = look_up(engine, instance, TRIAL | free, &found);
     if (!found) {
@@ -64,13 +64,17 @@ static const struct attempt *known_trial(struct engine *engine, const struct ins
     return &known->attempt;
 }
 
+const struct attempt *known_trial(struct engine *engine, const struct instance *instance) {
+    return trial_of(engine, instance, 0);
+}
+
 bool known_to_fit(struct engine *engine, const struct instance *instance, unsigned free) {
-    return known_trial(engine, instance, free)->successes > 0;
+    return trial_of(engine, instance, free)->successes > 0;
 }
 
 void known_attempt(struct engine *engine, const struct instance *instance, bool checked, struct attempt *attempt) {
     bool found;
-    *attempt = *known_trial(engine, instance, 0);
+    *attempt = *known_trial(engine, instance);
     if (attempt->successes == 0) return;
     struct known *known = look_up(engine, instance, checked ? CHECKED : UNCHECKED, &found);
     if (!found) {
@@ -119,7 +123,7 @@ void standard(struct engine *engine, const struct instance *instance, int64_t li
         return;
     }
     if (instance->memory == 0) fail(engine, DIVISION_BY_ZERO);
-    const struct attempt *trial = known_trial(engine, instance, 0);
+    const struct attempt *trial = known_trial(engine, instance);
     if (trial->successes == 0) {
         /* nothing is placed whichever way it is tried, so N+1 does not matter */
         memcpy(outcome->failures, trial->failures, sizeof trial->failures);

@@ -18,6 +18,8 @@ void tiered(struct engine *engine, const struct instance *instance, int64_t limi
 /* Attempts and trials in the present state, computed once per size. The instance may differ from that of another call
  * in memory, disk, cpus and spindles only, until forget_sizes() is called. */
 void known_attempt(struct engine *engine, const struct instance *instance, bool checked, struct attempt *attempt);
+/* The outcomes on all candidates, N+1 not asked: an attempt without a solution. To be read before the next question. */
+const struct attempt *known_trial(struct engine *engine, const struct instance *instance);
 /* Whether any candidate takes the instance, without the bounds of policies on the resources in `free`. */
 bool known_to_fit(struct engine *engine, const struct instance *instance, unsigned free);
 void forget_sizes(struct engine *engine);

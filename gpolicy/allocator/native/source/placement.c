@@ -267,3 +267,36 @@ bool surely_breaks(struct engine *engine, const struct instance *instance) {
     bool *broken = scratch(engine, CHECKED_BROKEN, engine->node_count, sizeof *broken);
     return sure_to_break(engine, instance, rows, count, broken);
 }
+
+/* Whether there is surely no room to evacuate some node. The one that failed last is looked at first. */
+static bool some_node_lacks_room(struct engine *engine) {
+    int64_t hint = engine->last_failing;
+    if (hint < engine->node_count && engine->facts[hint].examined && lacks_room(engine, hint)) return true;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (!engine->facts[row].examined || row == hint || !lacks_room(engine, row)) continue;
+        engine->last_failing = row;
+        return true;
+    }
+    return false;
+}
+
+bool breaks_everywhere(struct engine *engine, const struct instance *instance) {
+    struct trial trial;
+    struct instance placed = *instance;
+    int64_t *rows, number = engine->instance_count;
+    placed.index = number;
+    placed.secondary = NOWHERE;
+    if (engine->mirrored || engine->any_missing || engine->clashing || !own_number(engine, &placed, number)) return false;
+    if (surely_breaks(engine, instance)) return true;
+    try_candidates(engine, instance, 0, &trial);
+    int64_t count = fitting_rows(engine, trial.primary_codes, &rows);
+    for (int64_t candidate = 0; candidate < count; candidate++) {
+        int64_t before = engine->placement_count;
+        placed.primary = rows[candidate];
+        place(engine, &placed, number);
+        bool lacks = some_node_lacks_room(engine);
+        unplace(engine, before);
+        if (!lacks) return false;
+    }
+    return true;
+}

@@ -7,6 +7,7 @@
 #include "policy_check.h"
 
 enum { MEMORY, SPACE, SPINDLE, RESOURCES };
+enum { MOST_TARGETS_TRIED = 64, PATIENCE = 4000 };
 static const int64_t UNLIMITED = (int64_t)1 << 40;
 
 /* What an instance takes where it is started, as far as the checks ask for it. */
@@ -164,6 +165,58 @@ enum verdict judge_room(struct engine *engine, int64_t row) {
         targets[open++] = (struct target){{room.of[MEMORY] - 1, room.of[SPACE] - 1, room.of[SPINDLE]}};
     }
     return open > 0 && room_in_any_order(residents, count, targets, open) ? YES : UNSURE;
+}
+
+static bool takes(const struct size *left, const struct size *wanted) {
+    for (int place = 0; place < RESOURCES; place++) {
+        if (wanted->of[place] > 0 && left->of[place] < wanted->of[place]) return false;
+    }
+    return true;
+}
+
+/* Whether the sizes from `place` on fit into what is left on the targets. Gives up as if they did after `patience`
+ * trials. Of targets with as much left only one is tried. */
+static bool sizes_fit(const struct size *wanted, int64_t count, int64_t place, struct size *left, int64_t targets,
+                      int64_t *patience) {
+    struct size tried[MOST_TARGETS_TRIED];
+    int64_t tries = 0;
+    if (place == count || --*patience < 0) return true;
+    for (int64_t target = 0; target < targets; target++) {
+        bool known = !takes(&left[target], &wanted[place]);
+        for (int64_t earlier = 0; earlier < tries && !known; earlier++) known = same(&tried[earlier], &left[target]);
+        if (known) continue;
+        if (tries == MOST_TARGETS_TRIED) return true;
+        struct size before = tried[tries++] = left[target];
+        for (int resource = 0; resource < RESOURCES; resource++) {
+            left[target].of[resource] -= wanted[place].of[resource];
+        }
+        bool fit = sizes_fit(wanted, count, place + 1, left, targets, patience);
+        left[target] = before;
+        if (fit) return true;
+    }
+    return false;
+}
+
+bool lacks_room(struct engine *engine, int64_t row) {
+    const struct list *primaries = &engine->primaries[row];
+    struct size *wanted = scratch(engine, ROOM_SIZES, primaries->count + engine->node_count, sizeof *wanted);
+    struct size *left = wanted + primaries->count;
+    int64_t count = 0, targets = 0, patience = PATIENCE;
+    for (int64_t place = 0; place < primaries->count; place++) {
+        const struct instance *instance = &engine->instances[primaries->items[place]];
+        if (instance->evacuation == FAIL_OVER) return false; /* it gives back what it takes */
+        struct size size = size_of(instance);
+        int64_t to = count++;
+        for (; to > 0 && wanted[to - 1].of[MEMORY] < size.of[MEMORY]; to--) wanted[to] = wanted[to - 1];
+        wanted[to] = size;
+    }
+    for (int64_t other = 0; other < engine->node_count; other++) {
+        if (other == row || engine->facts[other].group != engine->facts[row].group) continue;
+        left[targets] = free_room(engine, other);
+        left[targets].of[MEMORY]--; /* at least 1 MiB must be left of memory and disk */
+        left[targets++].of[SPACE]--;
+    }
+    return !sizes_fit(wanted, count, 0, left, targets, &patience);
 }
 
 enum { MOST_SIZES = 256 }; /* a table of so many sizes is enough: a size left out only makes answers less sure */

@@ -42,6 +42,33 @@ static void most_frequent_first(const int64_t *failures, enum reason *reasons) {
     }
 }
 
+/* Whether a walk would go on from here: nothing can be placed, and `reason` is among the troubles. */
+static bool hopeless(struct engine *engine, const struct instance *instance, enum reason reason) {
+    const struct attempt *trial = known_trial(engine, instance);
+    if (trial->failures[reason] == 0) return false;
+    return trial->successes == 0 || (engine->capacity_checks && breaks_everywhere(engine, instance));
+}
+
+/* Return how many shrinks lead from `instance`, which fits somewhere but breaks N+1 wherever it does, to the first one
+ * that may be placed or end the walk. A bigger instance fits on no more nodes than a smaller one, as long as policies
+ * judge both alike, and breaks N+1 on each of them if the smaller one surely does: so with a hopeless one all before it
+ * are hopeless, and the last one is found by halving. */
+static int64_t steps_while_hopeless(struct engine *engine, const struct instance *instance, enum reason reason) {
+    int64_t other_bounds = steps_until_other_bounds(engine, instance, reason);
+    int64_t low = 0, high = least(other_bounds - 1, possible_shrinks(instance, reason));
+    if (!hopeless(engine, instance, reason)) return 1;
+    while (low < high) {
+        int64_t middle = high - (high - low) / 2;
+        struct instance smaller = shrink(instance, reason, middle);
+        if (hopeless(engine, &smaller, reason)) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low + 1;
+}
+
 /* Shrink by one reason until an instance fits, or until that reason is no longer the trouble. */
 static bool walk(struct engine *engine, const struct instance *from, enum reason reason, struct instance *found) {
     struct instance current = *from;
@@ -56,8 +83,9 @@ static bool walk(struct engine *engine, const struct instance *from, enum reason
             return true;
         }
         if (attempt.failures[reason] == 0) return false;
-        if (unit_of(reason) != 0 && !known_to_fit(engine, &current, 0)) {
-            steps = steps_until_change(engine, &current, reason);
+        if (unit_of(reason) != 0) {
+            steps = known_to_fit(engine, &current, 0) ? steps_while_hopeless(engine, &current, reason)
+                                                      : steps_until_change(engine, &current, reason);
         }
         if (steps > possible) return false; /* all smaller ones end alike */
         current = shrink(&current, reason, steps);
