@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.dedicated import allocation_vector, sample_instances
 from gpolicy.allocator.model import SpecPair
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
     from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.binding import Binding
+
+
+MOST_NODES_AS_A_WHOLE: Final = 100
+"""A plan counts a cluster of several groups as a whole up to this size: what decides are the groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,8 @@ def capacity_change(
 
     `names` are what the pairs of `after` are called. A group that lacks what has to be known (for example the spindles
     of nodes that get exclusive storage) is told in `unavailable`, and with it the whole cluster; raise GpolicyError
-    where nothing can be counted at all.
+    where nothing can be counted at all. The whole of a large cluster of several groups, which takes longer than all its
+    groups together, is left out and told there as well.
     """
     tell = observer or (lambda _what: None)
     old, new = known_part(before), known_part(after)
@@ -144,6 +149,11 @@ def capacity_change(
     whole = None
     if old.gaps or new.gaps:
         unavailable[""] = next(iter({**old.gaps, **new.gaps}.values()))
+    elif len(groups) > 1 and len(old.data.nodes) > MOST_NODES_AS_A_WHOLE:
+        unavailable[""] = (
+            f"not counted as a whole in a plan, with over {MOST_NODES_AS_A_WHOLE} nodes in {len(groups)} groups:"
+            " `gpolicy capacity` does that"
+        )
     else:
         whole = counter.change(GroupMatch(None, None), (_whole(old), _whole(new)))
     notes = tuple(dict.fromkeys((*old.notes, *new.notes)))

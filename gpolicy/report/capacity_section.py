@@ -149,7 +149,13 @@ def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> st
     if change.cluster is not None:
         whole = (change.cluster.standard, change.cluster.tiered)
         parts += [f"{row.name} instances on the cluster {_words(row)}" for row in whole if row.before and row.after]
-    losses = [(row.percent or 0.0, item, row) for item in moved if item.group for row in item.rows if _lost(row)]
+    losses = [
+        (row.percent or 0.0, item, row)
+        for item in moved
+        if item.group
+        for row in (*item.rows, item.tiered, item.standard)
+        if row.delta is not None and row.delta < 0
+    ]
     if losses:
         _, item, row = min(losses, key=lambda loss: (loss[0], -(loss[2].before.fits if loss[2].before else 0)))
         parts.append(f"hit hardest is {row.name} in group {item.group}: {_words(row)}")

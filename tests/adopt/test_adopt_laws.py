@@ -118,7 +118,7 @@ def _carried(node: Node) -> bool:
 @settings(max_examples=400, deadline=None)
 @given(texts, _nodes.filter(_carried), texts, st.booleans())
 def test_any_value_reads_back(key: str, node: Node, comment: str, as_flow: bool) -> None:
-    if not _carried({key: node}):
+    if key == "end" or not _carried({key: node}):
         return
     lines = [*comment_lines(comment), *entry(key, node, comment=comment, as_flow=as_flow), "end: true"]
     reading = read_yaml("\n".join(lines) + "\n", "x")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,8 @@ def test_the_lock_on_the_master(tmp_path: Path) -> None:
     try:
         with remote_lock(master, name, "cluster") as note:
             assert note is None
+            while not Path("/run", name).read_text():  # `tee` answers before it writes
+                time.sleep(0.01)
             with (
                 pytest.raises(LockedError, match=f"process {os.getpid()} on "),
                 local_lock(Path("/run"), name, "cluster"),
