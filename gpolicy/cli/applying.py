@@ -53,8 +53,6 @@ def apply(request: Request) -> int:
 
     if request.resume and request.rollback:
         raise UsageError("--resume and --rollback exclude one another")
-    if not request.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
     plan = read_plan(request.plan)
     stop = Stop()
     patience = Patience(job=request.job_timeout)
@@ -63,6 +61,8 @@ def apply(request: Request) -> int:
     try:
         if not request.rollback:
             check_plan(plan, str(request.plan))
+        if not request.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
         return _apply(request, plan, runner, journal, patience, stop)
     except (RefusedError, CarryingError) as error:
         _show_differences(error.differences)

@@ -83,7 +83,7 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
                 found.setdefault(pair, []).append(item.name)
                 break
     if not found:
-        hint = f"there are {', '.join(known)}" if known else None
+        hint = f"the pairs are {', '.join(known)}" if known else None
         raise UsageError(f"there is no spec pair {name!r}" + (f" in group {group}" if group else ""), hint=hint)
     if len(found) > 1:
         owners = "; ".join(", ".join(groups) for groups in found.values())
