@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path as FilePath
 
 from gpolicy.cluster.assembly import check_references
@@ -132,10 +132,16 @@ _NOT_IN_DIGEST = (
 )
 
 
+_IN_DIGEST = tuple(item.name for item in fields(Instance) if item.name not in {"name", *_NOT_IN_DIGEST})
+
+
 def _for_digest(instance: Instance) -> Value:
-    content = _instance(instance)
-    for key in _NOT_IN_DIGEST:
-        del content[key]
+    content: dict[str, Value] = {name: getattr(instance, name) for name in _IN_DIGEST}
+    content["tags"] = _texts(instance.tags)
+    content["secondary_nodes"] = list(instance.secondary_nodes)
+    content["disks"] = [
+        {"size": disk.size, "template": disk.template, "spindles": disk.spindles} for disk in instance.disks
+    ]
     return content
 
 

@@ -14,7 +14,7 @@ LIBRARY = Path(__file__).resolve().parent / "engine.so"
 
 FLAGS = (
     "-std=c11",
-    "-O2",
+    "-O3",
     "-ffp-contract=off",  # a fused multiplication would round differently
     "-fPIC",
     "-shared",
