@@ -55,7 +55,7 @@ class Run:
     """One run of a plan.
 
     `history` is what earlier runs of this plan did, None for the first. `agree` shows the intention and returns
-    whether to go on; it may raise.
+    whether to go on; it may raise. `lock_is_lost` is asked before each step: no further one begins without the lock.
     """
 
     plan: PlanFile
@@ -67,6 +67,7 @@ class Run:
     history: History | None = None
     patience: Patience = field(default_factory=Patience)
     stop: Stop = field(default_factory=Stop)
+    lock_is_lost: Callable[[], bool] = lambda: False
 
     def go(self, state: ClusterState) -> Verdict | None:
         """Carry the run out on the cluster that `state` shows, read a moment ago. Return what is seen at the end.
@@ -239,7 +240,9 @@ class Run:
 
     def _carrier(self, journal: JournalFile, sight: Sight) -> Carrier:
         mark = f"gpolicy-plan-{self.plan.digest.rpartition(':')[2][:12]}"
-        return Carrier(self.runner, journal, self.progressing, sight, mark, self.patience, self.stop)
+        return Carrier(
+            self.runner, journal, self.progressing, sight, mark, self.patience, self.stop, self.lock_is_lost
+        )
 
     @contextmanager
     def _writing(self, journal: JournalFile, *, resumed: bool) -> Iterator[JournalFile]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -66,15 +66,22 @@ class Carrier:
     mark: str
     patience: Patience = field(default_factory=Patience)
     stop: Stop = field(default_factory=Stop)
+    lock_is_lost: Callable[[], bool] = lambda: False
 
     def carry(self, tasks: Sequence[Task], *, first: int = 1, count: int | None = None) -> None:
         """Carry out `tasks`, which are numbers `first` … of `count`. Raise CarryingError at the first that fails."""
         for index, task in enumerate(tasks):
             if self.stop.after_step:
                 raise StoppedError(f"stopped before step {task.key}, as asked")
+            self._locked(f"step {task.key} ({task.title}) was not begun")
             self.progressing.step(first + index, count or len(tasks), task.title)
             self._unchanged(tasks[index:])
             self._carry(task, tasks[index:])
+
+    def _locked(self, so: str) -> None:
+        """Raise StoppedError if the lock that we had on the master is gone: another apply may have begun."""
+        if self.lock_is_lost():
+            raise StoppedError(f"the lock on the master was lost (its connection has ended): {so}")
 
     # --- one step --------------------------------------------------------------------------------------------------
 
@@ -83,6 +90,7 @@ class Carrier:
         pauses = self.patience.pauses()
         for attempt, rest in enumerate([*pauses, None], start=1):
             if attempt > 1:
+                self._locked(f"step {task.key} ({task.title}) was not tried again")
                 sight = self.glance()
                 if decide_by_looking(task, sight) is Decision.SKIP:
                     self._after(task, left, sight)

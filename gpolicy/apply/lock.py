@@ -16,6 +16,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -89,9 +90,27 @@ def _locked(cluster: str, holder: str) -> LockedError:
     return LockedError(f"another apply to cluster {cluster} is under way: {who}", hint="wait for its end")
 
 
+@dataclass(frozen=True, slots=True)
+class MastersLock:
+    """The lock on the master, as far as it could be had. `note` says why not; `holder` is what holds it for us."""
+
+    note: str | None = None
+    holder: subprocess.Popen[bytes] | None = None
+
+    def is_lost(self) -> bool:
+        """Return whether we had the lock and have it no more: its connection, or what held it there, has ended."""
+        if self.holder is None:
+            return False
+        assert self.holder.stdout is not None  # noqa: S101 (is a pipe)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.holder.stdout, selectors.EVENT_READ)
+            ended = bool(selector.select(0)) and not os.read(self.holder.stdout.fileno(), _LONGEST)
+        return ended or self.holder.poll() is not None
+
+
 @contextmanager
-def remote_lock(master: SshMaster, name: str, cluster: str) -> Iterator[str | None]:
-    """Hold the lock on the master, over a connection of its own. Yield a note if it cannot be had there.
+def remote_lock(master: SshMaster, name: str, cluster: str) -> Iterator[MastersLock]:
+    """Hold the lock on the master, over a connection of its own; what is yielded tells whether it still holds.
 
     `flock` holds it while `tee` runs, which notes who we are and ends when the connection does. Raise LockedError if
     another holds it.
@@ -123,7 +142,7 @@ def remote_lock(master: SshMaster, name: str, cluster: str) -> Iterator[str | No
             process.wait()
 
 
-def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, cluster: str) -> str | None:
+def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, cluster: str) -> MastersLock:
     assert process.stdin is not None  # noqa: S101 (both are pipes)
     assert process.stdout is not None  # noqa: S101
     with suppress(OSError):
@@ -133,7 +152,7 @@ def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, cl
         selector.register(process.stdout, selectors.EVENT_READ)
         answered = bool(selector.select(_SECONDS)) and bool(os.read(process.stdout.fileno(), _LONGEST))
     if answered:
-        return None
+        return MastersLock(holder=process)
     code = process.poll()
     with suppress(subprocess.TimeoutExpired):
         code = process.wait(timeout=1)
@@ -141,6 +160,8 @@ def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, cl
         told = run(master.argv(["cat", "--", path]), environ=master.environ, seconds=_SECONDS, limit=1024**2)
         holder = told.stdout.decode(errors="replace")
         if holder == _holder():
-            return None  # the master is this very machine, and the lock is the one that we hold already
+            return MastersLock()  # the master is this very machine, and the lock is the one that we hold already
         raise _locked(cluster, holder)
-    return "no lock on the master (flock could not be run there, or /run not be written): only this machine is locked"
+    return MastersLock(
+        "no lock on the master (flock could not be run there, or /run not be written): only this machine is locked"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,7 +84,7 @@ def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, pati
     with working(f"reading {request.destination}"):
         first = runner.glance()
     right_cluster(plan, first)
-    with _locks(runner, first.name, first.cluster.identity.uuid):
+    with _locks(runner, first.name, first.cluster.identity.uuid) as lock_is_lost:
         history = _own_history(plan, history, journal, runner)
         with working(f"reading {request.destination}"):
             state = runner.read()
@@ -102,6 +102,7 @@ def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, pati
             history=history,
             patience=patience,
             stop=stop,
+            lock_is_lost=lock_is_lost,
         )
         try:
             verdict = run.go(state)
@@ -125,7 +126,8 @@ def _own_history(plan: PlanFile, history: History | None, journal: Path, runner:
 
 
 @contextmanager
-def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[None]:
+def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[Callable[[], bool]]:
+    """Hold the locks; yield what tells whether one of them was lost."""
     from gpolicy.apply.command_runner import CommandRunner  # noqa: PLC0415
     from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock  # noqa: PLC0415
     from gpolicy.cluster.master import SshMaster  # noqa: PLC0415
@@ -134,10 +136,12 @@ def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(local_lock(lock_directory(os.environ), name, cluster))
         if isinstance(runner, CommandRunner) and isinstance(runner.master, SshMaster):
-            note = stack.enter_context(remote_lock(runner.master, name, cluster))
-            if note:
-                complain(note, None)
-        yield
+            lock = stack.enter_context(remote_lock(runner.master, name, cluster))
+            if lock.note:
+                complain(lock.note, None)
+            yield lock.is_lost
+        else:
+            yield lambda: False  # the kernel keeps the lock on this machine for as long as we live
 
 
 @dataclass(slots=True)

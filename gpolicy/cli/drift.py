@@ -39,29 +39,30 @@ def drift(request: Request) -> int:
     Metrics are written also when nothing could be compared: that is what an alert must see.
     """
     known_format(request.form, FORMATS)
-    if request.form != "prometheus":
-        return _drift(request)
     try:
-        code = _drift(request)
+        compared = _compare(request)
     except (GpolicyError, OSError):
         _write_failure(request)
         raise
-    if code == ExitCode.FINDINGS:
+    if compared is None:
         _write_failure(request)
-    return code
+        return int(ExitCode.FINDINGS)
+    report, text = compared
+    _write(request, text)
+    return int(ExitCode.CHANGES if report.drift else ExitCode.FINE)
 
 
-def _drift(request: Request) -> int:
+def _compare(request: Request) -> tuple[DriftReport, str] | None:
+    """Return the drift, and the text that shows it; None if the policy has errors, which are told."""
     from gpolicy.drift.comparing import find_drift  # noqa: PLC0415
 
     state = read(request.state, request.options)
     policy, errors = policy_with_errors(request.path, state)
     if errors:
         sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
-        return int(ExitCode.FINDINGS)
+        return None
     report = find_drift(policy, state, today=date.today())  # noqa: DTZ011 (a waiver ends at the reader's midnight)
-    _write(request, _rendered(request, report, policy.sources))
-    return int(ExitCode.CHANGES if report.drift else ExitCode.FINE)
+    return report, _rendered(request, report, policy.sources)
 
 
 def _rendered(request: Request, report: DriftReport, sources: dict[str, str]) -> str:
@@ -94,6 +95,8 @@ def _write_failure(request: Request) -> None:
     """Write metrics that say that this run could not compare; never in place of the error that tells why."""
     from gpolicy.report.drift_prometheus import failure_metrics  # noqa: PLC0415
 
+    if request.form != "prometheus":
+        return
     try:
         before = None if request.output is None else _written_before(request.output)
         _write(request, failure_metrics(before, policy=_label(request), now=time.time()))

@@ -176,6 +176,7 @@ def run(
     agree: Callable[[Intention], bool] = lambda _: True,
     stop: Stop | None = None,
     progressing: Quiet | None = None,
+    lock_is_lost: Callable[[], bool] = lambda: False,
 ) -> Verdict | None:
     """Run a plan: the first time, or further, as the journal says."""
     return Run(
@@ -188,6 +189,7 @@ def run(
         history=history(journal),
         patience=QUICK,
         stop=stop or Stop(),
+        lock_is_lost=lock_is_lost,
     ).go(runner.read())
 
 

@@ -330,3 +330,27 @@ def test_an_unsafe_plan_and_one_of_the_first_format_are_refused(ganeti: PretendG
         check_plan(replace(plan, failed_guards=("disks-stay: why",)), "plan.json")
     with pytest.raises(InputError, match="older format"):
         check_plan(replace(plan, format=(1, 0)), "plan.json")
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_no_step_begins_without_the_lock_and_the_run_can_go_on(
+    ganeti: PretendGaneti, tmp_path: Path, steps: int
+) -> None:
+    plan, journal, answers = wanted(ganeti), tmp_path / "journal", iter([False] * steps + [True])
+    assert len(plan.steps) > 2
+    with pytest.raises(StoppedError, match=r"the lock on the master was lost .*: step .* was not begun"):
+        run(plan, ModelRunner(ganeti), journal, lock_is_lost=lambda: next(answers))
+    assert names(journal).count("step-started") == len(ganeti.jobs) == steps
+    assert events(journal)[-1]["outcome"] == "stopped"
+    verdict = run(plan, ModelRunner(ganeti), journal)
+    assert verdict is not None
+    assert verdict.good
+    assert len(ganeti.jobs) == len(plan.steps)
+
+
+def test_no_further_try_without_the_lock(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan, answers = wanted(ganeti), iter([False, True])
+    ganeti.mishaps = [fails(LOCKS_MOVED)]
+    with pytest.raises(StoppedError, match="was not tried again"):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal", lock_is_lost=lambda: next(answers))
+    assert len(ganeti.jobs) == 1

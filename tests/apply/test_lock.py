@@ -78,8 +78,8 @@ def test_the_lock_on_the_master(tmp_path: Path) -> None:
     before = os.environ["PATH"]
     os.environ["PATH"] = environ["PATH"]
     try:
-        with remote_lock(master, name, "cluster") as note:
-            assert note is None
+        with remote_lock(master, name, "cluster") as lock:
+            assert (lock.note, lock.is_lost()) == (None, False)
             while not Path("/run", name).read_text():  # `tee` answers before it writes
                 time.sleep(0.01)
             with (
@@ -90,14 +90,20 @@ def test_the_lock_on_the_master(tmp_path: Path) -> None:
             Path("/run", name).write_text("process 1 on another machine\n")
             with pytest.raises(LockedError, match="process 1 on another"), remote_lock(master, name, "cluster"):
                 pass
-        with local_lock(Path("/run"), name, "cluster"), remote_lock(master, name, "cluster") as note:
-            assert note is None  # the master is this machine: one lock, and it is ours
-        with remote_lock(master, name, "cluster") as note:
-            assert note is None
+        with local_lock(Path("/run"), name, "cluster"), remote_lock(master, name, "cluster") as lock:
+            assert lock.note is None  # the master is this machine: one lock, and it is ours
+            assert not lock.is_lost()
+        with remote_lock(master, name, "cluster") as lock:
+            assert lock.holder is not None
+            lock.holder.kill()
+            lock.holder.wait()
+            assert lock.is_lost()
+            assert lock.is_lost()
         ssh.write_text("#!/bin/sh\nexit 127\n")
-        with remote_lock(master, name, "cluster") as note:
-            assert note is not None
-            assert "no lock on the master" in note
+        with remote_lock(master, name, "cluster") as lock:
+            assert lock.note is not None
+            assert "no lock on the master" in lock.note
+            assert not lock.is_lost()
     finally:
         os.environ["PATH"] = before
         Path("/run", name).unlink(missing_ok=True)
