@@ -92,11 +92,9 @@ class Run:
         if not self.agree(Intention(Direction.APPLY, tuple(tasks), (), (), notes)):
             return None
         with self._writing(create_journal(self.journal_file), resumed=False) as journal:
-            self._carrier(journal, sight).carry(tasks)
-            return self._applied()
-
-    def _applied(self) -> Verdict:
-        return judge_applied(self.plan.changes, Sight.of(self.runner.read()))
+            carrier = self._carrier(journal, sight)
+            carrier.carry(tasks)
+            return judge_applied(self.plan.changes, carrier.glance())
 
     # --- going on --------------------------------------------------------------------------------------------------
 
@@ -116,7 +114,7 @@ class Run:
             self._refuse(comparison, "the cluster has changed since the last run; no further step was begun")
             left = [task for task in tasks if task.key not in done]
             carrier.carry(left, first=len(tasks) - len(left) + 1, count=len(tasks))
-            return self._applied()
+            return judge_applied(self.plan.changes, carrier.glance())
 
     def _intention(self, tasks: Sequence[Task], left: Sequence[Task]) -> Intention:
         keys = {task.key for task in left}
@@ -207,7 +205,7 @@ class Run:
             ]
             carrier.carry(left)
             everything = [*done, *(effect for task in left for effect in task.command.effects)]
-            return judge_restored(self.plan, Sight.of(self.runner.read()), everything)
+            return judge_restored(self.plan, carrier.glance(), everything)
 
     @staticmethod
     def _has_effect(sight: Sight, undo: Task) -> bool:
@@ -240,9 +238,7 @@ class Run:
 
     def _carrier(self, journal: JournalFile, sight: Sight) -> Carrier:
         mark = f"gpolicy-plan-{self.plan.digest.rpartition(':')[2][:12]}"
-        return Carrier(
-            self.runner, journal, self.progressing, sight, mark, self.patience, self.stop, self.lock_is_lost
-        )
+        return Carrier(self.runner, journal, self.progressing, sight, mark, self.patience, self.stop, self.lock_is_lost)
 
     @contextmanager
     def _writing(self, journal: JournalFile, *, resumed: bool) -> Iterator[JournalFile]:

@@ -14,7 +14,7 @@ from typing import Final
 from gpolicy.apply.child import Ended, run_lines, without_credentials
 from gpolicy.apply.runner import JobStatus, Outcome, Patience, Result, Stop, Watch, job_status
 from gpolicy.cluster.json_input import decode_text
-from gpolicy.cluster.master import Workplace, read_master, read_master_configuration
+from gpolicy.cluster.master import Workplace, read_master_configuration
 from gpolicy.cluster.process import run
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UnreachableError
@@ -42,8 +42,8 @@ class CommandRunner:
         return self.master.source
 
     def read(self) -> ClusterState:
-        """Return the whole state of the cluster."""
-        return read_master(self.master)
+        """Return what config.data says: it has the instances, too."""
+        return self.glance()
 
     def glance(self) -> ClusterState:
         """Return what config.data says."""

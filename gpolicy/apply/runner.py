@@ -135,11 +135,11 @@ class Runner(Protocol):
         ...
 
     def read(self) -> ClusterState:
-        """Return the whole state of the cluster."""
+        """Return what a plan is held against before it begins: as it is configured, with its instances."""
         ...
 
     def glance(self) -> ClusterState:
-        """Return what the cluster is configured to be; no node is asked."""
+        """Return what steps write, quickly, and with no node asked: instances may be missing."""
         ...
 
     def run(self, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:

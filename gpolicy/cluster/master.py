@@ -187,7 +187,8 @@ def read_master(master: Master) -> ClusterState:
 
 def read_master_configuration(master: Master) -> ClusterState:
     """Return what the cluster is configured to be, without what nodes measure: no node is asked."""
-    return parse_config(master.config_data(), where=f"{master.source} config.data", source=master.source)
+    state = parse_config(master.config_data(), where=f"{master.source} config.data", source=master.source)
+    return replace(state, notes=tuple(note for note in state.notes if note != NO_RUN_TIME))
 
 
 def _table(master: Master, command: str, columns: Sequence[str]) -> dict[str, dict[str, str]]:

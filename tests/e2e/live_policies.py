@@ -31,11 +31,19 @@ _LEFT_OUT: Final = frozenset(
 
 
 @st.composite
-def live_policies(draw: st.DrawFn, state: ClusterState) -> list[Document]:
-    """Return a policy for `state` that Ganeti can carry out and take back exactly."""
+def live_policies(draw: st.DrawFn, state: ClusterState, *, every_node: bool) -> list[Document]:
+    """Return a policy for `state` that Ganeti can carry out and take back exactly.
+
+    Without `every_node` it has values and tags of one node only: each node is a job of its own.
+    """
     in_use = sorted({instance.disk_template for instance in state.instances.values()})
     made = draw(policies(state, NAMES))
-    return [_fitted(document, in_use, lambda some: draw(st.sampled_from(some))) for document in made.documents]
+    fitted = [_fitted(document, in_use, lambda some: draw(st.sampled_from(some))) for document in made.documents]
+    return fitted if every_node else [_of_one_node(document) for document in fitted if document.get("name") != "all"]
+
+
+def _of_one_node(made: Document) -> Document:
+    return {**made, "nodes": made["nodes"][:1]} if made["kind"] == "NodeSet" else made
 
 
 def _fitted(made: Document, in_use: list[str], choose: Callable[[tuple[Any, Any]], Any]) -> Document:
