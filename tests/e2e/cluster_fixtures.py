@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import LiveCluster, entered
+from live_cluster import MASTER_ADDRESS, LiveCluster, entered
 
 
 def cannot_run() -> str:
@@ -65,3 +65,17 @@ def fresh(cluster: LiveCluster) -> LiveCluster:
     """The cluster with the configuration that it had at first."""
     cluster.rewind()
     return cluster
+
+
+@pytest.fixture
+def ssh(cluster: LiveCluster, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have an ssh that has the cluster's key and knows its host, as an administrator's would."""
+    directory, keys = tmp_path_factory.mktemp("ssh"), cluster.base / "ssh"
+    kind, key, *_ = (keys / "ssh_host_rsa_key.pub").read_text().split()
+    known, config, program = directory / "known_hosts", directory / "config", directory / "bin" / "ssh"
+    known.write_text(f"{MASTER_ADDRESS} {kind} {key}\n")
+    config.write_text(f"IdentityFile {keys}/id\nUserKnownHostsFile {known}\nStrictHostKeyChecking yes\n")
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {config} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")

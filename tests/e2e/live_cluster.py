@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,17 +140,16 @@ def gpolicy(*arguments: str | Path) -> Run:
     return Run(code, out.getvalue(), err.getvalue())
 
 
-def gpolicy_process(*arguments: str | Path, **more: Any) -> subprocess.Popen[str]:
-    """Start gpolicy as a process of its own, with pipes."""
+def gpolicy_process(*arguments: str | Path, before: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """Start gpolicy as a process of its own, with pipes; `before` is a program that ends by becoming gpolicy."""
     return subprocess.Popen(
-        [sys.executable, "-m", "gpolicy", *map(str, arguments)],
+        [*before, sys.executable, "-m", "gpolicy", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        **more,
     )
 
 

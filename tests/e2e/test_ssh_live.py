@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from carried_out import Way, write_policy
-from live_cluster import MASTER_ADDRESS, LiveCluster, content, differing, gpolicy
+from live_cluster import LiveCluster, content, differing, gpolicy, gpolicy_process
 from strategies import document
 
-pytestmark = pytest.mark.e2e
+from gpolicy.apply.lock import lock_name
+
+SECONDS = 120
+ELSEWHERE = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh")
+"""Start a program with a /run of its own: the lock of the machine that gpolicy runs on is not the master's then."""
+
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("ssh")]
 
 
-@pytest.fixture
-def master(fresh: LiveCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LiveCluster:
-    """The cluster, and an ssh that has its key and knows its host, as an administrator's would."""
-    keys = fresh.base / "ssh"
-    kind, key, *_ = (keys / "ssh_host_rsa_key.pub").read_text().split()
-    known, config, program = tmp_path / "known_hosts", tmp_path / "config", tmp_path / "bin" / "ssh"
-    known.write_text(f"{MASTER_ADDRESS} {kind} {key}\n")
-    config.write_text(f"IdentityFile {keys}/id\nUserKnownHostsFile {known}\nStrictHostKeyChecking yes\n")
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {config} "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    return fresh
-
-
-def test_there_and_back_over_ssh(master: LiveCluster, tmp_path: Path) -> None:
-    way, first = Way(master, "ssh"), content(master.config())
+def test_there_and_back_over_ssh(fresh: LiveCluster, tmp_path: Path) -> None:
+    way, first = Way(fresh, "ssh"), content(fresh.config())
     assert gpolicy("adopt", "--state", way.address, "-o", tmp_path / "adopted").code == 0
     assert way.plan(tmp_path / "adopted").code == 0
     strange = "'; touch /tmp/x; ' $HOME"
@@ -43,7 +39,54 @@ def test_there_and_back_over_ssh(master: LiveCluster, tmp_path: Path) -> None:
     applied = way.apply(plan)
     assert applied.code == 0, applied.err + applied.out
     assert way.plan(policy).code == 0
-    assert master.state().cluster.own["diskparams", "drbd", "net-custom"] == strange
+    assert fresh.state().cluster.own["diskparams", "drbd", "net-custom"] == strange
     back = way.apply(plan, "--rollback")
     assert back.code == 0, back.err + back.out
-    assert differing(first, content(master.config())) == []
+    assert differing(first, content(fresh.config())) == []
+
+
+@pytest.mark.parametrize("end", ["here", "on the master"])
+def test_a_run_that_lost_its_lock_on_the_master_stops_and_can_go_on(
+    fresh: LiveCluster, tmp_path: Path, end: str
+) -> None:
+    """What holds the lock ends in the middle of the first step."""
+    way, state = Way(fresh, "ssh"), fresh.state()
+    documents = [
+        document("Cluster", "cluster", {("ipolicy", "vcpu-ratio"): 6}),
+        document("NodeGroup", "new", tags=["t:1"]),
+    ]
+    policy, plan = write_policy(tmp_path / "policy.yaml", documents), tmp_path / "plan.json"
+    journal = tmp_path / "plan.journal.jsonl"
+    assert way.plan(policy, plan).code == 2
+    lock = f"/run/{lock_name(state.name, state.cluster.identity.uuid)}"
+    with gpolicy_process("apply", plan, "--to", way.address, "--yes", before=ELSEWHERE) as process:
+        while not (journal.exists() and "step-job-submitted" in journal.read_text()):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        (holder,) = (
+            pid
+            for pid, words in processes()
+            if (words[:1] == ["tee"] if end == "on the master" else parent(pid) == process.pid) and lock in words[-1]
+        )
+        os.kill(holder, signal.SIGKILL)
+        out, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 1, out
+    assert "the lock on the master was lost" in err
+    assert "--resume" in err
+    events = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert [event["event"] for event in events].count("step-done") == 1
+    assert events[-1]["outcome"] == "stopped"
+    resumed = way.apply(plan, "--resume")
+    assert resumed.code == 0, resumed.err
+    way.expect_nothing_left(policy)
+
+
+def processes() -> Iterator[tuple[int, list[str]]]:
+    """Give the processes that there are, each with its arguments."""
+    for directory in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            yield int(directory.name), (directory / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
