@@ -25,7 +25,7 @@ from gpolicy.impact.violations import Breach, violation_change
 
 pytestmark = pytest.mark.e2e
 
-FEW, MANY, BLOCK = int(os.environ.get("GPOLICY_E2E_CASES", "12")), 100, 20
+FEW, MANY, BLOCK = int(os.environ.get("GPOLICY_E2E_CASES", "12")), 40, 20
 WARNING = re.compile(r".*After the ipolicy change the following instances violate them: (.*)")
 VERIFIED = 6  # every so many cases: it takes as long as they do
 TARGETS = ("cluster", "default", "gold")
