@@ -14,10 +14,9 @@ from gpolicy.allocator.dedicated import allocation_vector, sample_instances
 from gpolicy.allocator.model import SpecPair
 from gpolicy.impact.capacity import GroupCapacity, Observer, SpecCapacity, StandardCapacity, count
 from gpolicy.impact.capacity_run import Run
+from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.disk_templates import enabled_templates, first_allowed
-from gpolicy.impact.group_data import group_data
 from gpolicy.impact.group_match import GroupMatch, matched_groups
-from gpolicy.impact.known_part import KnownPart, known_part
 from gpolicy.impact.pair_match import matched_pairs
 from gpolicy.impact.pair_names import PairNames
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
     from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.binding import Binding
+    from gpolicy.impact.known_part import KnownPart
 
 
 MOST_NODES_AS_A_WHOLE: Final = 100
@@ -127,24 +127,28 @@ def capacity_change(
     *,
     names: PairNames | None = None,
     observer: Observer | None = None,
+    clusters: Clusters | None = None,
 ) -> CapacityChange:
     """Count what fits on the cluster as it is in `before` and as it will be in `after`.
 
     `names` are what the pairs of `after` are called. A group that lacks what has to be known (for example the spindles
     of nodes that get exclusive storage) is told in `unavailable`, and with it the whole cluster; raise GpolicyError
-    where nothing can be counted at all. The whole of a large cluster of several groups, which takes longer than all its
-    groups together, is left out and told there as well.
+    where nothing can be counted at all. `clusters` are shared with other parts of an impact. The whole of a large
+    cluster of several groups, which takes longer than all its groups together, is left out and told there as well.
     """
-    tell = observer or (lambda _what: None)
-    old, new = known_part(before), known_part(after)
-    counter = _Counter(names or PairNames(), tell)
+    clusters = clusters or Clusters()
+    old, new = clusters.part(before), clusters.part(after)
+    counter = _Counter(names or PairNames(), observer or (lambda _what: None), clusters)
     groups, unavailable = [], {}
     for match in matched_groups(before, after):
         reason = old.gaps.get(match.before or "") or new.gaps.get(match.after or "")
         if reason is not None:
             unavailable[match.name] = reason
             continue
-        sides = (_alone(old, match.before), _alone(new, match.after))
+        sides = (
+            None if match.before is None else _side(clusters, old, match.before),
+            None if match.after is None else _side(clusters, new, match.after),
+        )
         groups.append(counter.change(match, sides))
     whole = None
     if old.gaps or new.gaps:
@@ -155,7 +159,7 @@ def capacity_change(
             " `gpolicy capacity` does that"
         )
     else:
-        whole = counter.change(GroupMatch(None, None), (_whole(old), _whole(new)))
+        whole = counter.change(GroupMatch(None, None), (_side(clusters, old, None), _side(clusters, new, None)))
     notes = tuple(dict.fromkeys((*old.notes, *new.notes)))
     return CapacityChange(tuple(groups), whole, notes, unavailable)
 
@@ -168,26 +172,20 @@ class _Side:
     template: DiskTemplate | None
 
 
-def _alone(part: KnownPart, group: str | None) -> _Side | None:
-    if group is None:
-        return None
-    index = next(item.index for item in part.data.groups if item.name == group)
-    data, _ = group_data(part.data, index)
+def _side(clusters: Clusters, part: KnownPart, group: str | None) -> _Side:
+    data = clusters.data(part, group)
     return _Side(data, first_allowed(enabled_templates(part.state), data.policy))
-
-
-def _whole(part: KnownPart) -> _Side:
-    return _Side(part.data, first_allowed(enabled_templates(part.state), part.data.policy))
 
 
 @dataclass(slots=True)
 class _Counter:
-    """Counts, each thing once: `runs` and `counted` are by what decides the numbers."""
+    """Counts, each thing once: `runs` and `counted` are by the identity of the cluster, and the template."""
 
     names: PairNames
     tell: Observer
-    runs: dict[_Side, Run] = field(default_factory=dict)
-    counted: dict[_Side, GroupCapacity] = field(default_factory=dict)
+    clusters: Clusters
+    runs: dict[tuple[int, DiskTemplate | None], Run] = field(default_factory=dict)
+    counted: dict[tuple[int, DiskTemplate | None], GroupCapacity] = field(default_factory=dict)
 
     def change(self, match: GroupMatch, sides: tuple[_Side | None, _Side | None]) -> GroupCapacityChange:
         """Compare one group, or the whole cluster."""
@@ -216,7 +214,7 @@ class _Counter:
 
     def capacity(self, side: _Side, group: str | None, when: str) -> GroupCapacity:
         """Return the capacity of one side; what has been counted before is not counted again."""
-        key = _decisive(side)
+        key = id(side.data), side.template
         if key not in self.counted:
             self.counted[key] = count(
                 self.run(side), group, side.template, PairNames(), lambda what: self.tell(f"{what}, {when}")
@@ -225,9 +223,9 @@ class _Counter:
 
     def run(self, side: _Side) -> Run:
         """Return the run on one side."""
-        key = _decisive(side)
+        key = id(side.data), side.template
         if key not in self.runs:
-            self.runs[key] = Run(side.data, side.template)
+            self.runs[key] = Run(side.data, side.template, cluster=self.clusters.loaded(side.data))
         return self.runs[key]
 
     def named(self, found: GroupCapacity, group: str | None) -> GroupCapacity:
@@ -286,14 +284,6 @@ class _Counter:
             new_names=_by_disk(after, new),
             new_after=_summed(then, new),
         )
-
-
-def _decisive(side: _Side) -> _Side:
-    """Return `side` without what no number depends on: names of the group and of instances, tags htools ignores."""
-    data = side.data
-    tags = tuple(tag for tag in data.tags if tag.startswith("htools:"))
-    groups = tuple(replace(group, name="", uuid="", tags=(), networks=()) for group in data.groups)
-    return _Side(replace(data, groups=groups, tags=tags), side.template)
 
 
 def _pairs(found: GroupCapacity | None) -> list[SpecPair]:

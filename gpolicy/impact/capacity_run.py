@@ -32,7 +32,8 @@ class Run:
     """One cluster with one template. `template` None: no enabled one is allowed, so nothing fits.
 
     `resources` are configured ones by node name, which take the place of what was measured (design document "resource
-    model"). Nothing is counted twice: what was asked before is remembered.
+    model"); `cluster` is what `loaded` gives for the same arguments, if that is known already. Nothing is counted
+    twice: what was asked before is remembered.
     """
 
     def __init__(
@@ -41,10 +42,11 @@ class Run:
         template: DiskTemplate | None,
         *,
         resources: Mapping[str, NodeResources] | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
         self.data, self.policy = data, data.policy
         self.template = template or DiskTemplate.PLAIN
-        self.cluster = loaded(data, resources)
+        self.cluster = cluster or loaded(data, resources)
         self.initial = State(self.cluster.nodes, self.cluster.instances)
         self.candidates: Candidates | None = None
         self.allocator: Allocator | None = None

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "node_changes.h"
@@ -30,10 +29,7 @@ static void prepare_primary(const struct pair_search *search, int64_t row) {
     with_primary(engine, row, search->instance, &node);
     const double *new = node.values;
     memset(side, 0, sizeof *side);
-    for (int place = 0; place < COMPONENTS; place++) {
-        double value = AGGREGATES[place] == DEVIATION ? sqrt(statistics->variances[place]) : statistics->sums[place];
-        side->terms[place] = WEIGHTS[place] * value;
-    }
+    memcpy(side->terms, search->terms, sizeof side->terms);
     for (int place = 0; place < SHARED; place++) {
         int component = SHARED_COMPONENTS[place];
         side->shared[place] = (struct deviation){statistics->sums[component], statistics->variances[component]};
@@ -107,7 +103,12 @@ void prepare_pairs(struct engine *engine, const struct instance *instance, const
                    const int8_t *secondary_codes, struct pair_search *search) {
     *search = (struct pair_search){.engine = engine, .instance = instance, .primary_codes = primary_codes,
                                    .secondary_codes = secondary_codes};
+    const struct statistics *statistics = &search->statistics;
     take_statistics(engine, EVERYWHERE, &search->statistics);
+    for (int place = 0; place < COMPONENTS; place++) {
+        double value = AGGREGATES[place] == DEVIATION ? sqrt(statistics->variances[place]) : statistics->sums[place];
+        search->terms[place] = WEIGHTS[place] * value;
+    }
     search->primaries = scratch(engine, PAIR_PRIMARY, engine->node_count, sizeof *search->primaries);
     search->secondaries = scratch(engine, PAIR_SECONDARY, engine->node_count, sizeof *search->secondaries);
     for (int64_t row = 0; row < engine->node_count; row++) {
@@ -311,10 +312,17 @@ static void classify(struct engine *engine, struct side_rows *side, const char *
 }
 
 struct ranked { double low; int64_t row; };
-static int by_low(const void *left, const void *right) {
-    const struct ranked *a = left, *b = right;
-    if (a->low != b->low) return a->low < b->low ? -1 : 1;
-    return a->row < b->row ? -1 : a->row > b->row;
+
+/* Bring the class with the least bound to the front. Most often that is enough of an order: the first score is close to
+ * the best, and nearly all bounds are above it. */
+static void least_first(struct ranked *classes, int64_t count) {
+    int64_t first = 0;
+    for (int64_t place = 1; place < count; place++) {
+        if (classes[place].low < classes[first].low) first = place;
+    }
+    struct ranked other = classes[0];
+    classes[0] = classes[first];
+    classes[first] = other;
 }
 
 /* Find the latest two members of two classes that make an ordinary pair. */
@@ -333,7 +341,7 @@ static bool latest_members(const struct pair_search *search, const struct side_r
     return false;
 }
 
-/* Compute classes of nodes in the order of their bounds, until no bound is below the best score. */
+/* Compute the pairs of classes of nodes whose bound is not above the best score. */
 static void search_classes(const struct pair_search *search, struct side_rows *p, struct side_rows *s,
                            double margin, struct pair *best) {
     struct engine *engine = search->engine;
@@ -349,16 +357,14 @@ static void search_classes(const struct pair_search *search, struct side_rows *p
     for (int64_t place = 0; place < s->class_count; place++) {
         order_s[place] = (struct ranked){search->secondaries[s->classes[place]].low, s->classes[place]};
     }
-    qsort(order, (size_t)p->class_count, sizeof *order, by_low);
-    qsort(order_s, (size_t)s->class_count, sizeof *order_s, by_low);
+    least_first(order, p->class_count);
+    least_first(order_s, s->class_count);
     for (int64_t i = 0; i < p->class_count; i++) {
         const struct primary_side *side = &search->primaries[order[i].row];
         look_at_stop(engine);
+        if (best->primary != NOWHERE && order[i].low + order_s[0].low > best->score + margin) continue;
         for (int64_t j = 0; j < s->class_count; j++) {
-            if (best->primary != NOWHERE && order[i].low + order_s[j].low > best->score + margin) {
-                if (j == 0) return; /* all other primaries have greater bounds */
-                break;
-            }
+            if (best->primary != NOWHERE && order[i].low + order_s[j].low > best->score + margin) continue;
             const struct secondary_side *other = &search->secondaries[order_s[j].row];
             if (best->primary != NOWHERE && floor_of(search, side, other) > best->score + margin) continue;
             struct pair pair = {NOWHERE, NOWHERE, sum_up(search, side, other)};

@@ -37,6 +37,7 @@ struct pair_search {
     const struct instance *instance;
     const int8_t *primary_codes, *secondary_codes;
     struct statistics statistics;
+    double terms[COMPONENTS]; /* the shares of the components before anything is placed */
     double bases[SHARED], cross; /* the variances less what rounding may add; the factor of the cross terms */
     struct primary_side *primaries;     /* per row */
     struct secondary_side *secondaries; /* per row, without regard to what is kept for the primary already */
