@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 from hspace_cases import FULL, from_text
 
-from gpolicy.impact import clusters as module
+from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.model import ClusterData
 from gpolicy.impact.capacity_change import capacity_change
+from gpolicy.impact.capacity_run import loaded
 from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.redundancy import redundancy_change
 from gpolicy.impact.resource_model import resource_model_change
@@ -35,13 +37,12 @@ def test_a_tag_that_htools_reads_makes_another_cluster() -> None:
 
 def test_all_parts_load_each_cluster_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loads = []
-    original = module.loaded
 
-    def counted(data: object) -> object:
+    def counted(data: ClusterData) -> Cluster:
         loads.append(data)
-        return original(data)  # type: ignore[arg-type]
+        return loaded(data)
 
-    monkeypatch.setattr(module, "loaded", counted)
+    monkeypatch.setattr("gpolicy.impact.clusters.loaded", counted)
     before = from_text(FULL)
     after = replace(before, notes=("read again",))
     shared = Clusters()
