@@ -12,7 +12,7 @@ from gpolicy.allocator.kinds import NO_NODE, AllocPolicy, DiskTemplate, FailReas
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.model import ClusterData, Disk, Instance, Spec, SpecPair
 from gpolicy.allocator.placement import NO_FAILURES, NoCandidatesError, candidate_nodes
-from gpolicy.allocator.resource_model import with_configured_resources, with_reserved_disk
+from gpolicy.allocator.resource_model import configured_cluster
 from gpolicy.allocator.usable import usable_groups
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.binding import Binding, Cause, binding
@@ -156,10 +156,4 @@ def loaded(data: ClusterData, resources: Mapping[str, NodeResources] | None = No
     if data.hypervisor == "kvm":  # what is configured holds; only the other nodes get hspace's number
         nodes = (node if node.name in resources else replace(node, node_memory=KVM_NODE_MEMORY) for node in data.nodes)
         data = replace(data, nodes=tuple(nodes))
-    cluster = merge(with_configured_resources(data, resources))
-    # an ADMIN_offline instance was loaded without memory, so that none is kept for it; its size is still what it is
-    sizes = {item.index: item.memory for item in data.instances}
-    instances = {
-        index: item if item.online else replace(item, memory=sizes[index]) for index, item in cluster.instances.items()
-    }
-    return replace(cluster, instances=instances, nodes=with_reserved_disk(cluster.nodes, resources))
+    return configured_cluster(data, resources)
