@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.dedicated import allocation_vector, sample_instances
+from gpolicy.allocator.kinds import DiskTemplate
 from gpolicy.allocator.model import SpecPair
+from gpolicy.allocator.policy_check import check_policy
 from gpolicy.impact.capacity import GroupCapacity, Observer, SpecCapacity, StandardCapacity, count
 from gpolicy.impact.capacity_run import Run
 from gpolicy.impact.clusters import Clusters
@@ -21,7 +23,6 @@ from gpolicy.impact.pair_match import matched_pairs
 from gpolicy.impact.pair_names import PairNames
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.kinds import DiskTemplate
     from gpolicy.allocator.model import ClusterData, Policy, Spec
     from gpolicy.allocator.node import Node
     from gpolicy.cluster.state import ClusterState
@@ -140,6 +141,7 @@ def capacity_change(
     old, new = clusters.part(before), clusters.part(after)
     counter = _Counter(names or PairNames(), observer or (lambda _what: None), clusters)
     groups, unavailable = [], {}
+    notes: list[str] = []
     for match in matched_groups(before, after):
         reason = old.gaps.get(match.before or "") or new.gaps.get(match.after or "")
         if reason is not None:
@@ -150,6 +152,7 @@ def capacity_change(
             None if match.after is None else _side(clusters, new, match.after),
         )
         groups.append(counter.change(match, sides))
+        notes += _stuck(match.name, groups[-1], sides[1])
     whole = None
     if old.gaps or new.gaps:
         unavailable[""] = next(iter({**old.gaps, **new.gaps}.values()))
@@ -160,8 +163,7 @@ def capacity_change(
         )
     else:
         whole = counter.change(GroupMatch(None, None), (_side(clusters, old, None), _side(clusters, new, None)))
-    notes = tuple(dict.fromkeys((*old.notes, *new.notes)))
-    return CapacityChange(tuple(groups), whole, notes, unavailable)
+    return CapacityChange(tuple(groups), whole, tuple(dict.fromkeys((*notes, *old.notes, *new.notes))), unavailable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +286,32 @@ class _Counter:
             new_names=_by_disk(after, new),
             new_after=_summed(then, new),
         )
+
+
+def _stuck(name: str, change: GroupCapacityChange, side: _Side | None) -> list[str]:
+    """Return a note where nothing fits since instances that violate the new policy find no other home.
+
+    N+1 places a copy of each instance that is neither mirrored nor on shared storage, and holds it against the policy.
+    """
+    after = [row.after for row in (*change.rows, change.tiered, change.standard) if row.after is not None]
+    if side is None or not side.data.nodes or any(fit.fits for fit in after):
+        return []
+    exclusive = {node.index: node.exclusive_storage for node in side.data.nodes}
+    bad = [
+        item.name
+        for item in side.data.instances
+        if item.template is not DiskTemplate.DRBD
+        and not item.template.movable_foreign
+        and check_policy(side.data.policy, item, exclusive=exclusive[item.primary]) is not None
+    ]
+    if not bad:
+        return []
+    shown = ", ".join(bad[:3]) + (f" and {len(bad) - 3} more" if len(bad) > 3 else "")
+    said = (
+        f"group {name}: nothing fits as long as instances that are not mirrored violate its policy ({shown}): N+1 puts"
+        " what is lost with a node elsewhere under the policy, and these it may put nowhere"
+    )
+    return [said]
 
 
 def _pairs(found: GroupCapacity | None) -> list[SpecPair]:
