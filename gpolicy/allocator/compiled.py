@@ -188,16 +188,17 @@ def _attempt(result: Result, nodes: Nodes, instance: Instance, indices: list[int
     if result.primary < 0:
         return Attempt(failures, result.successes, None)
     primary, secondary = indices[result.primary], indices[result.secondary] if result.secondary >= 0 else NO_NODE
-    placed = _on_nodes(nodes, instance, primary, secondary)
+    placed = _on_nodes(nodes, instance, instance.index, instance.name, primary, secondary)
     changed = _changed(nodes, placed, force=force)
     return Attempt(failures, result.successes, Placement(changed, placed, result.score))
 
 
-def _on_nodes(nodes: Nodes, instance: Instance, primary: int, secondary: int) -> Instance:
+def _on_nodes(nodes: Nodes, instance: Instance, index: int, name: str, primary: int, secondary: int) -> Instance:
+    """Return the instance, under this number and name, on its nodes."""
     if secondary == NO_NODE:
-        return replace(instance, primary=primary)
+        return instance.at(index, name, primary, instance.secondary, instance.location_score)
     common = len(nodes[primary].facts.location_tags & nodes[secondary].facts.location_tags)
-    return replace(instance, primary=primary, secondary=secondary, location_score=common)
+    return instance.at(index, name, primary, secondary, common)
 
 
 def _changed(nodes: Nodes, placed: Instance, *, force: bool = False) -> tuple[Node, ...]:
@@ -219,9 +220,9 @@ def _with_placements(state: State, wanted: Instance, placements: list[Placed], i
         size = item.memory, item.least_disk, item.vcpus, item.spindles
         if size not in shapes:
             shapes[size] = _shrunk(wanted, item)
-        named = replace(shapes[size], name=f"new-{len(placed)}", index=len(instances))
         secondary = indices[item.secondary] if item.secondary >= 0 else NO_NODE
-        new = _on_nodes(nodes, named, indices[item.primary], secondary)
+        name = f"new-{len(placed)}"
+        new = _on_nodes(nodes, shapes[size], len(instances), name, indices[item.primary], secondary)
         for node in _changed(nodes, new):
             nodes[node.index] = node
         instances[new.index] = new

@@ -25,6 +25,8 @@ class DiskTemplate(Enum):
     EXT = "ext"
     GLUSTER = "gluster"
 
+    __hash__ = object.__hash__  # members are looked up millions of times, and Enum hashes their names in Python
+
     @property
     def local(self) -> bool:
         """Whether its disks are taken from the node's own storage (`file` counts as foreign)."""
@@ -82,6 +84,8 @@ class InstanceStatus(Enum):
     RUNNING = "running"
     USER_DOWN = "USER_down"
     WRONG_NODE = "ERROR_wrongnode"
+
+    __hash__ = object.__hash__  # as for templates
 
     @property
     def running(self) -> bool:

@@ -6,7 +6,7 @@ This is what htools calls merging and what every backend goes through.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpolicy.allocator.ieee import divide, floor, truncate
 from gpolicy.allocator.node import NO_LOAD, Node, NodeFacts
@@ -56,31 +56,35 @@ def merge(data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bo
     static = static_kvm_node_memory if data.hypervisor == "kvm" and static_kvm_node_memory > 0 else None
     groups = {group.index: group for group in data.groups}
     locations = {node.index: location_tags(data.tags, node.tags) for node in data.nodes}
+    exclusion = tuple(tagged_values(data.tags, EXCLUSION_PREFIX))
+    desired = tuple(tagged_values(data.tags, DESIRED_PREFIX))
     tagged = any(tag.startswith((EXCLUSION_PREFIX, DESIRED_PREFIX)) for tag in data.tags)
+    migration: dict[tuple[str, ...], tuple[frozenset[str], frozenset[str]]] = {}
     located = any(locations.values())
     instances = {}
     memory_used: dict[int, int] = {}
     for instance in data.instances:
         if instance.uses_memory:
             memory_used[instance.primary] = memory_used.get(instance.primary, 0) + instance.memory
-        merged = instance
+        found: dict[str, Any] = {}
         if tagged:
-            merged = replace(
-                merged,
-                exclusion_tags=exclusion_tags(data.tags, instance.tags),
-                desired_tags=desired_tags(data.tags, instance.tags),
-            )
+            found["exclusion_tags"] = tuple(tag for tag in instance.tags if tag.startswith(exclusion))
+            found["desired_tags"] = frozenset(tag for tag in instance.tags if tag.startswith(desired))
         if located:
             near = locations.get(instance.primary, _NOWHERE) & locations.get(instance.secondary, _NOWHERE)
-            merged = replace(merged, location_score=len(near))
+            found["location_score"] = len(near)
         if ignore_load:
-            merged = replace(merged, load=NO_LOAD)
-        instances[instance.index] = merged
+            found["load"] = NO_LOAD
+        changed = any(getattr(instance, name) != value for name, value in found.items())
+        instances[instance.index] = replace(instance, **found) if changed else instance
     nodes = {}
     for read in data.nodes:
         node = read if static is None else replace(read, node_memory=static)
         used = memory_used.get(node.index, 0)
-        facts = _facts(node, groups[node.group].policy, data.tags, locations[node.index], suffix, used)
+        if node.tags not in migration:
+            own = migration_tags(data.tags, node.tags)
+            migration[node.tags] = own, receivable_tags(data.tags, own)
+        facts = _facts(node, groups[node.group].policy, migration[node.tags], locations[node.index], suffix, used)
         nodes[node.index] = _empty_node(facts, node, used)
     for instance in instances.values():
         if instance.primary in nodes:
@@ -167,12 +171,11 @@ def with_offline(node: Node) -> Node:
 def _facts(
     node: NodeData,
     policy: Policy,
-    tags: tuple[str, ...],
+    migration: tuple[frozenset[str], frozenset[str]],
     locations: frozenset[str],
     suffix: str,
     memory_used: int,
 ) -> NodeFacts:
-    migration = migration_tags(tags, node.tags)
     recorded = truncate(node.total_memory) - node.node_memory - memory_used
     return NodeFacts(
         index=node.index,
@@ -194,8 +197,8 @@ def _facts(
         master=node.master,
         tags=node.tags,
         location_tags=locations,
-        migration_tags=migration,
-        receivable_tags=receivable_tags(tags, migration),
+        migration_tags=migration[0],
+        receivable_tags=migration[1],
         vcpu_ratio=policy.vcpu_ratio,
         high_cpus=floor(policy.vcpu_ratio * node.total_cpus),
         high_spindles=policy.spindle_ratio * node.spindles,

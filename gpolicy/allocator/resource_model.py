@@ -7,7 +7,7 @@ Source: Ganeti design document "Resource model". There a node's resources are pa
     disk free   = disk_total - sum of the instances - disk_overhead
 
 A stopped instance keeps its resources; only one that is `ADMIN_offline` gives its memory and CPUs back.
-htools itself does none of this: it uses measured values. So this is a step before the merge
+htools itself does none of this: it uses measured values. So `configured_cluster` takes the place of the merge
 (`gpolicy.allocator.merge`), beside the exact mode.
 """
 
@@ -17,11 +17,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.kinds import InstanceStatus
+from gpolicy.allocator.merge import merge
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.model import ClusterData, Instance, NodeData
     from gpolicy.allocator.node import Node
 
@@ -52,10 +54,23 @@ class NodeResources:
                 raise InputError(f"{name} is {getattr(self, name)}, which is less than 0")
 
 
+def configured_cluster(data: ClusterData, resources: Mapping[str, NodeResources]) -> Cluster:
+    """Return `data` merged, with the resources of the named nodes as configured; other nodes stay as measured.
+
+    Raises InputError for unknown nodes.
+    """
+    cluster = merge(with_configured_resources(data, resources))
+    nodes = {
+        index: _settled(node, resources[node.facts.name], cluster.instances) if node.facts.name in resources else node
+        for index, node in cluster.nodes.items()
+    }
+    return replace(cluster, nodes=nodes)
+
+
 def with_configured_resources(data: ClusterData, resources: Mapping[str, NodeResources]) -> ClusterData:
     """Return `data` with the resources of the named nodes as configured; other nodes stay as measured.
 
-    `disk_reserved` needs `with_reserved_disk` after the merge. Raises InputError for unknown nodes.
+    What a merge cannot know is left to `configured_cluster`. Raises InputError for unknown nodes.
     """
     unknown = sorted(set(resources) - {node.name for node in data.nodes})
     if unknown:
@@ -70,24 +85,24 @@ def with_configured_resources(data: ClusterData, resources: Mapping[str, NodeRes
     return replace(data, nodes=nodes, instances=instances)
 
 
-def with_reserved_disk(nodes: Mapping[int, Node], resources: Mapping[str, NodeResources]) -> dict[int, Node]:
-    """Return merged `nodes` keeping each configured node's `disk_reserved` free."""
-    result = {}
-    for index, node in nodes.items():
-        configured = resources.get(node.facts.name)
-        if configured is not None and configured.disk_reserved > node.facts.low_disk:
-            node = node.copy()  # noqa: PLW2901 - the copy takes its place
-            node.facts = replace(node.facts, low_disk=configured.disk_reserved)
-        result[index] = node
-    return result
+def _settled(node: Node, own: NodeResources, instances: Mapping[int, Instance]) -> Node:
+    """Return a merged node that keeps `disk_reserved` free and has the memory of ADMIN_offline instances back.
+
+    htools' second book takes the memory of every instance that does not run from what is free.
+    """
+    new = node.copy()
+    if own.disk_reserved > node.facts.low_disk:
+        new.facts = replace(node.facts, low_disk=own.disk_reserved)
+    here = (instances[number] for number in node.primaries)
+    new.forth_free_memory += sum(item.memory for item in here if not item.online)
+    new.forth_ratio_memory = new.memory_ratio(new.forth_free_memory)
+    return new
 
 
 def _reserving(instance: Instance) -> Instance:
     """Return an instance that reserves memory by its configuration, not by whether it runs."""
     if instance.status in _STOPPED:
         return replace(instance, status=InstanceStatus.RUNNING)
-    if instance.status is InstanceStatus.STATUS_OFFLINE:
-        return replace(instance, memory=0)
     return instance
 
 

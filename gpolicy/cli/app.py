@@ -385,7 +385,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
 
 
 @app.command()
-def place(
+def place(  # noqa: PLR0913 (Typer reads options from arguments)
     request: Annotated[
         list[str],
         typer.Argument(
@@ -400,10 +400,13 @@ def place(
         Optional[Path],  # noqa: UP045
         typer.Option("--policy", "-p", metavar="PATH", help="On the cluster as it is once this policy is applied."),
     ] = None,
-    form: Format = "text",
+    form: Annotated[
+        str, typer.Option("--format", "-f", metavar="text|json|markdown|html", help="Form of the output.")
+    ] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
+    budget: Budget = _COMMENT,
     every: Annotated[bool, typer.Option("--all", "-a", help="Show every candidate.")] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
@@ -415,7 +418,9 @@ def place(
     from gpolicy.cli import placing  # noqa: PLC0415
 
     options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    asked = placing.Request(words=request, state=state, options=options, policy=policy, every=every, form=form)
+    asked = placing.Request(
+        words=request, state=state, options=options, policy=policy, every=every, form=form, budget=budget
+    )
     return placing.place(asked)
 
 
@@ -469,10 +474,13 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         Optional[str],  # noqa: UP045
         typer.Option("--pv-size", metavar="SIZE", help="Size of the smallest physical volume, if it is not measured."),
     ] = None,
-    form: Annotated[str, typer.Option("--format", "-f", metavar="text|json|yaml", help="Form of the output.")] = "text",
+    form: Annotated[
+        str, typer.Option("--format", "-f", metavar="text|json|yaml|markdown|html", help="Form of the output.")
+    ] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
+    budget: Budget = _COMMENT,
     empty: Annotated[bool, typer.Option("--empty", help="Count the mix as if no instance were there.")] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
@@ -496,6 +504,7 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         empty=empty,
         output=output,
         form=form,
+        budget=budget,
     )
     return suggesting.suggest(request)
 
@@ -512,11 +521,12 @@ def run_tests(
         typer.Option("--state", "-s", metavar="SRC", help="The cluster of tests that name none (see plan --help)."),
     ] = None,
     form: Annotated[
-        str, typer.Option("--format", "-f", metavar="text|json|junit", help="Form of the output.")
+        str, typer.Option("--format", "-f", metavar="text|json|junit|markdown|html", help="Form of the output.")
     ] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
+    budget: Budget = _COMMENT,
     insecure_rapi: Insecure = False,
 ) -> int:
     """Run the policy's own tests (documents of kind Test). Exit code 1 if one fails.
@@ -526,7 +536,8 @@ def run_tests(
     from gpolicy.cli import testing  # noqa: PLC0415
 
     options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    return testing.run(testing.Request(path=path, state=state, options=options, name=name, form=form))
+    request = testing.Request(path=path, state=state, options=options, name=name, form=form, budget=budget)
+    return testing.run(request)
 
 
 @app.command()

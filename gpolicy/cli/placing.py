@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_format, read
+from gpolicy.cli.checking import known_budget, known_format, read
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.exit_codes import ExitCode
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.pair_names import PairNames
     from gpolicy.impact.wanted_instance import PlaceRequest
+
+
+FORMATS = ("text", "json", "markdown", "html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,7 @@ class Request:
     policy: Path | None
     every: bool
     form: str
+    budget: int
 
 
 def place(request: Request) -> int:
@@ -37,7 +41,8 @@ def place(request: Request) -> int:
     from gpolicy.impact.pair_names import PairNames  # noqa: PLC0415
     from gpolicy.impact.placing import place as find  # noqa: PLC0415
 
-    known_format(request.form)
+    known_format(request.form, FORMATS)
+    known_budget(request.budget)
     words = read_words(request.words)
     state = read(request.state, request.options)
     names = PairNames()
@@ -55,6 +60,11 @@ def place(request: Request) -> int:
         from gpolicy.report.place_json import place_json  # noqa: PLC0415
 
         sys.stdout.write(place_json(report))
+    elif request.form != "text":
+        from gpolicy.cli.answering import write_answer  # noqa: PLC0415
+        from gpolicy.report.place_section import place_answer  # noqa: PLC0415
+
+        write_answer(place_answer(report), request.form, request.budget)
     else:
         from gpolicy.report.place_text import place_text  # noqa: PLC0415
 

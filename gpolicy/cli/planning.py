@@ -131,10 +131,12 @@ def _show(made: Plan, known: Impact | None, policy: Policy, state: ClusterState,
             places = {guard.name.value: guard.name.span for guard in policy.guards}
             text = plan_github(made, impact=known, guard_places=places, locate=repository_path)
         case "html":
+            from gpolicy.impact.pair_names import pair_names  # noqa: PLC0415
             from gpolicy.plan.projection import projected  # noqa: PLC0415
             from gpolicy.report.plan_html import plan_html  # noqa: PLC0415
 
-            text = plan_html(made, impact=known, before=state, after=projected(state, made.changes))
+            after = projected(state, made.changes)
+            text = plan_html(made, impact=known, before=state, after=after, names=pair_names(policy, after))
         case _:
             return
     sys.stdout.write(text)

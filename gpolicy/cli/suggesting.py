@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_format, read
+from gpolicy.cli.checking import known_budget, known_format, read
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.suggest.model import Bounds
 
-FORMATS = ("text", "json", "yaml")
+FORMATS = ("text", "json", "yaml", "markdown", "html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,7 @@ class Request:
     empty: bool
     output: Path | None
     form: str
+    budget: int
 
 
 def suggest(request: Request) -> int:
@@ -47,6 +48,7 @@ def suggest(request: Request) -> int:
     from gpolicy.suggest.size_names import parse_mix, parse_sizes  # noqa: PLC0415
 
     known_format(request.form, FORMATS)
+    known_budget(request.budget)
     wanted = Wanted(
         template=request.template,
         divisors=None if request.sizes is None else parse_sizes(request.sizes),
@@ -71,6 +73,11 @@ def suggest(request: Request) -> int:
         from gpolicy.report.suggest_json import suggest_json  # noqa: PLC0415
 
         sys.stdout.write(suggest_json(report))
+    elif request.form != "text":
+        from gpolicy.cli.answering import write_answer  # noqa: PLC0415
+        from gpolicy.report.suggest_section import suggest_answer  # noqa: PLC0415
+
+        write_answer(suggest_answer(report), request.form, request.budget)
     else:
         from gpolicy.report.suggest_text import suggest_text  # noqa: PLC0415
 

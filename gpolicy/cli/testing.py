@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import find, known_format, read
+from gpolicy.cli.checking import find, known_budget, known_format, read
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gpolicy.policy.scenario import Scenario
     from gpolicy.testing.outcome import Outcome
 
-FORMATS = ("text", "json", "junit")
+FORMATS = ("text", "json", "junit", "markdown", "html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +35,13 @@ class Request:
     options: SourceOptions
     name: str | None
     form: str
+    budget: int
 
 
 def run(request: Request) -> int:
     """Run the tests of each policy at the path, print what came of them, return the exit code."""
     known_format(request.form, FORMATS)
+    known_budget(request.budget)
     roots = policy_roots(request.path)
     state = read(request.state, request.options) if request.state else None
     if state is not None and len(roots) > 1:
@@ -58,7 +60,7 @@ def run(request: Request) -> int:
     with working("running the tests"):
         for policy, scenarios in chosen:
             outcomes += _run(policy, scenarios, state)
-    _show(outcomes, request.form)
+    _show(outcomes, request)
     return int(ExitCode.FINE if all(outcome.ok for outcome in outcomes) else ExitCode.FINDINGS)
 
 
@@ -75,15 +77,20 @@ def _run(policy: Policy, scenarios: list[Scenario], state: ClusterState | None) 
     return run_tests(policy, chosen=scenarios, state=state)
 
 
-def _show(outcomes: list[Outcome], form: str) -> None:
-    if form == "json":
+def _show(outcomes: list[Outcome], request: Request) -> None:
+    if request.form == "json":
         from gpolicy.report.outcomes_json import outcomes_json  # noqa: PLC0415
 
         sys.stdout.write(outcomes_json(outcomes))
-    elif form == "junit":
+    elif request.form == "junit":
         from gpolicy.report.outcomes_junit import outcomes_junit  # noqa: PLC0415
 
         sys.stdout.write(outcomes_junit(outcomes))
+    elif request.form != "text":
+        from gpolicy.cli.answering import write_answer  # noqa: PLC0415
+        from gpolicy.report.outcomes_section import outcomes_answer  # noqa: PLC0415
+
+        write_answer(outcomes_answer(outcomes), request.form, request.budget)
     else:
         from gpolicy.report.outcomes_text import outcomes_text  # noqa: PLC0415
 

@@ -24,7 +24,7 @@ from gpolicy.impact.binding import Binding
 from gpolicy.impact.capacity_run import KVM_NODE_MEMORY, Run, loaded
 from gpolicy.impact.declared_resources import configured, known_states, uncounted
 from gpolicy.impact.disk_templates import enabled_templates, first_allowed, wanted_template
-from gpolicy.impact.extended_capacity import ExtendedCapacity, ExtendedOptions, extended_capacity
+from gpolicy.impact.extended_capacity import ExtendedCapacity, ExtendedOptions, extended_capacity, guaranteed
 from gpolicy.impact.group_data import group_data
 from gpolicy.impact.pair_names import PairNames
 from gpolicy.impact.score import Score, ScoreComponent, score_of
@@ -148,6 +148,7 @@ def capacity(
     tell, called = observer or _silent, names or PairNames()
     resources = declared_resources(state, data) if declared else {}
     burst = {name: instance.maxmem for name, instance in state.instances.items()}
+    least = {name: instance.minmem for name, instance in state.instances.items()}
     found, notes = [], _model_notes(state, resources) if declared else []
     for item in data.groups:
         if group in (None, item.name):
@@ -157,6 +158,8 @@ def capacity(
             counted = count(run, item.name, chosen, called, tell)
             if extended is not None and extended.asked:
                 shown = called.of(item.name, len(item.policy.minmax))
+                if extended.oversubscription is not None:
+                    run = Run(guaranteed(alone, least), chosen, resources=of_nodes(resources, alone))
                 limits = extended_capacity(run, shown, extended, burst, prefixed(tell, f"group {item.name}: "))
                 counted = replace(counted, extended=limits)
             found.append(counted)

@@ -11,22 +11,23 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.dedicated import allocation_vector, sample_instances
+from gpolicy.allocator.kinds import DiskTemplate
 from gpolicy.allocator.model import SpecPair
+from gpolicy.allocator.policy_check import check_policy
 from gpolicy.impact.capacity import GroupCapacity, Observer, SpecCapacity, StandardCapacity, count
 from gpolicy.impact.capacity_run import Run
+from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.disk_templates import enabled_templates, first_allowed
-from gpolicy.impact.group_data import group_data
 from gpolicy.impact.group_match import GroupMatch, matched_groups
-from gpolicy.impact.known_part import KnownPart, known_part
 from gpolicy.impact.pair_match import matched_pairs
 from gpolicy.impact.pair_names import PairNames
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.kinds import DiskTemplate
     from gpolicy.allocator.model import ClusterData, Policy, Spec
     from gpolicy.allocator.node import Node
     from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.binding import Binding
+    from gpolicy.impact.known_part import KnownPart
 
 
 MOST_NODES_AS_A_WHOLE: Final = 100
@@ -127,25 +128,31 @@ def capacity_change(
     *,
     names: PairNames | None = None,
     observer: Observer | None = None,
+    clusters: Clusters | None = None,
 ) -> CapacityChange:
     """Count what fits on the cluster as it is in `before` and as it will be in `after`.
 
     `names` are what the pairs of `after` are called. A group that lacks what has to be known (for example the spindles
     of nodes that get exclusive storage) is told in `unavailable`, and with it the whole cluster; raise GpolicyError
-    where nothing can be counted at all. The whole of a large cluster of several groups, which takes longer than all its
-    groups together, is left out and told there as well.
+    where nothing can be counted at all. `clusters` are shared with other parts of an impact. The whole of a large
+    cluster of several groups, which takes longer than all its groups together, is left out and told there as well.
     """
-    tell = observer or (lambda _what: None)
-    old, new = known_part(before), known_part(after)
-    counter = _Counter(names or PairNames(), tell)
+    clusters = clusters or Clusters()
+    old, new = clusters.part(before), clusters.part(after)
+    counter = _Counter(names or PairNames(), observer or (lambda _what: None), clusters)
     groups, unavailable = [], {}
+    notes: list[str] = []
     for match in matched_groups(before, after):
         reason = old.gaps.get(match.before or "") or new.gaps.get(match.after or "")
         if reason is not None:
             unavailable[match.name] = reason
             continue
-        sides = (_alone(old, match.before), _alone(new, match.after))
+        sides = (
+            None if match.before is None else _side(clusters, old, match.before),
+            None if match.after is None else _side(clusters, new, match.after),
+        )
         groups.append(counter.change(match, sides))
+        notes += _stuck(match.name, groups[-1], sides[1])
     whole = None
     if old.gaps or new.gaps:
         unavailable[""] = next(iter({**old.gaps, **new.gaps}.values()))
@@ -155,9 +162,8 @@ def capacity_change(
             " `gpolicy capacity` does that"
         )
     else:
-        whole = counter.change(GroupMatch(None, None), (_whole(old), _whole(new)))
-    notes = tuple(dict.fromkeys((*old.notes, *new.notes)))
-    return CapacityChange(tuple(groups), whole, notes, unavailable)
+        whole = counter.change(GroupMatch(None, None), (_side(clusters, old, None), _side(clusters, new, None)))
+    return CapacityChange(tuple(groups), whole, tuple(dict.fromkeys((*notes, *old.notes, *new.notes))), unavailable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,26 +174,20 @@ class _Side:
     template: DiskTemplate | None
 
 
-def _alone(part: KnownPart, group: str | None) -> _Side | None:
-    if group is None:
-        return None
-    index = next(item.index for item in part.data.groups if item.name == group)
-    data, _ = group_data(part.data, index)
+def _side(clusters: Clusters, part: KnownPart, group: str | None) -> _Side:
+    data = clusters.data(part, group)
     return _Side(data, first_allowed(enabled_templates(part.state), data.policy))
-
-
-def _whole(part: KnownPart) -> _Side:
-    return _Side(part.data, first_allowed(enabled_templates(part.state), part.data.policy))
 
 
 @dataclass(slots=True)
 class _Counter:
-    """Counts, each thing once: `runs` and `counted` are by what decides the numbers."""
+    """Counts, each thing once: `runs` and `counted` are by the identity of the cluster, and the template."""
 
     names: PairNames
     tell: Observer
-    runs: dict[_Side, Run] = field(default_factory=dict)
-    counted: dict[_Side, GroupCapacity] = field(default_factory=dict)
+    clusters: Clusters
+    runs: dict[tuple[int, DiskTemplate | None], Run] = field(default_factory=dict)
+    counted: dict[tuple[int, DiskTemplate | None], GroupCapacity] = field(default_factory=dict)
 
     def change(self, match: GroupMatch, sides: tuple[_Side | None, _Side | None]) -> GroupCapacityChange:
         """Compare one group, or the whole cluster."""
@@ -216,7 +216,7 @@ class _Counter:
 
     def capacity(self, side: _Side, group: str | None, when: str) -> GroupCapacity:
         """Return the capacity of one side; what has been counted before is not counted again."""
-        key = _decisive(side)
+        key = id(side.data), side.template
         if key not in self.counted:
             self.counted[key] = count(
                 self.run(side), group, side.template, PairNames(), lambda what: self.tell(f"{what}, {when}")
@@ -225,9 +225,9 @@ class _Counter:
 
     def run(self, side: _Side) -> Run:
         """Return the run on one side."""
-        key = _decisive(side)
+        key = id(side.data), side.template
         if key not in self.runs:
-            self.runs[key] = Run(side.data, side.template)
+            self.runs[key] = Run(side.data, side.template, cluster=self.clusters.loaded(side.data))
         return self.runs[key]
 
     def named(self, found: GroupCapacity, group: str | None) -> GroupCapacity:
@@ -288,12 +288,30 @@ class _Counter:
         )
 
 
-def _decisive(side: _Side) -> _Side:
-    """Return `side` without what no number depends on: names of the group and of instances, tags htools ignores."""
-    data = side.data
-    tags = tuple(tag for tag in data.tags if tag.startswith("htools:"))
-    groups = tuple(replace(group, name="", uuid="", tags=(), networks=()) for group in data.groups)
-    return _Side(replace(data, groups=groups, tags=tags), side.template)
+def _stuck(name: str, change: GroupCapacityChange, side: _Side | None) -> list[str]:
+    """Return a note where nothing fits since instances that violate the new policy find no other home.
+
+    N+1 places a copy of each instance that is neither mirrored nor on shared storage, and holds it against the policy.
+    """
+    after = [row.after for row in (*change.rows, change.tiered, change.standard) if row.after is not None]
+    if side is None or not side.data.nodes or any(fit.fits for fit in after):
+        return []
+    exclusive = {node.index: node.exclusive_storage for node in side.data.nodes}
+    bad = [
+        item.name
+        for item in side.data.instances
+        if item.template is not DiskTemplate.DRBD
+        and not item.template.movable_foreign
+        and check_policy(side.data.policy, item, exclusive=exclusive[item.primary]) is not None
+    ]
+    if not bad:
+        return []
+    shown = ", ".join(bad[:3]) + (f" and {len(bad) - 3} more" if len(bad) > 3 else "")
+    said = (
+        f"group {name}: nothing fits as long as instances that are not mirrored violate its policy ({shown}): N+1 puts"
+        " what is lost with a node elsewhere under the policy, and these it may put nowhere"
+    )
+    return [said]
 
 
 def _pairs(found: GroupCapacity | None) -> list[SpecPair]:

@@ -12,7 +12,7 @@ from gpolicy.allocator.kinds import NO_NODE, AllocPolicy, DiskTemplate, FailReas
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.model import ClusterData, Disk, Instance, Spec, SpecPair
 from gpolicy.allocator.placement import NO_FAILURES, NoCandidatesError, candidate_nodes
-from gpolicy.allocator.resource_model import with_configured_resources, with_reserved_disk
+from gpolicy.allocator.resource_model import configured_cluster
 from gpolicy.allocator.usable import usable_groups
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.binding import Binding, Cause, binding
@@ -32,7 +32,8 @@ class Run:
     """One cluster with one template. `template` None: no enabled one is allowed, so nothing fits.
 
     `resources` are configured ones by node name, which take the place of what was measured (design document "resource
-    model"). Nothing is counted twice: what was asked before is remembered.
+    model"); `cluster` is what `loaded` gives for the same arguments, if that is known already. Nothing is counted
+    twice: what was asked before is remembered.
     """
 
     def __init__(
@@ -41,10 +42,11 @@ class Run:
         template: DiskTemplate | None,
         *,
         resources: Mapping[str, NodeResources] | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
         self.data, self.policy = data, data.policy
         self.template = template or DiskTemplate.PLAIN
-        self.cluster = loaded(data, resources)
+        self.cluster = cluster or loaded(data, resources)
         self.initial = State(self.cluster.nodes, self.cluster.instances)
         self.candidates: Candidates | None = None
         self.allocator: Allocator | None = None
@@ -154,10 +156,4 @@ def loaded(data: ClusterData, resources: Mapping[str, NodeResources] | None = No
     if data.hypervisor == "kvm":  # what is configured holds; only the other nodes get hspace's number
         nodes = (node if node.name in resources else replace(node, node_memory=KVM_NODE_MEMORY) for node in data.nodes)
         data = replace(data, nodes=tuple(nodes))
-    cluster = merge(with_configured_resources(data, resources))
-    # an ADMIN_offline instance was loaded without memory, so that none is kept for it; its size is still what it is
-    sizes = {item.index: item.memory for item in data.instances}
-    instances = {
-        index: item if item.online else replace(item, memory=sizes[index]) for index, item in cluster.instances.items()
-    }
-    return replace(cluster, instances=instances, nodes=with_reserved_disk(cluster.nodes, resources))
+    return configured_cluster(data, resources)

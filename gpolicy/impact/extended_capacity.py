@@ -3,7 +3,9 @@
 Source: design document "Resource model" (`max_node_failures`; the sums of minimum and maximum memory). Counted with
 `gpolicy.allocator.extended`, one instance after the other, each tested against every limit: exact, and slow on large
 groups. With over-subscription an instance is guaranteed the least memory of its pair and may burst to the greatest;
-without, it gets the greatest.
+without, it gets the greatest. The same holds for existing ones: under over-subscription each counts with its minmem,
+since the document (section on memory over-subscription) guarantees no more than the minimum, and what runs above it can
+be taken back by ballooning.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from gpolicy.impact.binding import Binding, Cause, binding
 
 if TYPE_CHECKING:
     from gpolicy.allocator.capacity import State
-    from gpolicy.allocator.model import Instance, Spec
+    from gpolicy.allocator.model import ClusterData, Instance, Spec
     from gpolicy.allocator.node import Node
     from gpolicy.impact.capacity_run import Run
 
@@ -93,6 +95,22 @@ def extended_capacity(
     tell("standard instances under the extended limits")
     std = run.policy.std
     return ExtendedCapacity(options, tuple(found), _fit(run, "standard", std, std.memory, std.spindle_use, rules))
+
+
+def guaranteed(data: ClusterData, minimum_memory: Mapping[str, int]) -> ClusterData:
+    """Return `data` with its instances at their least memory (by name), and what they use above it free.
+
+    An instance with less memory than that now (its minmem was raised while it ran) stays as it is.
+    """
+    freed: dict[int, int] = {}
+    instances = []
+    for instance in data.instances:
+        least = min(instance.memory, minimum_memory.get(instance.name, instance.memory))
+        if instance.uses_memory:
+            freed[instance.primary] = freed.get(instance.primary, 0) + instance.memory - least
+        instances.append(replace(instance, memory=least))
+    nodes = tuple(replace(node, free_memory=node.free_memory + freed.get(node.index, 0)) for node in data.nodes)
+    return replace(data, instances=tuple(instances), nodes=nodes)
 
 
 def _fit(run: Run, name: str, spec: Spec, least: int, spindle_use: int, rules: ExtendedRules) -> ExtendedFit:

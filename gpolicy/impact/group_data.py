@@ -25,14 +25,8 @@ def group_data(data: ClusterData, index: int) -> tuple[ClusterData, list[str]]:
         if instance.secondary not in place:
             split.append(instance.name)
             instance = replace(instance, secondary=NO_NODE, template=_without_mirror(instance.template))  # noqa: PLW2901
-        instances.append(
-            replace(
-                instance,
-                index=len(instances),
-                primary=place[instance.primary],
-                secondary=place[instance.secondary],
-            )
-        )
+        primary, secondary = place[instance.primary], place[instance.secondary]
+        instances.append(instance.at(len(instances), instance.name, primary, secondary, instance.location_score))
     alone = replace(
         data,
         groups=(replace(group, index=0),),

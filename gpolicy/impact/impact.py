@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.capacity_change import CapacityChange, capacity_change
+from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.exclusive_storage import ExclusiveStorageChange, exclusive_storage_change
 from gpolicy.impact.location import LocationChange, location_change
 from gpolicy.impact.pair_names import pair_names
@@ -66,12 +67,20 @@ def impact(
             unavailable[name] = error.message
             return None
 
+    clusters = Clusters()
     return Impact(
         violations=part("violations", lambda: violation_change(state, after, names)),
-        capacity=part("capacity", lambda: capacity_change(state, after, names=names, observer=observer)),
-        redundancy=part("redundancy", lambda: redundancy_change(state, after, failures=failures, observer=observer)),
+        capacity=part(
+            "capacity", lambda: capacity_change(state, after, names=names, observer=observer, clusters=clusters)
+        ),
+        redundancy=part(
+            "redundancy",
+            lambda: redundancy_change(state, after, failures=failures, observer=observer, clusters=clusters),
+        ),
         location=part("location", lambda: location_change(state, after)),
         exclusive_storage=part("exclusive_storage", lambda: exclusive_storage_change(state, after, hardware)),
-        resource_model=part("resource_model", lambda: resource_model_change(state, after, observer=observer)),
+        resource_model=part(
+            "resource_model", lambda: resource_model_change(state, after, observer=observer, clusters=clusters)
+        ),
         unavailable=unavailable,
     )

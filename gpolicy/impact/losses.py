@@ -14,8 +14,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.engines import find_placement
+from gpolicy.allocator.ieee import divide
 from gpolicy.allocator.kinds import DiskTemplate, FailReason
-from gpolicy.allocator.moves import failover, failover_to
+from gpolicy.allocator.moves import failover, failover_to, may_migrate
 from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.placement import SingleCandidates
 from gpolicy.allocator.policy_check import check_policy
@@ -62,6 +63,8 @@ def lose(nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int]) -
     group = nodes[lost[0]].facts.group
     escape = [index for index, node in nodes.items() if node.facts.group == group and index not in lost]
     residents = [instances[number] for index in lost for number in nodes[index].primaries]
+    if len(lost) == 1 and _all_fail_over(nodes, residents, lost[0]):
+        return Outcome()
     homeless, strained = [], []
     for instance in residents:
         if instance.template is DiskTemplate.DRBD and instance.secondary not in lost:
@@ -90,6 +93,36 @@ def lose(nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int]) -
         else:
             state[new.index] = new
     return Outcome(tuple(homeless), tuple(strained))
+
+
+def _all_fail_over(nodes: Nodes, residents: Sequence[Instance], lost: int) -> bool:
+    """Whether all residents are mirrored, fail over and break nothing on the way: a sure yes, or not known.
+
+    A fail-over takes from both nodes what it gives back, save for memory and virtual CPUs of the secondary, so what
+    counts is what all together need.
+    """
+    node = nodes[lost]
+    by_target: dict[int, list[Instance]] = {}
+    for instance in residents:
+        if instance.template is not DiskTemplate.DRBD or instance.secondary == lost or instance.forthcoming:
+            return False
+        by_target.setdefault(instance.secondary, []).append(instance)
+    for index, taken in by_target.items():
+        target = nodes.get(index)
+        if target is None or target.facts.exclusive or node.facts.exclusive or not may_migrate(node, target):
+            return False
+        if node.free_disk <= 0 or target.free_disk <= 0:
+            return False
+        memory = sum(item.memory for item in taken if item.uses_memory)
+        cpus = target.used_cpus + sum(item.vcpus for item in taken if item.online)
+        if target.unallocated_memory - memory <= 0 or min(min(item.memory, item.vcpus) for item in taken) < 0:
+            return False
+        if 0 <= target.facts.vcpu_ratio < divide(cpus, target.facts.total_cpus):
+            return False
+        tags = [tag for item in taken for tag in item.exclusion_tags]
+        if len(set(tags)) < len(tags) or any(tag in target.exclusion_tags for tag in tags):
+            return False
+    return True
 
 
 def _copied(

@@ -18,16 +18,13 @@ from typing import TYPE_CHECKING
 
 from gpolicy.allocator.survival import MOST_CASES
 from gpolicy.errors import UsageError
-from gpolicy.impact.capacity_run import loaded
-from gpolicy.impact.group_data import group_data
+from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.group_match import matched_groups
-from gpolicy.impact.known_part import known_part
 from gpolicy.impact.losses import Outcome, Trouble, lose
 from gpolicy.impact.score import Score, score_of
 
 if TYPE_CHECKING:
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.model import ClusterData
     from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.known_part import KnownPart
 
@@ -149,18 +146,26 @@ def redundancy(
     """
     if group is not None and group not in state.groups:
         raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
-    part = known_part(state)
-    examiner = _Examiner(failures, observer or _silent)
+    examiner = _Examiner(failures, observer or _silent, Clusters())
+    part = examiner.clusters.part(state)
     names = [item.name for item in part.data.groups if group in (None, item.name)]
-    return Redundancy(tuple(examiner.group(part, name) for name in names), _score(part))
+    return Redundancy(tuple(examiner.group(part, name) for name in names), examiner.score(part))
 
 
 def redundancy_change(
-    before: ClusterState, after: ClusterState, *, failures: int = 1, observer: Observer | None = None
+    before: ClusterState,
+    after: ClusterState,
+    *,
+    failures: int = 1,
+    observer: Observer | None = None,
+    clusters: Clusters | None = None,
 ) -> RedundancyChange:
-    """Examine each group before and after; what is the same is examined once. Errors as for `redundancy`."""
-    old, new = known_part(before), known_part(after)
-    examiner = _Examiner(failures, observer or _silent)
+    """Examine each group before and after; what is the same is examined once. Errors as for `redundancy`.
+
+    `clusters` are shared with other parts of an impact.
+    """
+    examiner = _Examiner(failures, observer or _silent, clusters or Clusters())
+    old, new = examiner.clusters.part(before), examiner.clusters.part(after)
     groups, unavailable = [], {}
     for match in matched_groups(before, after):
         reason = old.gaps.get(match.before or "") or new.gaps.get(match.after or "")
@@ -179,7 +184,7 @@ def redundancy_change(
     if unavailable:
         notes.append("the cluster score is not known for the same reason")
     return RedundancyChange(
-        failures, tuple(groups), _score(old), _score(new), (*notes, *old.notes, *new.notes), unavailable
+        failures, tuple(groups), examiner.score(old), examiner.score(new), (*notes, *old.notes, *new.notes), unavailable
     )
 
 
@@ -187,17 +192,14 @@ def _silent(_what: str) -> None:
     pass
 
 
-def _score(part: KnownPart) -> Score:
-    return Score(math.nan, ()) if part.gaps else score_of(loaded(part.data).nodes.values())
-
-
 @dataclass(slots=True)
 class _Examiner:
-    """Examines groups; `known` holds the results by what decides them."""
+    """Examines groups; `known` holds the results by the identity of the cluster."""
 
     failures: int
     tell: Observer
-    known: dict[ClusterData, GroupRedundancy] = field(default_factory=dict)
+    clusters: Clusters
+    known: dict[int, GroupRedundancy] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.failures < 1:
@@ -205,13 +207,17 @@ class _Examiner:
 
     def group(self, part: KnownPart, name: str) -> GroupRedundancy:
         """Examine the group called `name`."""
-        index = next(item.index for item in part.data.groups if item.name == name)
-        data, _ = group_data(part.data, index)
-        key = replace(data, groups=tuple(replace(group, name="", uuid="", tags=()) for group in data.groups))
-        if key not in self.known:
+        data = self.clusters.data(part, name)
+        if id(data) not in self.known:
             self.tell(f"group {name}: which losses of nodes it can absorb")
-            self.known[key] = _examined(loaded(data), name, self.failures)
-        return replace(self.known[key], group=name)
+            self.known[id(data)] = _examined(self.clusters.loaded(data), name, self.failures)
+        return replace(self.known[id(data)], group=name)
+
+    def score(self, part: KnownPart) -> Score:
+        """Return the cluster score; not a number where a group is not known."""
+        if part.gaps:
+            return Score(math.nan, ())
+        return score_of(self.clusters.loaded(self.clusters.data(part, None)).nodes.values())
 
 
 def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:

@@ -12,21 +12,20 @@ Source: design document "Resource model".
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.impact.capacity_run import Run, loaded
+from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.declared_resources import configured, declared, known_states, reported, uncounted
 from gpolicy.impact.disk_templates import enabled_templates, first_allowed
-from gpolicy.impact.group_data import group_data
-from gpolicy.impact.known_part import known_part
 
 if TYPE_CHECKING:
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.model import NodeData
     from gpolicy.allocator.node import Node
-    from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.state import ClusterState, Instance
     from gpolicy.impact.binding import Binding
     from gpolicy.impact.known_part import KnownPart
 
@@ -122,54 +121,70 @@ Known = dict[object, GroupModel]
 
 
 def resource_model(
-    state: ClusterState, *, observer: Observer | None = None, known_groups: Known | None = None
+    state: ClusterState,
+    *,
+    observer: Observer | None = None,
+    known_groups: Known | None = None,
+    clusters: Clusters | None = None,
 ) -> ResourceModel:
     """Compare what is declared in `state` with what its nodes report.
 
     Raise GpolicyError where the state does not hold what nodes measured.
     """
-    part = known_part(state)
+    clusters = clusters or Clusters()
+    part = clusters.part(state)
     known = known_states(state)
     notes = [f"group {group}: {reason}" for group, reason in part.gaps.items()]
     if known:
         notes += uncounted(state)
     else:
         notes.append(f"{state.source} does not show hv_state and disk_state: what is declared is not known")
-    cluster = loaded(part.data)
+    cluster = clusters.loaded(clusters.data(part, None))
     resources = configured(part.state, part.data, cluster) if known else {}
-    planned = loaded(part.data, resources)
+    planned = loaded(part.data, resources) if resources else cluster
+    owned: dict[str, list[Instance]] = {name: [] for name in part.state.nodes}
+    for instance in part.state.instances.values():
+        if instance.admin_state != "offline" and not instance.forthcoming:
+            owned[instance.primary_node].append(instance)
     nodes = tuple(
-        _node(part, item, cluster, planned, configured_here=item.name in resources)
+        _node(part, item, cluster, planned, owned[item.name], configured_here=item.name in resources)
         for item in part.data.nodes
         if not item.offline
     )
     names = {part.data.groups[item.group].name: None for item in part.data.nodes if item.name in resources}
     counted = {} if known_groups is None else known_groups
-    groups = tuple(_group(part, name, counted, observer) for name in names)
+    groups = tuple(_group(part, name, clusters, counted, observer) for name in names)
     return ResourceModel(nodes, groups, tuple(notes))
 
 
 def resource_model_change(
-    before: ClusterState, after: ClusterState, *, observer: Observer | None = None
+    before: ClusterState, after: ClusterState, *, observer: Observer | None = None, clusters: Clusters | None = None
 ) -> ResourceModelChange:
-    """Compare both models before and after; what is the same is counted once. Errors as for `resource_model`."""
+    """Compare both models before and after; what is the same is counted once. Errors as for `resource_model`.
+
+    `clusters` are shared with other parts of an impact.
+    """
     known: Known = {}
+    clusters = clusters or Clusters()
     return ResourceModelChange(
-        resource_model(before, observer=observer, known_groups=known),
-        resource_model(after, observer=observer, known_groups=known),
+        resource_model(before, observer=observer, known_groups=known, clusters=clusters),
+        resource_model(after, observer=observer, known_groups=known, clusters=clusters),
     )
 
 
-def _node(part: KnownPart, item: NodeData, cluster: Cluster, planned: Cluster, *, configured_here: bool) -> NodeModel:
+def _node(
+    part: KnownPart,
+    item: NodeData,
+    cluster: Cluster,
+    planned: Cluster,
+    own: Sequence[Instance],
+    *,
+    configured_here: bool,
+) -> NodeModel:
     observed = part.state.nodes[item.name]
     measured, then = cluster.nodes[item.index], planned.nodes[item.index]
     values = reported(measured, cluster)
     stated = declared(part.state, observed) if configured_here else {}
-    own = [
-        instance
-        for instance in part.state.instances.values()
-        if instance.primary_node == item.name and instance.admin_state != "offline" and not instance.forthcoming
-    ]
     return NodeModel(
         node=item.name,
         group=observed.group,
@@ -189,17 +204,17 @@ def _model(node: Node) -> Model:
     return Model(node.unallocated_memory, node.available_disk, node.available_cpus)
 
 
-def _group(part: KnownPart, name: str, known: Known, observer: Observer | None) -> GroupModel:
-    index = next(item.index for item in part.data.groups if item.name == name)
-    data, _ = group_data(part.data, index)
+def _group(part: KnownPart, name: str, clusters: Clusters, known: Known, observer: Observer | None) -> GroupModel:
+    data = clusters.data(part, name)
+    cluster = clusters.loaded(data)
     template = first_allowed(enabled_templates(part.state), data.policy)
-    resources = configured(part.state, data, loaded(data))
-    key = (data, template, tuple(sorted(resources.items(), key=lambda pair: pair[0])))
+    resources = configured(part.state, data, cluster)
+    key = (id(data), template, tuple(sorted(resources.items(), key=lambda pair: pair[0])))
     if key not in known:
         if observer is not None:
             observer(f"group {name}: standard instances under both resource models")
         std = data.policy.std
-        fits, why = Run(data, template).standard(std, std.spindle_use)
+        fits, why = Run(data, template, cluster=cluster).standard(std, std.spindle_use)
         planned_fits, planned_why = Run(data, template, resources=resources).standard(std, std.spindle_use)
         known[key] = GroupModel(name, fits, why, planned_fits, planned_why)
-    return known[key]
+    return replace(known[key], group=name)

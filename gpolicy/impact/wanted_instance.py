@@ -105,8 +105,10 @@ def _template(request: PlaceRequest, group: Group | None, state: ClusterState, d
     enabled = enabled_templates(state)
     if request.template is not None:
         return wanted_template(request.template, enabled)
-    open_groups = [item for item in data.groups if item.alloc_policy is not AllocPolicy.UNALLOCABLE]
-    policies: list[Policy] = [item.policy for item in ([group] if group else open_groups or data.groups)]
+    filled = {node.group for node in data.nodes}
+    groups = [item for item in data.groups if item.index in filled] or data.groups  # one without nodes takes nothing
+    open_groups = [item for item in groups if item.alloc_policy is not AllocPolicy.UNALLOCABLE]
+    policies: list[Policy] = [item.policy for item in ([group] if group else open_groups or groups)]
     allowed = {policy: first_allowed(enabled, policy) for policy in policies}
     order = list(enabled) if enabled is not None else [first_allowed(None, policy) for policy in policies]
     for template in order:

@@ -29,7 +29,7 @@ class _Writer:
         self.every, self.colour = every, colour
 
     def lines(self, report: PlaceReport) -> Iterator[str]:
-        what = f"{printable(report.instance.name)} ({_size(report.instance)})"
+        what = f"{printable(report.instance.name)} ({printable(placed_words(report.instance))})"
         if report.ok:
             where = self.paint(_GREEN, " / ".join(map(printable, report.nodes)))
             yield f"{what} goes to {where} in group {printable(report.group or '')}"
@@ -112,7 +112,8 @@ def _metric(item: Candidate) -> str:
     return item.shown_score
 
 
-def _size(instance: Placed) -> str:
+def placed_words(instance: Placed) -> str:
+    """Return the size of an instance in words."""
     disks = ", ".join(_disk(disk.size, disk.spindles) for disk in instance.disks) or "no disk"
     cpus = f"{instance.vcpus} CPU{'s' if instance.vcpus != 1 else ''}"
     return f"{_mib(instance.memory)} memory, {cpus}, {disks}, {instance.template.value}"

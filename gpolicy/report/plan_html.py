@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpolicy import __version__
@@ -11,6 +11,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.impact.capacity_change import CapacityChange
 from gpolicy.impact.impact import Impact
+from gpolicy.impact.pair_names import PairNames
 from gpolicy.plan.change import NAME, Action, Change, some
 from gpolicy.plan.planning import Plan
 from gpolicy.report.capacity_section import changed_groups, comparisons
@@ -42,11 +43,17 @@ class ChangeWords:
 
 
 def plan_html(
-    plan: Plan, *, impact: Impact | None = None, before: ClusterState | None = None, after: ClusterState | None = None
+    plan: Plan,
+    *,
+    impact: Impact | None = None,
+    before: ClusterState | None = None,
+    after: ClusterState | None = None,
+    names: PairNames | None = None,
 ) -> str:
     """Return the plan as one HTML file that needs nothing else.
 
     `before` and `after` are the states that the plan leads between; without them there are no pictures of the cluster.
+    `names` are what the spec pairs of `after` are called.
     """
     known = impact if plan.changes else None
     if not plan.changes:
@@ -69,7 +76,7 @@ def plan_html(
         bars=list(capacity_bars(known.capacity)) if known and known.capacity else [],
         not_known=list(not_known(known)) if known else [],
         groups=group_pictures(before, after, renamed) if before and after else [],
-        specs=spec_pictures(before, after, renamed, _pair_names(known), _verdicts(known)) if before and after else [],
+        specs=spec_pictures(before, after, renamed, names, _verdicts(known)) if before and after else [],
         domains=domain_pictures(before, after, known.location if known else None) if before and after else {},
         kind_turns=domain_turns(before, after) if before and after else {},
         changes=[
@@ -90,17 +97,6 @@ def capacity_bars(change: CapacityChange) -> Iterator[Bar]:
         for side in sides:
             now, then = (None if number is None else number / most for number in side)
             yield Bar(now, then)
-
-
-def _pair_names(impact: Impact | None) -> Mapping[str, list[str]]:
-    """Return the names of the pairs as they will be, by group."""
-    if impact is None or impact.capacity is None:
-        return {}
-    return {
-        item.group: [row.name for row in item.rows if row.after is not None]
-        for item in impact.capacity.groups
-        if item.group is not None
-    }
 
 
 def _verdicts(impact: Impact | None) -> dict[str, str]:

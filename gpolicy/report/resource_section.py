@@ -150,9 +150,8 @@ def _over(model: ResourceModel) -> list[NodeModel]:
 
 def _summary(change: ResourceModelChange) -> str:
     then = change.after
-    if not then.nodes:
-        return "nothing is declared"
-    parts = []
+    stated = any(node.declared for node in then.nodes)
+    parts = [] if stated else ["nothing is declared"]
     odd = [node for node in then.nodes if any(item.differs for item in node.declared)]
     if odd:
         parts.append(f"{count(len(odd), 'node')} declared otherwise than reported")

@@ -13,6 +13,7 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.ganeti.parameter import Value
+from gpolicy.impact.pair_names import PairNames
 from gpolicy.report.section import count, size
 
 WIDTH: Final = 560
@@ -22,6 +23,7 @@ _LEAST_SIDE: Final = 5.0  # a pair that allows one size only is still seen
 _MOST_TICKS: Final = 7
 _LINE: Final = 13.0  # between labels
 _LETTER: Final = 6.6
+_LOWEST: Final = HEIGHT - _BOTTOM - 2.0  # of a label's line
 MOST_PICTURES: Final = 12
 
 
@@ -91,12 +93,12 @@ def spec_pictures(
     before: ClusterState,
     after: ClusterState,
     renamed: Mapping[str, str],
-    names: Mapping[str, Sequence[str]],
+    names: PairNames | None,
     verdicts: Mapping[str, str],
 ) -> list[SpecPicture]:
     """Return the pictures of groups whose pairs change or whose instances newly violate them.
 
-    `renamed` leads from names after to names before, `names` are the pairs' names by group, `verdicts` say newly or
+    `renamed` leads from names after to names before, `names` are what the pairs are called, `verdicts` say newly or
     still by instance; what is not in it is fine.
     """
     alike: dict[tuple[tuple[_Bounds, ...], tuple[_Bounds, ...]], list[str]] = {}
@@ -110,9 +112,19 @@ def spec_pictures(
         instances = [item for item in after.instances.values() if _group(after, item) in groups]
         newly = any(verdicts.get(item.name) == "newly" for item in instances)
         if now != then or newly:
-            labels = next((names[group] for group in groups if group in names), ())
+            labels = _names(groups, names or PairNames(), len(then))
             pictures.append(_picture(tuple(groups), now, then, labels, instances, verdicts))
     return pictures[:MOST_PICTURES]
+
+
+def _names(groups: Sequence[str], names: PairNames, pairs: int) -> list[str]:
+    """Return what the pairs are called in the first of the groups that has names for them."""
+    shown = [
+        [name if name != str(place) else f"pair {place}" for place, name in enumerate(names.of(group, pairs), start=1)]
+        for group in groups
+    ]
+    nameless = [f"pair {place}" for place in range(1, pairs + 1)]
+    return next((found for found in shown if found != nameless), nameless)
 
 
 def _group(state: ClusterState, instance: Instance) -> str | None:
@@ -153,8 +165,7 @@ def _picture(
     upward = _Axis([*(n for box in everything for n in box[2:]), *(spot[1] for spot in spots)], HEIGHT - _BOTTOM, _TOP)
     boxes = [_box(across, upward, bounds, "now", "") for bounds in now if bounds not in then]
     for number, bounds in enumerate(then):
-        label = names[number] if number < len(names) else f"pair {number + 1}"
-        boxes.append(_box(across, upward, bounds, "same" if bounds in now else "then", label))
+        boxes.append(_box(across, upward, bounds, "same" if bounds in now else "then", names[number]))
     dots = [
         Dot(
             x=across.at(memory),
@@ -215,10 +226,19 @@ def _labels(boxes: Sequence[Box]) -> Iterator[Label]:
         if x + width > WIDTH:
             x = max(box.x - width - 4, 2.0)
         y = box.y + _LINE if inside else box.y + min(box.height / 2 + 4, _LINE)
-        while any(abs(y - other) < _LINE and x < right and left < x + width for left, right, other in taken):
-            y += _LINE
+        y = _free_line(min(y, _LOWEST), x - _LETTER, x + width + _LETTER, taken)
         taken.append((x, x + width, y))
-        yield Label(round(x, 1), round(min(y, HEIGHT - _BOTTOM - 2), 1), text)
+        yield Label(round(x, 1), round(y, 1), text)
+
+
+def _free_line(y: float, left: float, right: float, taken: Sequence[tuple[float, float, float]]) -> float:
+    """Return the line nearest to `y` on which no text that is there comes between `left` and `right`."""
+    for step in range(int((_LOWEST - _TOP) / _LINE) + 1):
+        for line in (y + step * _LINE, y - step * _LINE):
+            clash = any(abs(line - at) < _LINE and left < end and start < right for start, end, at in taken)
+            if _TOP + _LINE <= line <= _LOWEST and not clash:
+                return line
+    return y
 
 
 class _Axis:

@@ -62,16 +62,9 @@ class _Writer:
             yield self.paint(_DIM, f"note: {printable(note)}")
 
     def legend(self, item: Suggestion) -> Iterator[str]:
-        words = [
-            "a node: how many fill an empty node" + " of each kind" * (len(item.kinds) > 1),
-            "now, then: how many fit beside what runs, under today's policy and under this one (as hspace counts: N+1)",
-        ]
-        if item.exclusive:
-            words.append("by hail: the same without N+1, which hail does not keep on nodes with exclusive storage")
-        words.append("empty: as if nothing ran")
-        for word in words:
+        for word in legend_words(item):
             yield self.paint(_DIM, word)
-        for cause in _causes(item):
+        for cause in causes(item):
             yield self.paint(_DIM, f"{cause.key}: {cause.sentence}")
 
     def stranded(self, item: Suggestion) -> Iterator[str]:
@@ -100,11 +93,11 @@ class _Writer:
         asked = ", ".join(f"{count} {name}" for name, count in mix.weights.items())
         how = "N+1 kept" if mix.n1 else "as hail places on dedicated nodes, without N+1"
         often = f"{mix.mixes} time{'s' * (mix.mixes != 1)}"
-        yield self.paint(_BOLD, f"The mix of {asked} fits {often} ({how}): {_counts(mix.placed)}")
+        yield self.paint(_BOLD, f"The mix of {asked} fits {often} ({how}): {counts_words(mix.placed)}")
         if mix.limit is not None and mix.binding is not None:
             yield f"the next one stops at {mix.limit}: {mix.binding.cause.key} ({mix.binding.cause.sentence})"
-        yield f"with what still fits of it: {_counts(mix.best)}"
-        yield f"left over beside the full mixes: {_resources(mix.left)}; of one size alone {_counts(mix.more)}"
+        yield f"with what still fits of it: {counts_words(mix.best)}"
+        yield f"left over beside the full mixes: {left_words(mix.left)}; of one size alone {counts_words(mix.more)}"
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
         widths = [max(len(row[place]) for row in (headings, *rows)) for place in range(len(headings))]
@@ -120,9 +113,21 @@ class _Writer:
         return f"{paint}{text}{_RESET}" if self.colour else text
 
 
+def legend_words(item: Suggestion) -> list[str]:
+    """Return what the columns of the table of sizes mean."""
+    words = [
+        "a node: how many fill an empty node" + " of each kind" * (len(item.kinds) > 1),
+        "now, then: how many fit beside what runs, under today's policy and under this one (as hspace counts: N+1)",
+    ]
+    if item.exclusive:
+        words.append("by hail: the same without N+1, which hail does not keep on nodes with exclusive storage")
+    words.append("empty: as if nothing ran")
+    return words
+
+
 def _sizes(item: Suggestion) -> Iterator[list[str]]:
     for size in item.sizes:
-        row = [size.name, _instance(size.pair.max, exclusive=item.exclusive), "/".join(map(str, size.a_node))]
+        row = [size.name, instance_words(size.pair.max, exclusive=item.exclusive), "/".join(map(str, size.a_node))]
         row += [str(size.now.fits), str(size.then.fits)]
         if size.placeable is not None:
             row.append(str(size.placeable.fits))
@@ -131,17 +136,19 @@ def _sizes(item: Suggestion) -> Iterator[list[str]]:
 
 def _today(item: Suggestion) -> Iterator[list[str]]:
     for pair in item.today:
-        row = [f"today's pair {pair.place}", _instance(pair.pair.max, exclusive=item.exclusive), "-"]
+        row = [f"today's pair {pair.place}", instance_words(pair.pair.max, exclusive=item.exclusive), "-"]
         row += [str(pair.now.fits), str(pair.then.fits), *(["-"] if item.exclusive else [])]
         yield [*row, "-", pair.then.binding.cause.key]
 
 
-def _causes(item: Suggestion) -> list[Cause]:
+def causes(item: Suggestion) -> list[Cause]:
+    """Return what binds in the table of sizes."""
     bindings: list[Binding] = [size.then.binding for size in item.sizes] + [pair.then.binding for pair in item.today]
     return list(dict.fromkeys(binding.cause for binding in bindings))
 
 
-def _instance(spec: Spec, *, exclusive: bool) -> str:
+def instance_words(spec: Spec, *, exclusive: bool) -> str:
+    """Return an instance of that size in words."""
     text = f"{human(spec.memory)} memory, {spec.cpus} CPU{'s' * (spec.cpus != 1)}, {human(spec.disk_size)} disk"
     return f"{text} on {spec.spindle_use}" if exclusive else text
 
@@ -151,11 +158,13 @@ def _nodes(kind: NodeKind) -> str:
     return first if len(kind.nodes) == 1 else f"{first} and {len(kind.nodes) - 1} more"
 
 
-def _counts(counts: Mapping[str, int]) -> str:
+def counts_words(counts: Mapping[str, int]) -> str:
+    """Return how many there are of each size."""
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _resources(left: Resources) -> str:
+def left_words(left: Resources) -> str:
+    """Return resources in words."""
     parts = [f"{human(left.memory)} memory", f"{left.cpus} virtual CPUs"]
     if left.volumes is not None:
         parts.append(f"{left.volumes} volumes")

@@ -148,7 +148,7 @@ class _Maker:
         if made.newly_forbidden and stuck and template is not DiskTemplate.DRBD:
             notes.append(
                 "N+1 puts instances that are lost with a node elsewhere under the policy: as long as instances violate"
-                " the sizes, hspace finds no room for others (see `empty` for what there is without them)"
+                " the sizes, hspace finds no room for others (the column empty has what there is without them)"
             )
             made = replace(made, notes=tuple(notes))
         return replace(made, document=document(made, self.request, self.state.source))

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from gpolicy.allocator.capacity import Allocator, ReferenceEngine, State
 from gpolicy.allocator.extended import DiskDemand, ExtendedRules, ExtraDemand, VolumeGroup, fill
 from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
-from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.model import ClusterData, Group, Instance
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant
-from gpolicy.allocator.resource_model import NodeResources, with_configured_resources, with_reserved_disk
+from gpolicy.allocator.resource_model import NodeResources, configured_cluster, with_configured_resources
 from gpolicy.allocator.survival import survives
 from gpolicy.errors import InputError
 
@@ -159,10 +159,11 @@ def test_a_stopped_instance_keeps_its_memory_but_an_offline_one_does_not() -> No
         (InstanceStatus.STATUS_OFFLINE, MEMORY - 100),
     ):
         existing = instance(500, 1000, 1, DiskTemplate.PLAIN, index=0, name="i0", primary=0, status=status)
-        read = with_configured_resources(data(existing), {"node0": resources()})
-        assert read.nodes[0].free_memory == free
-        state = merge(read).nodes[0]
+        where = configured_cluster(data(existing), {"node0": resources()})
+        state = where.nodes[0]
         assert state.unallocated_memory == state.forth_free_memory == free
+        assert state.forth_ratio_memory == free / MEMORY
+        assert where.instances[0].memory == 500  # its size is what it was, as for whoever asks what it would need
 
 
 @settings(max_examples=30, deadline=None)
@@ -171,8 +172,7 @@ def test_reserved_cores_and_disk_only_take_room_away(cores: int, reserved: int, 
     counts = []
     for own in (resources(), resources(cpu_node=cores, disk_reserved=reserved, disk_overhead=overhead)):
         names = dict.fromkeys(("node0", "node1"), own)
-        where = merge(with_configured_resources(data(), names))
-        where = replace(where, nodes=with_reserved_disk(where.nodes, names))
+        where = configured_cluster(data(), names)
         result = run(where, DiskTemplate.PLAIN, ExtendedRules(max_node_failures=0))
         counts.append(len(result.placed))
         for state in result.nodes.values():

@@ -73,3 +73,26 @@ def test_what_a_verb_cannot_write_is_said_at_once(arguments: list[str], word: st
     assert run.stdout == ""
     assert word in run.stderr
     assert len(run.stderr.splitlines()) == 2
+
+
+ANSWERS = (
+    ("place", (*("place", "-s", SNAPSHOT), "memory=4G", "vcpus=2", "disk=20G"), " ganeti.example.org"),
+    ("suggest", ("suggest", "-s", SNAPSHOT), " ganeti.example.org"),
+    ("test", ("test", str(EXAMPLE)), ""),
+)
+
+
+@pytest.mark.parametrize(("verb", "words", "name"), ANSWERS, ids=[verb for verb, _, _ in ANSWERS])
+def test_answers_as_markdown_and_as_a_page(verb: str, words: tuple[str, ...], name: str) -> None:
+    markdown = gpolicy(*words, "-f", "markdown")
+    assert markdown.returncode == 0, markdown.stderr
+    assert markdown.stdout.startswith(f"<!-- gpolicy {verb}{name} -->\n### ")
+    page = gpolicy(*words, "-f", "html")
+    assert page.stdout.startswith("<!DOCTYPE html>\n")
+    assert page.returncode == 0
+    few = gpolicy(*words, "-f", "markdown", "--budget", "4000")
+    assert len(few.stdout.encode()) <= 4000
+    assert gpolicy(*words, "-f", "markdown", "--budget", "10").returncode == 3
+    refused = gpolicy(*words, "-f", "github")
+    assert refused.returncode == 3
+    assert "the formats are text, json, " in refused.stderr

@@ -290,3 +290,21 @@ def test_pairs_are_matched_by_what_they_are() -> None:
     assert matched_pairs([full, half, quarter], [box(1100, 1, 10240), full]) == [(2, 0), (0, 1), (1, None)]
     assert matched_pairs([half], [full, box(2100, 2, 20480)]) == [(None, 0), (0, 1)]
     assert matched_pairs([], []) == []
+
+
+def test_instances_that_violate_the_new_policy_and_let_nothing_fit_are_named() -> None:
+    """N+1 holds the copy of a plain instance against the policy, so one that violates it makes every loss fatal."""
+    before = cluster()
+    after = cluster(minmax=[{"min": spec(2048, 1, 8192), "max": spec(4096, 2, 20480)}], std=spec(2048, 1, 8192))
+    change = capacity_change(before, after)
+    assert change.groups[0].standard.after is not None
+    assert change.groups[0].standard.after.fits == 0
+    assert change.notes[0] == (
+        "group g: nothing fits as long as instances that are not mirrored violate its policy (i1, i2): N+1 puts what is"
+        " lost with a node elsewhere under the policy, and these it may put nowhere"
+    )
+    there = capacity_change(replace(before, instances={}), replace(after, instances={}))
+    assert there.groups[0].tiered.after is not None
+    assert there.groups[0].tiered.after.fits > 0
+    assert not there.notes
+    assert not capacity_change(before, cluster(**{"vcpu-ratio": 2.0})).notes

@@ -68,6 +68,28 @@ def test_existing_instances_burst_as_well() -> None:
     assert counted(grown, failures=0, ratio=1.0).specs[0].fits == 2 + 4
 
 
+@pytest.mark.parametrize("template", ["plain", "drbd"])
+def test_existing_instances_are_guaranteed_their_least_memory_only(template: str) -> None:
+    """Design document "Resource model": the sum of the minimum memories is bounded by the node's memory."""
+    pair = "n0||plain" if template == "plain" else "n0|n1|drbd"
+    rows = [f"i{number}|6144|4096|1|running|Y|{pair}||1|-|N" for number in range(2)]
+    state = cluster(2, rows)
+    nodes = {
+        name: replace(node, resources=replace(node.resources, memory_free=16384 - 12288 * (name == "n0")))
+        for name, node in state.nodes.items()
+    }
+    shrunk = {name: replace(item, minmem=2048, maxmem=6144, oper_ram=6144) for name, item in state.instances.items()}
+    state = replace(state, nodes=nodes)
+    tight = counted(state, template, failures=0, ratio=4.0).specs[0].fits
+    loose = counted(replace(state, instances=shrunk), template, failures=0, ratio=4.0).specs[0].fits
+    if template == "plain":
+        assert tight == 1 + 7  # 4 GiB less the last MiB beside the two, and 14 GiB on the other node
+        assert loose == 5 + 7  # 12 GiB beside twice 2 GiB
+    assert loose > tight
+    exact = counted(replace(state, instances=shrunk), template, failures=0).specs[0].fits
+    assert exact == counted(state, template, failures=0).specs[0].fits  # without a ratio nothing is guaranteed less
+
+
 def test_too_many_failures_are_refused_with_a_way_out() -> None:
     with pytest.raises(InputError, match="sets of nodes"):
         counted(cluster(60), failures=4)

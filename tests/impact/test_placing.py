@@ -13,6 +13,7 @@ from gpolicy.allocator.model import Disk, Instance
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.ganeti.parameter import Values
 from gpolicy.impact.allocator_input import cluster_data
 from gpolicy.impact.pair_names import PairNames, find_pair
 from gpolicy.impact.placing import PlaceReport, PlaceRequest, WantedDisk, place
@@ -224,3 +225,18 @@ def test_a_pair_is_found_by_name_and_by_place() -> None:
     assert find_pair("half", NAMES, state) == find_pair("2", NAMES, state)
     with pytest.raises(UsageError, match="there is no spec pair 'tiny'"):
         find_pair("tiny", NAMES, state)
+
+
+def test_the_template_is_one_of_a_group_that_has_nodes() -> None:
+    state = shared("8.0")
+    there = state.groups["g"]
+    groups = {
+        "empty": replace(
+            there, name="empty", position=None, effective={**there.effective, ("ipolicy", "disk-templates"): ["plain"]}
+        ),
+        "g": replace(there, position=None, effective={**there.effective, ("ipolicy", "disk-templates"): ["drbd"]}),
+    }
+    own: Values = {**state.cluster.own, ("enabled_disk_templates",): ["plain", "drbd"]}
+    report = place(replace(state, groups=groups, cluster=replace(state.cluster, own=own)), PlaceRequest())
+    assert report.instance.template.value == "drbd"
+    assert report.ok

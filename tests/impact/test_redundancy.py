@@ -60,7 +60,10 @@ def test_each_verdict_is_that_of_the_law() -> None:
     assert lost > 20
 
 
-@pytest.mark.parametrize("shortcut", ["_room_whatever_happens", "_places_enough"])
+SHORTCUTS = ("_room_whatever_happens", "_places_enough", "_all_fail_over")
+
+
+@pytest.mark.parametrize("shortcut", SHORTCUTS)
 def test_a_sure_answer_is_the_same_as_the_long_way(monkeypatch: pytest.MonkeyPatch, shortcut: str) -> None:
     answers = []
     original = getattr(losses, shortcut)
@@ -69,7 +72,7 @@ def test_a_sure_answer_is_the_same_as_the_long_way(monkeypatch: pytest.MonkeyPat
         answers.append(original(*arguments))
         return False
 
-    for name in ("_room_whatever_happens", "_places_enough"):
+    for name in SHORTCUTS:
         monkeypatch.setattr(losses, name, unsure if name == shortcut else lambda *_: False)
     slow = [redundancy(state).groups for state in states()]
     monkeypatch.undo()

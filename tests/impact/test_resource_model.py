@@ -18,7 +18,15 @@ from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.impact.allocator_input import cluster_data
 from gpolicy.impact.capacity_run import Run
-from gpolicy.impact.resource_model import Declared, NodeModel, ResourceModel, resource_model, resource_model_change
+from gpolicy.impact.resource_model import (
+    Declared,
+    NodeModel,
+    ResourceModel,
+    ResourceModelChange,
+    resource_model,
+    resource_model_change,
+)
+from gpolicy.report.resource_section import resource_model_section
 
 POLICY = "1024,1,5120,1,1,1|512,1,2560,1,1,1;4096,4,20480,1,1,4|plain|2.0|32.0"
 
@@ -69,6 +77,8 @@ def test_nothing_declared_is_nothing_counted() -> None:
     assert found.groups == ()
     assert [node.declared for node in found.nodes] == [(), ()]
     assert all(node.measured == node.configured for node in found.nodes)
+    section = resource_model_section(ResourceModelChange(found, found))
+    assert section.summary == "nothing is declared"
 
 
 def test_free_memory_and_disk_follow_the_document_s_equations() -> None:

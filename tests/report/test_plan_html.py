@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from impact_samples import capacity_change, full_impact
 from plan_samples import HOSTILE, empty_plan, full_plan, hostile
 from rendered import Page
@@ -13,13 +15,15 @@ from rendered import Page
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, Node
 from gpolicy.impact.location import location_change
+from gpolicy.impact.pair_names import PairNames
 from gpolicy.plan.planning import Plan, make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
+from gpolicy.report import spec_picture
 from gpolicy.report.cluster_picture import MOST_ROWS, domain_pictures, domain_turns, group_pictures
 from gpolicy.report.findings_text import printable
 from gpolicy.report.plan_html import capacity_bars, plan_html
-from gpolicy.report.spec_picture import spec_pictures
+from gpolicy.report.spec_picture import Box, spec_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
 RENAMED = {"shared": "default"}
@@ -108,7 +112,7 @@ def test_a_plan_without_changes_is_the_verdict(before: ClusterState) -> None:
 
 
 def test_specs_are_boxes_on_logarithmic_axes(before: ClusterState, after: ClusterState) -> None:
-    names = {"dedicated": ["full", "half", "quarter"]}
+    names = PairNames(groups={"dedicated": ("full", "half", "quarter")})
     pictures = spec_pictures(before, after, RENAMED, names, {"web1.example.org": "newly"})
     assert [picture.groups for picture in pictures] == [("dedicated",), ("shared", "spare")]
     dedicated, shared = pictures
@@ -137,7 +141,35 @@ def _primaries(state: ClusterState) -> list[Node]:
 
 
 def test_groups_whose_pairs_stay_have_no_picture(before: ClusterState) -> None:
-    assert spec_pictures(before, before, {}, {}, {}) == []
+    assert spec_pictures(before, before, {}, None, {}) == []
+
+
+def test_pairs_have_their_names_where_capacity_is_not_known(before: ClusterState, after: ClusterState) -> None:
+    names = PairNames(groups={"dedicated": ("full", "half", "quarter"), "spare": ("big", "little")})
+    page = plan_html(full_plan(), before=before, after=after, names=names)
+    for name in ("full", "half", "quarter", "big", "little"):
+        assert f">{name}</text>" in page
+    assert ">pair 1</text>" not in page
+    assert ">pair 1</text>" in plan_html(full_plan(), before=before, after=after)
+
+
+LENGTHS = tuple(st.floats(low, high) for low, high in ((52, 500), (22, 270), (5, 60), (5, 40)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(*LENGTHS, st.integers(1, 24)), max_size=8))
+def test_labels_never_touch(spots: list[tuple[float, float, float, float, int]]) -> None:
+    boxes = [
+        Box(x=x, y=y, width=width, height=height, kind="then", label="n" * letters, title="")
+        for x, y, width, height, letters in spots
+    ]
+    found = list(spec_picture._labels(boxes))
+    for place, one in enumerate(found):
+        assert 22 < one.y <= 320 - 34
+        for other in found[:place]:
+            apart = abs(one.y - other.y) > 12.9
+            left, right = sorted((one, other), key=lambda label: label.x)
+            assert apart or right.x - left.x >= len(left.text) * 6.6 + 6
 
 
 def test_nodes_come_and_go(before: ClusterState, after: ClusterState) -> None:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "redundancy.h"
+#include "room.h"
 
 enum { HUGE_STEP_FLOOR = 20, SMALL_STEP = 10 };
 
@@ -24,6 +25,7 @@ void forget_sizes(struct engine *engine) {
         if (engine->memo == NULL) fail(engine, OUT_OF_MEMORY);
     }
     engine->memo->run++;
+    recount_room(engine); /* without the sizes of the last run */
 }
 
 /* Return the place for a question; `found` says whether the answer is there. A newer answer takes the place of an older

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "node_changes.h"
+#include "room.h"
 
 _Noreturn void fail(struct engine *engine, enum status status) { longjmp(engine->failure, (int)status); }
 
@@ -31,6 +32,12 @@ void *grown(struct engine *engine, void *items, int64_t *capacity, int64_t count
     return memory;
 }
 
+static void note_change(struct changes *changes, int64_t row) {
+    if (changes->changed == NULL || changes->changed[row]) return;
+    changes->changed[row] = true;
+    changes->rows[changes->count++] = row;
+}
+
 void save_node(struct engine *engine, int64_t row) {
     const struct shares *peers = &engine->peers[row];
     engine->saved_nodes = grown(engine, engine->saved_nodes, &engine->saved_node_capacity, engine->top.nodes + 1,
@@ -38,6 +45,7 @@ void save_node(struct engine *engine, int64_t row) {
     engine->saved_shares = grown(engine, engine->saved_shares, &engine->saved_share_capacity,
                                  engine->top.shares + peers->count, sizeof *engine->saved_shares);
     struct saved_node *saved = &engine->saved_nodes[engine->top.nodes++];
+    note_change(&engine->changes, row);
     saved->row = row;
     saved->node = engine->nodes[row];
     saved->shares = peers->count;
@@ -48,21 +56,42 @@ void save_node(struct engine *engine, int64_t row) {
     engine->top.shares += peers->count;
 }
 
-void set_tag(struct engine *engine, int32_t *place, int32_t value) {
+void count_exclusions(struct engine *engine, int64_t row, int64_t tag, int64_t change) {
+    const struct facts *facts = &engine->facts[row];
+    struct exclusions *exclusions = &engine->exclusions;
+    if (facts->offline) return;
+    for (int64_t location = 0; location < facts->location_count; location++) {
+        int64_t *count = &exclusions->counts[facts->locations[location] * engine->tag_count + tag];
+        exclusions->above += (*count + change > 0) - (*count > 0);
+        exclusions->sum += change;
+        *count += change;
+    }
+}
+
+/* Write a count of tags; return what was there. */
+static int32_t write_tag(struct engine *engine, int64_t row, int64_t tag, bool located, int32_t count) {
+    int32_t *place = (located ? engine->located_tags : engine->tags) + row * engine->tag_count + tag, before = *place;
+    if (located) count_exclusions(engine, row, tag, count - before);
+    *place = count;
+    return before;
+}
+
+void set_tag(struct engine *engine, int64_t row, int64_t tag, bool located, int32_t count) {
     engine->saved_tags = grown(engine, engine->saved_tags, &engine->saved_tag_capacity, engine->top.tags + 1,
                                sizeof *engine->saved_tags);
-    engine->saved_tags[engine->top.tags++] = (struct saved_tag){place, *place};
-    *place = value;
+    int32_t before = write_tag(engine, row, tag, located, count);
+    engine->saved_tags[engine->top.tags++] = (struct saved_tag){row, tag, before, located};
 }
 
 void take_back(struct engine *engine, struct mark to) {
     while (engine->top.tags > to.tags) {
         const struct saved_tag *saved = &engine->saved_tags[--engine->top.tags];
-        *saved->place = saved->before;
+        write_tag(engine, saved->row, saved->tag, saved->located, saved->before);
     }
     while (engine->top.nodes > to.nodes) {
         const struct saved_node *saved = &engine->saved_nodes[--engine->top.nodes];
         struct shares *peers = &engine->peers[saved->row];
+        note_change(&engine->changes, saved->row);
         engine->nodes[saved->row] = saved->node;
         /* a list of peers never loses capacity, so what was saved fits */
         if (saved->shares > 0) {
@@ -117,7 +146,10 @@ void place(struct engine *engine, const struct instance *instance, int64_t numbe
     /* hail, asked for one group: its table has gaps, and the new instance may take the number of another one;
      * asked for a secondary: the lists keep the index of the instance as it was, its new record has another number */
     if (!own_number(engine, instance, number)) engine->clashing = true;
-    if (slot < engine->instance_count) placed->replaced = engine->instances[slot];
+    if (slot < engine->instance_count) {
+        placed->replaced = engine->instances[slot];
+        recount_room(engine);
+    }
     add_primary(engine, instance->primary, instance);
     if (instance->secondary != NOWHERE) add_secondary(engine, instance->secondary, instance, instance->primary);
     engine->instances[slot] = *instance;
@@ -135,6 +167,7 @@ void unplace(struct engine *engine, int64_t count) {
         take_back(engine, placed->before);
         if (placed->slot < engine->given_instances) {
             engine->instances[placed->slot] = placed->replaced;
+            recount_room(engine);
         } else {
             engine->instance_count--;
         }

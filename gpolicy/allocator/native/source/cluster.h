@@ -69,7 +69,13 @@ struct share { int64_t node, memory; };
 struct shares { struct share *items; int64_t count, capacity; };
 
 struct saved_node { int64_t row, shares, shares_from; struct node node; };
-struct saved_tag { int32_t *place; int32_t before; };
+struct saved_tag { int64_t row, tag; int32_t before; bool located; };
+
+/* Per location and tag, how many primaries of online nodes have it; the sum of all, and how many are above 0. */
+struct exclusions { int64_t *counts, sum, above; };
+
+/* Rows that have changed since the list was emptied; not kept where `changed` is NULL. */
+struct changes { int64_t *rows, count; bool *changed; };
 
 /* Where the journals stood. */
 struct mark { int64_t nodes, shares, tags; };
@@ -84,10 +90,10 @@ struct placed {
 
 /* Places of working memory, one per use, so that nothing is overwritten while it is needed. */
 enum {
-    TRIAL_PRIMARY, TRIAL_SECONDARY, SINGLE_AFTER, SINGLE_TABLE, SINGLE_LINES, SINGLE_SCORES, SINGLE_KEEP, PAIR_PRIMARY,
-    PAIR_SECONDARY, PAIR_ROWS, PAIR_MEMBERS, PAIR_HASHES, PAIR_ORDER, CHECKED_ROWS, CHECKED_MOVING, CHECKED_BROKEN,
-    EVACUATION_RESIDENTS, EVACUATION_TARGETS, ROOM_RESIDENTS, ROOM_NODES, ROOM_SIZES, MERGED_TAGS, ROWS,
-    MOST_MOVING, REDUNDANCY_ROWS, LEVELS, SHARES_OF_MOVES, SCRATCHES
+    TRIAL_PRIMARY, TRIAL_SECONDARY, TRIAL_POLICIES, LAST_TRIAL, SINGLE_AFTER, SINGLE_TABLE, SINGLE_LINES,
+    SINGLE_SCORES, SINGLE_KEEP, PAIR_PRIMARY, PAIR_SECONDARY, PAIR_ROWS, PAIR_MEMBERS, PAIR_HASHES, PAIR_ORDER,
+    CHECKED_ROWS, CHECKED_MOVING, CHECKED_BROKEN, EVACUATION_RESIDENTS, EVACUATION_TARGETS, ROOM_RESIDENTS,
+    ROOM_NODES, ROOM_SIZES, MERGED_TAGS, ROWS, MOST_MOVING, REDUNDANCY_ROWS, LEVELS, SHARES_OF_MOVES, SCRATCHES
 };
 
 struct memo;
@@ -102,6 +108,8 @@ struct engine {
     struct list *primaries; /* slots of `instances` per node, the newest last */
     struct shares *peers;
     int32_t *tags, *located_tags; /* per node and tag: primaries that have it; the second without forthcoming ones */
+    struct exclusions exclusions; /* made of `located_tags` */
+    struct changes changes;       /* for room.c */
     struct instance *instances;
     int64_t *keys; /* the number of each instance in the cluster's table */
     int64_t instance_count, instance_capacity, given_instances;
@@ -111,6 +119,7 @@ struct engine {
     int64_t *list_of_primary, *list_of_secondary;             /* per row: its list of candidates, or NOWHERE */
     int64_t *integers;                                        /* the tables as given, which others point into */
     bool mirrored;                                            /* candidates are pairs */
+    bool tried; /* whether there is a last trial (placement.c) */
     bool force, capacity_checks, restricted_moves, any_exclusive, only_mirrored, any_missing;
     bool clashing; /* a placement's number is not its own: no arithmetic, only simulation */
 
@@ -147,7 +156,10 @@ void *grown(struct engine *engine, void *items, int64_t *capacity, int64_t count
 
 /* Save the node at `row` so that take_back() can restore it. */
 void save_node(struct engine *engine, int64_t row);
-void set_tag(struct engine *engine, int32_t *place, int32_t value);
+/* Set how many primaries of a node have a tag: in `tags`, or in `located_tags` and what is made of them. */
+void set_tag(struct engine *engine, int64_t row, int64_t tag, bool located, int32_t count);
+/* Count `change` more primaries with a tag in the locations of a node. */
+void count_exclusions(struct engine *engine, int64_t row, int64_t tag, int64_t change);
 void take_back(struct engine *engine, struct mark to);
 
 /* Put `instance` on its nodes; `number` is its number in the table of instances. The checks must have passed. */

@@ -131,9 +131,11 @@ static void read_facts(struct reader *reader, int64_t row) {
 static void read_tags(struct reader *reader, int64_t row, struct node *node) {
     struct engine *engine = reader->engine;
     for (int64_t count = count_of(reader, 3); count > 0; count--) {
-        int64_t cell = row * engine->tag_count + integer(reader, 0, engine->tag_count - 1);
+        int64_t tag = integer(reader, 0, engine->tag_count - 1), cell = row * engine->tag_count + tag;
         engine->tags[cell] = (int32_t)integer(reader, 0, 1 << 30);
+        count_exclusions(engine, row, tag, -(int64_t)engine->located_tags[cell]);
         engine->located_tags[cell] = (int32_t)integer(reader, 0, 1 << 30);
+        count_exclusions(engine, row, tag, engine->located_tags[cell]);
         node->tags += engine->tags[cell];
         node->distinct_tags += engine->tags[cell] > 0;
     }
@@ -261,6 +263,8 @@ void read_cluster(struct engine *engine, const struct numbers *numbers) {
     engine->peers = zeroed(engine, nodes, sizeof *engine->peers);
     engine->tags = zeroed(engine, cells, sizeof *engine->tags);
     engine->located_tags = zeroed(engine, cells, sizeof *engine->located_tags);
+    engine->exclusions.counts =
+        zeroed(engine, engine->location_count * engine->tag_count, sizeof *engine->exclusions.counts);
     engine->list_of_primary = zeroed(engine, nodes, sizeof *engine->list_of_primary);
     engine->list_of_secondary = zeroed(engine, nodes, sizeof *engine->list_of_secondary);
     engine->instances = zeroed(engine, instances, sizeof *engine->instances);
@@ -314,7 +318,7 @@ void empty(struct engine *engine) {
                                 engine->located_tags, engine->instances, engine->keys, engine->policies, engine->pairs,
                                 engine->list_of_primary, engine->list_of_secondary, engine->integers,
                                 engine->saved_nodes, engine->saved_shares, engine->saved_tags, engine->placements,
-                                engine->memo};
+                                engine->memo, engine->exclusions.counts};
     for (size_t place = 0; place < sizeof everything / sizeof *everything; place++) free(everything[place]);
     for (size_t place = 0; place < sizeof engine->scratch / sizeof *engine->scratch; place++) {
         free(engine->scratch[place]);

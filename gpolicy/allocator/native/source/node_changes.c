@@ -182,9 +182,9 @@ void add_primary(struct engine *engine, int64_t row, const struct instance *inst
     save_node(engine, row);
     with_primary(engine, row, instance, &engine->nodes[row]);
     for (int64_t place = 0; place < instance->tag_count; place++) {
-        int64_t cell = row * engine->tag_count + instance->tags[place];
-        set_tag(engine, &engine->tags[cell], engine->tags[cell] + 1);
-        set_tag(engine, &engine->located_tags[cell], engine->located_tags[cell] + 1);
+        int64_t tag = instance->tags[place], cell = row * engine->tag_count + tag;
+        set_tag(engine, row, tag, false, engine->tags[cell] + 1);
+        set_tag(engine, row, tag, true, engine->located_tags[cell] + 1);
     }
 }
 
@@ -207,15 +207,15 @@ void remove_primary(struct engine *engine, int64_t row, const struct instance *i
     for (int load = 0; load < 4; load++) node->values[CPU_LOAD + load] -= instance->load[load];
     node->location_score -= instance->location_score + desired_misses(engine, row, instance);
     for (int64_t place = 0; place < instance->tag_count; place++) {
-        int64_t cell = row * engine->tag_count + instance->tags[place];
+        int64_t tag = instance->tags[place], cell = row * engine->tag_count + tag;
         /* a count that would fall below 0 stays away */
         if (engine->tags[cell] > 0) {
-            set_tag(engine, &engine->tags[cell], engine->tags[cell] - 1);
+            set_tag(engine, row, tag, false, engine->tags[cell] - 1);
             node->tags--;
             if (engine->tags[cell] == 0) node->distinct_tags--;
         }
         int32_t located = engine->located_tags[cell];
-        if (located > 0) set_tag(engine, &engine->located_tags[cell], located - 1);
+        if (located > 0) set_tag(engine, row, tag, true, located - 1);
     }
     give_back(facts, instance, node);
     set_primary_values(facts, node);

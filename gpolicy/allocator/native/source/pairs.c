@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "node_changes.h"
@@ -30,10 +29,7 @@ static void prepare_primary(const struct pair_search *search, int64_t row) {
     with_primary(engine, row, search->instance, &node);
     const double *new = node.values;
     memset(side, 0, sizeof *side);
-    for (int place = 0; place < COMPONENTS; place++) {
-        double value = AGGREGATES[place] == DEVIATION ? sqrt(statistics->variances[place]) : statistics->sums[place];
-        side->terms[place] = WEIGHTS[place] * value;
-    }
+    memcpy(side->terms, search->terms, sizeof side->terms);
     for (int place = 0; place < SHARED; place++) {
         int component = SHARED_COMPONENTS[place];
         side->shared[place] = (struct deviation){statistics->sums[component], statistics->variances[component]};
@@ -107,7 +103,12 @@ void prepare_pairs(struct engine *engine, const struct instance *instance, const
                    const int8_t *secondary_codes, struct pair_search *search) {
     *search = (struct pair_search){.engine = engine, .instance = instance, .primary_codes = primary_codes,
                                    .secondary_codes = secondary_codes};
+    const struct statistics *statistics = &search->statistics;
     take_statistics(engine, EVERYWHERE, &search->statistics);
+    for (int place = 0; place < COMPONENTS; place++) {
+        double value = AGGREGATES[place] == DEVIATION ? sqrt(statistics->variances[place]) : statistics->sums[place];
+        search->terms[place] = WEIGHTS[place] * value;
+    }
     search->primaries = scratch(engine, PAIR_PRIMARY, engine->node_count, sizeof *search->primaries);
     search->secondaries = scratch(engine, PAIR_SECONDARY, engine->node_count, sizeof *search->secondaries);
     for (int64_t row = 0; row < engine->node_count; row++) {
@@ -119,6 +120,12 @@ void prepare_pairs(struct engine *engine, const struct instance *instance, const
 bool special_pair(const struct pair_search *search, int64_t secondary, int64_t peer) {
     int64_t kept = memory_kept(search->instance);
     return peer > 0 && peer + kept > most(search->engine->nodes[secondary].reserved, kept);
+}
+
+static double common_locations_of(const struct engine *engine, const struct primary_side *p,
+                                  const struct secondary_side *s) {
+    int64_t row = (int64_t)p->location_class, column = (int64_t)s->location_class;
+    return (double)engine->common_locations[row * engine->location_classes + column];
 }
 
 /* The twenty components, added up in their order. */
@@ -141,9 +148,6 @@ static double sum_up(const struct pair_search *search, const struct primary_side
     } else {
         offline_all += s->offline_change;
     }
-    const struct engine *engine = search->engine;
-    int64_t common = engine->common_locations[(int64_t)p->location_class * engine->location_classes +
-                                              (int64_t)s->location_class];
     score += p->terms[FREE_MEMORY];
     score += shared[0];
     score += WEIGHTS[N1_COUNT] * n1_count;
@@ -161,7 +165,7 @@ static double sum_up(const struct pair_search *search, const struct primary_side
     score += shared[3];
     score += p->terms[FORTH_CPU];
     score += shared[4];
-    score += WEIGHTS[LOCATION] * (p->location + (double)common);
+    score += WEIGHTS[LOCATION] * (p->location + common_locations_of(search->engine, p, s));
     score += p->terms[LOCATION_EXCLUSION];
     score += WEIGHTS[RESERVED_TOTAL] * reserved_total;
     return score;
@@ -193,16 +197,18 @@ struct side_rows { int64_t *rows, count, *classes, class_count, *next; };
 
 /* Bound the components that both nodes change by chords of the square roots, and add up the bounds of each side.
  * Return by how much rounding may falsify a bound. */
-static double bound(const struct pair_search *search, const struct side_rows *p, const struct side_rows *s) {
+static double bound(struct pair_search *search, const struct side_rows *p, const struct side_rows *s) {
     const struct statistics *statistics = &search->statistics;
     double count = statistics->count, square = count * count;
     double greatest_p = 0.0, greatest_s = 0.0;
+    search->cross = 2.0 / square;
     for (int64_t place = 0; place < p->count; place++) {
         struct primary_side *side = &search->primaries[p->rows[place]];
         side->low = WEIGHTS[N1_COUNT] * side->n1_count + WEIGHTS[OFFLINE_ALL] * side->offline_all +
                     side->terms[OFFLINE_PRIMARIES] + side->terms[PRIMARY_TAGS] + WEIGHTS[LOCATION] * side->location +
                     side->terms[LOCATION_EXCLUSION];
         for (int alone = 0; alone < ALONE; alone++) side->low += side->terms[ALONE_COMPONENTS[alone]];
+        side->alone = side->low;
     }
     for (int64_t place = 0; place < s->count; place++) search->secondaries[s->rows[place]].rest = 0.0;
     for (int shared = 0; shared < SHARED; shared++) {
@@ -211,24 +217,25 @@ static double bound(const struct pair_search *search, const struct side_rows *p,
         double least_s = INFINITY, most_s = -INFINITY, low_s = INFINITY, high_s = -INFINITY, size_s = 0.0;
         for (int64_t place = 0; place < p->count; place++) {
             const struct primary_side *side = &search->primaries[p->rows[place]];
-            least_p = fmin(least_p, side->parts[shared]), most_p = fmax(most_p, side->parts[shared]);
-            low_p = fmin(low_p, side->changes[shared]), high_p = fmax(high_p, side->changes[shared]);
-            size_p = fmax(size_p, side->sizes[shared]);
+            least_p = lesser(least_p, side->parts[shared]), most_p = greater(most_p, side->parts[shared]);
+            low_p = lesser(low_p, side->changes[shared]), high_p = greater(high_p, side->changes[shared]);
+            size_p = greater(size_p, side->sizes[shared]);
         }
         for (int64_t place = 0; place < s->count; place++) {
             const struct secondary_side *side = &search->secondaries[s->rows[place]];
-            least_s = fmin(least_s, side->parts[shared]), most_s = fmax(most_s, side->parts[shared]);
-            low_s = fmin(low_s, side->changes[shared]), high_s = fmax(high_s, side->changes[shared]);
-            size_s = fmax(size_s, side->sizes[shared]);
+            least_s = lesser(least_s, side->parts[shared]), most_s = greater(most_s, side->parts[shared]);
+            low_s = lesser(low_s, side->changes[shared]), high_s = greater(high_s, side->changes[shared]);
+            size_s = greater(size_s, side->sizes[shared]);
         }
         /* the greatest product of two changes bounds the cross term */
-        double product = fmax(fmax(low_p * low_s, high_p * high_s), fmax(low_p * high_s, high_p * low_s));
-        double reach = fmax(fabs(low_p), fabs(high_p)) + fmax(fabs(low_s), fabs(high_s));
+        double product = greater(greater(low_p * low_s, high_p * high_s), greater(low_p * high_s, high_p * low_s));
+        double reach = greater(fabs(low_p), fabs(high_p)) + greater(fabs(low_s), fabs(high_s));
         double sum = statistics->sums[component], variance = statistics->variances[component];
         /* what the squares of the values, not only their differences, add to the error */
         double rounding =
             variance + (count * (size_p + size_s) + 2.0 * fabs(sum) * reach + reach * reach) / square;
-        double base = variance - 2.0 * product / square - 64.0 * 0x1p-52 * rounding;
+        search->bases[shared] = variance - 64.0 * 0x1p-52 * rounding;
+        double base = search->bases[shared] - 2.0 * product / square;
         double from = base + least_p + least_s, to = base + most_p + most_s;
         /* where the argument may fall to 0, the square root's share is bounded by 0 */
         if (!(from > 0.0)) continue;
@@ -243,18 +250,30 @@ static double bound(const struct pair_search *search, const struct side_rows *p,
         }
     }
     for (int64_t place = 0; place < p->count; place++) {
-        greatest_p = fmax(greatest_p, fabs(search->primaries[p->rows[place]].low));
+        greatest_p = greater(greatest_p, fabs(search->primaries[p->rows[place]].low));
     }
     for (int64_t place = 0; place < s->count; place++) {
         struct secondary_side *side = &search->secondaries[s->rows[place]];
         struct deviation reserved = {statistics->sums[RESERVED], statistics->variances[RESERVED]};
         reserved = replaced(count, reserved, side->reserved_old, side->reserved_after);
-        side->low = side->rest + WEIGHTS[RESERVED] * sqrt(reserved.variance) + WEIGHTS[N1_COUNT] * side->n1_change +
-                    WEIGHTS[RESERVED_TOTAL] *
-                        (statistics->sums[RESERVED_TOTAL] + (side->reserved_after - side->reserved_old));
-        greatest_s = fmax(greatest_s, fabs(side->low));
+        side->alone = WEIGHTS[RESERVED] * sqrt(reserved.variance) + WEIGHTS[N1_COUNT] * side->n1_change +
+                      WEIGHTS[RESERVED_TOTAL] *
+                          (statistics->sums[RESERVED_TOTAL] + (side->reserved_after - side->reserved_old));
+        side->low = side->rest + side->alone;
+        greatest_s = greater(greatest_s, fabs(side->low));
     }
     return 1e-10 * (1.0 + greatest_p + greatest_s);
+}
+
+/* Bound the score of one pair from below: closer than the sum of both bounds, and sooner done than the score. */
+static double floor_of(const struct pair_search *search, const struct primary_side *p, const struct secondary_side *s) {
+    double sum = p->alone + s->alone + WEIGHTS[LOCATION] * common_locations_of(search->engine, p, s);
+    for (int shared = 0; shared < SHARED; shared++) {
+        double variance = search->bases[shared] + (p->parts[shared] + s->parts[shared]) -
+                          search->cross * (p->changes[shared] * s->changes[shared]);
+        sum += WEIGHTS[SHARED_COMPONENTS[shared]] * sqrt(greater(variance, 0.0));
+    }
+    return sum;
 }
 
 static uint64_t hash_of(const void *bytes, size_t size) {
@@ -293,10 +312,17 @@ static void classify(struct engine *engine, struct side_rows *side, const char *
 }
 
 struct ranked { double low; int64_t row; };
-static int by_low(const void *left, const void *right) {
-    const struct ranked *a = left, *b = right;
-    if (a->low != b->low) return a->low < b->low ? -1 : 1;
-    return a->row < b->row ? -1 : a->row > b->row;
+
+/* Bring the class with the least bound to the front. Most often that is enough of an order: the first score is close to
+ * the best, and nearly all bounds are above it. */
+static void least_first(struct ranked *classes, int64_t count) {
+    int64_t first = 0;
+    for (int64_t place = 1; place < count; place++) {
+        if (classes[place].low < classes[first].low) first = place;
+    }
+    struct ranked other = classes[0];
+    classes[0] = classes[first];
+    classes[first] = other;
 }
 
 /* Find the latest two members of two classes that make an ordinary pair. */
@@ -315,7 +341,7 @@ static bool latest_members(const struct pair_search *search, const struct side_r
     return false;
 }
 
-/* Compute classes of nodes in the order of their bounds, until no bound is below the best score. */
+/* Compute the pairs of classes of nodes whose bound is not above the best score. */
 static void search_classes(const struct pair_search *search, struct side_rows *p, struct side_rows *s,
                            double margin, struct pair *best) {
     struct engine *engine = search->engine;
@@ -331,17 +357,17 @@ static void search_classes(const struct pair_search *search, struct side_rows *p
     for (int64_t place = 0; place < s->class_count; place++) {
         order_s[place] = (struct ranked){search->secondaries[s->classes[place]].low, s->classes[place]};
     }
-    qsort(order, (size_t)p->class_count, sizeof *order, by_low);
-    qsort(order_s, (size_t)s->class_count, sizeof *order_s, by_low);
+    least_first(order, p->class_count);
+    least_first(order_s, s->class_count);
     for (int64_t i = 0; i < p->class_count; i++) {
         const struct primary_side *side = &search->primaries[order[i].row];
         look_at_stop(engine);
+        if (best->primary != NOWHERE && order[i].low + order_s[0].low > best->score + margin) continue;
         for (int64_t j = 0; j < s->class_count; j++) {
-            if (best->primary != NOWHERE && order[i].low + order_s[j].low > best->score + margin) {
-                if (j == 0) return; /* all other primaries have greater bounds */
-                break;
-            }
-            struct pair pair = {NOWHERE, NOWHERE, sum_up(search, side, &search->secondaries[order_s[j].row])};
+            if (best->primary != NOWHERE && order[i].low + order_s[j].low > best->score + margin) continue;
+            const struct secondary_side *other = &search->secondaries[order_s[j].row];
+            if (best->primary != NOWHERE && floor_of(search, side, other) > best->score + margin) continue;
+            struct pair pair = {NOWHERE, NOWHERE, sum_up(search, side, other)};
             if (best->primary != NOWHERE && pair.score > best->score) continue;
             if (latest_members(search, p, order[i].row, s, order_s[j].row, &pair)) keep_better(best, pair);
         }
@@ -392,7 +418,7 @@ static void search_all(const struct pair_search *search, const struct side_rows 
     }
 }
 
-struct pair best_pair(const struct pair_search *search, const bool *wanted) {
+struct pair best_pair(struct pair_search *search, const bool *wanted) {
     struct engine *engine = search->engine;
     int64_t nodes = engine->node_count;
     int64_t *rows = scratch(engine, PAIR_ROWS, 6 * nodes, sizeof *rows);

@@ -19,14 +19,14 @@ enum { SHARED = 5 }; /* deviations that the primary and the secondary both chang
 struct primary_side {
     double terms[COMPONENTS], n1_count, offline_all, location, location_class;
     struct deviation shared[SHARED];
-    double low;
+    double low, alone; /* the second without what depends on the secondary */
     double parts[SHARED], changes[SHARED], sizes[SHARED];
 };
 
 /* A secondary with the instance, keeping `reserved` MiB in all. */
 struct secondary_side {
     double old[SHARED], after[SHARED], n1_change, reserved_old, reserved_after, offline_change, offline, location_class;
-    double low, rest;
+    double low, rest, alone; /* the last without what depends on the primary */
     double parts[SHARED], changes[SHARED], sizes[SHARED];
     int64_t reserved;
 };
@@ -37,6 +37,8 @@ struct pair_search {
     const struct instance *instance;
     const int8_t *primary_codes, *secondary_codes;
     struct statistics statistics;
+    double terms[COMPONENTS]; /* the shares of the components before anything is placed */
+    double bases[SHARED], cross; /* the variances less what rounding may add; the factor of the cross terms */
     struct primary_side *primaries;     /* per row */
     struct secondary_side *secondaries; /* per row, without regard to what is kept for the primary already */
 };
@@ -54,6 +56,6 @@ double pair_score(const struct pair_search *search, int64_t primary, int64_t sec
 
 /* Return the best pair (of equals the later primary, then the later secondary) among the primaries that fit and, if
  * `wanted` is given, are wanted. `primary` is NOWHERE if there is none. */
-struct pair best_pair(const struct pair_search *search, const bool *wanted);
+struct pair best_pair(struct pair_search *search, const bool *wanted);
 
 #endif

@@ -10,6 +10,9 @@
 #include "room.h"
 #include "single.h"
 
+/* The last trial, in which state it was and of what: it is often asked for again. */
+struct last_trial { int64_t version; struct instance instance; struct trial trial; };
+
 static void try_single_candidates(struct engine *engine, struct trial *trial) {
     for (int64_t row = 0; row < engine->node_count; row++) {
         if (engine->list_of_primary[row] == NOWHERE) continue;
@@ -60,15 +63,29 @@ static void try_pair_candidates(struct engine *engine, const struct instance *in
     }
 }
 
-void try_candidates(struct engine *engine, const struct instance *instance, unsigned free, struct trial *trial) {
+/* Whether two instances are the same to every check of a candidate. */
+static bool same_demand(const struct instance *a, const struct instance *b) {
+    return a->memory == b->memory && a->disk == b->disk && a->vcpus == b->vcpus && a->spindle_use == b->spindle_use &&
+           a->spindles == b->spindles && a->disks == b->disks && a->least_disk == b->least_disk &&
+           a->most_disk == b->most_disk && a->disk_template == b->disk_template && a->online == b->online &&
+           a->uses_memory == b->uses_memory && a->needs_secondary_memory == b->needs_secondary_memory &&
+           a->tags == b->tags && a->tag_count == b->tag_count;
+}
+
+static void look_at_candidates(struct engine *engine, const struct instance *instance, unsigned free,
+                               struct trial *trial) {
     memset(trial, 0, sizeof *trial);
     trial->primary_codes = scratch(engine, TRIAL_PRIMARY, engine->node_count, sizeof(int8_t));
     trial->secondary_codes = scratch(engine, TRIAL_SECONDARY, engine->node_count, sizeof(int8_t));
+    int8_t *verdicts = scratch(engine, TRIAL_POLICIES, 2 * engine->policy_count, sizeof *verdicts);
     bool any = false;
+    memset(verdicts, INTERNAL, (size_t)(2 * engine->policy_count) * sizeof *verdicts); /* which no policy says */
     for (int64_t row = 0; row < engine->node_count; row++) {
         enum reason reason = INTERNAL;
         if (engine->list_of_primary[row] != NOWHERE) {
-            reason = check_policy(engine, row, instance, free);
+            int8_t *verdict = &verdicts[2 * engine->facts[row].policy + engine->facts[row].exclusive];
+            if (*verdict == INTERNAL) *verdict = (int8_t)check_policy(engine, row, instance, free);
+            reason = (enum reason)*verdict;
             if (reason == FITS) reason = primary_reason(engine, row, instance, engine->force);
         }
         trial->primary_codes[row] = (int8_t)reason;
@@ -86,6 +103,19 @@ void try_candidates(struct engine *engine, const struct instance *instance, unsi
         trial->secondary_codes[row] = (int8_t)reason;
     }
     for (int64_t list = 0; list < engine->list_count; list++) try_pair_candidates(engine, instance, list, trial);
+}
+
+void try_candidates(struct engine *engine, const struct instance *instance, unsigned free, struct trial *trial) {
+    struct last_trial *last = scratch(engine, LAST_TRIAL, 1, sizeof *last);
+    bool known = engine->tried && free == 0 && last->version == engine->version &&
+                 same_demand(&last->instance, instance);
+    if (!known) {
+        look_at_candidates(engine, instance, free, &last->trial);
+        last->version = free == 0 ? engine->version : NOWHERE;
+        last->instance = *instance;
+        engine->tried = true;
+    }
+    *trial = last->trial;
 }
 
 static bool is_redundant_after(struct engine *engine, const struct instance *instance, int64_t number, int64_t primary,
@@ -188,7 +218,7 @@ static void choose_secondary(const struct pair_search *search, const struct tria
 
 /* Where all instances are mirrored, what keeps a placement from being redundant is one comparison each for the primary
  * (what may fail over to it) and for the pair. Only primaries with a pair that is not allowed are looked at in full. */
-static void choose_mirrored(const struct pair_search *search, const struct trial *trial, int64_t number,
+static void choose_mirrored(struct pair_search *search, const struct trial *trial, int64_t number,
                             struct attempt *attempt) {
     struct engine *engine = search->engine;
     int64_t nodes = engine->node_count, used = memory_used(search->instance);

@@ -62,9 +62,12 @@ static bool move(struct engine *engine, int64_t row, const struct resident *resi
 static bool copy(struct engine *engine, int64_t row, const struct instance *instance) {
     int64_t group = engine->facts[row].group, count = 0;
     int64_t *targets = scratch(engine, EVACUATION_TARGETS, engine->node_count, sizeof *targets);
+    enum reason verdicts[2] = {INTERNAL, INTERNAL}; /* a group has one policy; INTERNAL is not yet asked */
     for (int64_t other = 0; other < engine->node_count; other++) {
         if (other == row || engine->facts[other].group != group) continue;
-        if (check_policy(engine, other, instance, 0) != FITS) continue;
+        enum reason *verdict = &verdicts[engine->facts[other].exclusive];
+        if (*verdict == INTERNAL) *verdict = check_policy(engine, other, instance, 0);
+        if (*verdict != FITS) continue;
         if (primary_reason(engine, other, instance, true) == FITS) targets[count++] = other;
     }
     if (count == 0) return false;

@@ -221,119 +221,191 @@ bool lacks_room(struct engine *engine, int64_t row) {
 
 enum { MOST_SIZES = 256 }; /* a table of so many sizes is enough: a size left out only makes answers less sure */
 
-/* How many instances of each size every node would have to send elsewhere, in one state: `counts` (instances at least
- * that big) and `copies` (of that size that it has room for itself) per size and row, and the sum of copies per size
- * and group. */
+/* The node of a group with the least slack (how many more of a size the others could take), and the least of the
+ * others. */
+struct tightest { int64_t row, least, second; };
+
+/* How many instances of each size every node would have to send elsewhere: `counts` (instances at least that big, and
+ * `exact` of just that size) and `copies` (of that size that it has room for itself) per size and row, and the sum of
+ * copies per size and group.
+ * Rows that change are counted anew, a size of which no instance is left stays: it is true of it, too. */
 struct room {
-    int64_t version, size_count;
+    bool known;
+    int64_t size_count;
     struct size sizes[MOST_SIZES + 1];
-    int64_t *counts, *copies, *sums, capacity;
+    bool compared[MOST_SIZES + 1]; /* whether `tightest` is made of the present counts */
+    int64_t *counts, *exact, *copies, *sums;
+    struct tightest *tightest; /* per size and group */
 };
+
+void recount_room(struct engine *engine) {
+    if (engine->room != NULL) engine->room->known = false;
+}
 
 void forget_room(struct engine *engine) {
     if (engine->room != NULL) {
         free(engine->room->counts);
+        free(engine->room->exact);
         free(engine->room->copies);
         free(engine->room->sums);
+        free(engine->room->tightest);
         free(engine->room);
         engine->room = NULL;
     }
+    free(engine->changes.rows);
+    free(engine->changes.changed);
+    engine->changes = (struct changes){NULL, 0, NULL};
+}
+
+static void open_room(struct engine *engine) {
+    struct changes *changes = &engine->changes;
+    size_t nodes = (size_t)most(engine->node_count, 1), groups = (size_t)most(engine->group_count, 1);
+    forget_room(engine);
+    struct room *room = engine->room = calloc(1, sizeof *room);
+    if (room == NULL) fail(engine, OUT_OF_MEMORY);
+    room->counts = calloc((MOST_SIZES + 1) * nodes, sizeof *room->counts);
+    room->exact = calloc((MOST_SIZES + 1) * nodes, sizeof *room->exact);
+    room->copies = calloc((MOST_SIZES + 1) * nodes, sizeof *room->copies);
+    room->sums = calloc((MOST_SIZES + 1) * groups, sizeof *room->sums);
+    room->tightest = calloc((MOST_SIZES + 1) * groups, sizeof *room->tightest);
+    changes->rows = calloc(nodes, sizeof *changes->rows);
+    changes->changed = calloc(nodes, sizeof *changes->changed);
+    bool tables = room->counts && room->exact && room->copies && room->sums && room->tightest;
+    if (!tables || !changes->rows || !changes->changed) {
+        forget_room(engine);
+        fail(engine, OUT_OF_MEMORY);
+    }
+}
+
+static void count_row(struct engine *engine, int64_t number, int64_t row) {
+    struct room *room = engine->room;
+    const struct size *size = &room->sizes[number];
+    const struct list *primaries = &engine->primaries[row];
+    int64_t cell = number * engine->node_count + row, count = 0, exact = 0;
+    int64_t copies = copies_in(free_room(engine, row), size);
+    for (int64_t place = 0; place < primaries->count; place++) {
+        const struct instance *instance = &engine->instances[primaries->items[place]];
+        struct size own = size_of(instance);
+        if (instance->evacuation == FAIL_OVER || !covers(&own, size)) continue;
+        count++;
+        exact += covers(size, &own);
+    }
+    room->counts[cell] = count;
+    room->exact[cell] = exact;
+    room->sums[number * engine->group_count + engine->facts[row].group] += copies - room->copies[cell];
+    room->copies[cell] = copies;
+    room->compared[number] = false;
 }
 
 static void count_size(struct engine *engine, int64_t number) {
     struct room *room = engine->room;
-    const struct size *size = &room->sizes[number];
-    int64_t *counts = &room->counts[number * engine->node_count], *copies = &room->copies[number * engine->node_count];
+    memset(&room->sums[number * engine->group_count], 0, (size_t)engine->group_count * sizeof *room->sums);
+    memset(&room->copies[number * engine->node_count], 0, (size_t)engine->node_count * sizeof *room->copies);
+    for (int64_t row = 0; row < engine->node_count; row++) count_row(engine, number, row);
+}
+
+/* Put a size that no instance has at the end of the table, where the next one takes its place. */
+static void count_other_size(struct engine *engine, const struct size *size) {
+    struct room *room = engine->room;
+    int64_t number = room->size_count, nodes = engine->node_count;
+    int64_t *counts = &room->counts[number * nodes], *copies = &room->copies[number * nodes];
     int64_t *sums = &room->sums[number * engine->group_count];
     memset(sums, 0, (size_t)engine->group_count * sizeof *sums);
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        const struct list *primaries = &engine->primaries[row];
-        counts[row] = 0;
-        for (int64_t place = 0; place < primaries->count; place++) {
-            const struct instance *instance = &engine->instances[primaries->items[place]];
-            struct size own = size_of(instance);
-            counts[row] += instance->evacuation != FAIL_OVER && covers(&own, size);
-        }
+    memset(counts, 0, (size_t)nodes * sizeof *counts);
+    for (int64_t other = 0; other < number; other++) {
+        if (!covers(&room->sizes[other], size)) continue;
+        for (int64_t row = 0; row < nodes; row++) counts[row] += room->exact[other * nodes + row];
+    }
+    for (int64_t row = 0; row < nodes; row++) {
         copies[row] = copies_in(free_room(engine, row), size);
         sums[engine->facts[row].group] += copies[row];
+    }
+    room->sizes[number] = *size;
+    room->compared[number] = false;
+}
+
+/* Make sure that the sizes of all instances of a node are among those counted, as far as the table has room. */
+static void learn_sizes(struct engine *engine, int64_t row) {
+    struct room *room = engine->room;
+    const struct list *primaries = &engine->primaries[row];
+    for (int64_t place = 0; place < primaries->count; place++) {
+        const struct instance *instance = &engine->instances[primaries->items[place]];
+        struct size size = size_of(instance);
+        int64_t known = 0;
+        if (instance->evacuation == FAIL_OVER) continue;
+        while (known < room->size_count && !same(&room->sizes[known], &size)) known++;
+        if (known < room->size_count || known == MOST_SIZES) continue;
+        room->sizes[room->size_count] = size;
+        count_size(engine, room->size_count++);
     }
 }
 
 static void build_room(struct engine *engine) {
-    if (engine->room == NULL) {
-        engine->room = calloc(1, sizeof *engine->room);
-        if (engine->room == NULL) fail(engine, OUT_OF_MEMORY);
-        engine->room->version = NOWHERE;
-    }
+    struct changes *changes = &engine->changes;
+    if (engine->room == NULL) open_room(engine);
     struct room *room = engine->room;
-    if (room->version == engine->version) return;
-    int64_t nodes = engine->node_count, capacity = 0;
-    room->version = NOWHERE;
-    room->size_count = 0;
-    for (int64_t row = 0; row < nodes; row++) {
-        const struct list *primaries = &engine->primaries[row];
-        for (int64_t place = 0; place < primaries->count; place++) {
-            const struct instance *instance = &engine->instances[primaries->items[place]];
-            struct size size = size_of(instance);
-            int64_t known = 0;
-            if (instance->evacuation == FAIL_OVER) continue;
-            while (known < room->size_count && !same(&room->sizes[known], &size)) known++;
-            if (known == room->size_count && known < MOST_SIZES) room->sizes[room->size_count++] = size;
+    if (!room->known) {
+        room->size_count = 0;
+        for (int64_t row = 0; row < engine->node_count; row++) learn_sizes(engine, row);
+        memset(changes->changed, 0, (size_t)engine->node_count * sizeof *changes->changed);
+        changes->count = 0;
+        room->known = true;
+    }
+    while (changes->count > 0) {
+        int64_t row = changes->rows[--changes->count];
+        changes->changed[row] = false;
+        for (int64_t size = 0; size < room->size_count; size++) count_row(engine, size, row);
+        learn_sizes(engine, row);
+    }
+}
+
+/* How many more instances of a size the other nodes of the group could take than this one would have to send there. */
+static int64_t slack_of(const struct engine *engine, int64_t number, int64_t row) {
+    const struct room *room = engine->room;
+    int64_t cell = number * engine->node_count + row;
+    int64_t sum = room->sums[number * engine->group_count + engine->facts[row].group];
+    return sum - room->copies[cell] - room->counts[cell];
+}
+
+static const struct tightest *compare_slack(struct engine *engine, int64_t number) {
+    struct tightest *found = &engine->room->tightest[number * engine->group_count];
+    if (engine->room->compared[number]) return found;
+    for (int64_t group = 0; group < engine->group_count; group++) {
+        found[group] = (struct tightest){NOWHERE, UNLIMITED * 1024, UNLIMITED * 1024};
+    }
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        struct tightest *tightest = &found[engine->facts[row].group];
+        if (!engine->facts[row].examined) continue;
+        int64_t slack = slack_of(engine, number, row);
+        if (slack < tightest->least) {
+            *tightest = (struct tightest){row, slack, tightest->least};
+        } else {
+            tightest->second = least(tightest->second, slack);
         }
     }
-    if (room->size_count + 1 > room->capacity) {
-        capacity = 2 * room->size_count + 8;
-        size_t cells = (size_t)(capacity * most(nodes, engine->group_count)) * sizeof(int64_t);
-        int64_t **tables[3] = {&room->counts, &room->copies, &room->sums};
-        room->capacity = 0;
-        for (int table = 0; table < 3; table++) {
-            free(*tables[table]);
-            *tables[table] = malloc(cells);
-        }
-        if (!room->counts || !room->copies || !room->sums) fail(engine, OUT_OF_MEMORY);
-        room->capacity = capacity;
-    }
-    for (int64_t size = 0; size < room->size_count; size++) count_size(engine, size);
-    room->version = engine->version;
+    engine->room->compared[number] = true;
+    return found;
 }
 
 /* Judge one size: which placements leave some node of the group with more instances of it than the others can take. */
 static void break_by_size(struct engine *engine, const struct instance *instance, int64_t number, const int64_t *rows,
                           int64_t count, bool *broken) {
-    const struct room *room = engine->room;
-    const struct size *size = &room->sizes[number];
-    const int64_t *counts = &room->counts[number * engine->node_count];
-    const int64_t *copies = &room->copies[number * engine->node_count];
+    const struct size *size = &engine->room->sizes[number];
+    const int64_t *copies = &engine->room->copies[number * engine->node_count];
+    const struct tightest *tightest = compare_slack(engine, number);
     struct size wanted = size_of(instance);
     bool counted = covers(&wanted, size);
-    /* per group the node with the least slack, and the least of the others */
-    int64_t *leasts = scratch(engine, ROOM_NODES, 3 * engine->group_count, sizeof *leasts);
-    int64_t *seconds = leasts + engine->group_count, *tightest = seconds + engine->group_count;
-    for (int64_t group = 0; group < engine->group_count; group++) {
-        leasts[group] = seconds[group] = UNLIMITED * 1024;
-        tightest[group] = NOWHERE;
-    }
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        int64_t group = engine->facts[row].group;
-        int64_t slack = room->sums[number * engine->group_count + group] - copies[row] - counts[row];
-        if (!engine->facts[row].examined) continue;
-        if (slack < leasts[group]) {
-            seconds[group] = leasts[group];
-            leasts[group] = slack;
-            tightest[group] = row;
-        } else {
-            seconds[group] = least(seconds[group], slack);
-        }
-    }
     for (int64_t place = 0; place < count; place++) {
-        int64_t row = rows[place], group = engine->facts[row].group;
+        int64_t row = rows[place];
+        const struct tightest *here = &tightest[engine->facts[row].group];
+        int64_t others = here->row == row ? here->second : here->least;
+        if (broken[row]) continue;
+        if (engine->facts[row].examined && slack_of(engine, number, row) < counted) broken[row] = true;
+        if (others >= copies[row]) continue; /* more than all copies are never lost */
         struct size left = free_room(engine, row);
         for (int resource = 0; resource < RESOURCES; resource++) left.of[resource] -= wanted.of[resource];
         if (!engine->facts[row].exclusive) left.of[SPINDLE] = UNLIMITED;
-        int64_t lost = copies[row] - copies_in(left, size);
-        int64_t own = room->sums[number * engine->group_count + group] - copies[row] - counts[row];
-        int64_t others = tightest[group] == row ? seconds[group] : leasts[group];
-        if (others - lost < 0 || (engine->facts[row].examined && own - counted < 0)) broken[row] = true;
+        if (others < copies[row] - copies_in(left, size)) broken[row] = true;
     }
 }
 
@@ -349,8 +421,7 @@ bool sure_to_break(struct engine *engine, const struct instance *instance, const
         break_by_size(engine, instance, size, rows, count, broken);
     }
     if (!known) {
-        room->sizes[room->size_count] = wanted;
-        count_size(engine, room->size_count);
+        count_other_size(engine, &wanted);
         break_by_size(engine, instance, room->size_count, rows, count, broken);
     }
     for (int64_t place = 0; place < count; place++) all = all && broken[rows[place]];

@@ -22,6 +22,8 @@ bool lacks_room(struct engine *engine, int64_t row);
 bool sure_to_break(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count,
                    bool *broken);
 
+/* Count everything anew next time: an instance has become another one. */
+void recount_room(struct engine *engine);
 void forget_room(struct engine *engine);
 
 #endif

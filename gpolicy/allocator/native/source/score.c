@@ -12,24 +12,28 @@ const enum aggregate AGGREGATES[COMPONENTS] = {
 
 /* Add up the location exclusions of the online nodes in scope: how often each tag occurs in each location. */
 static void merge_exclusions(struct engine *engine, int64_t scope, struct statistics *statistics) {
-    int64_t tags = engine->tag_count, cells = engine->location_count * tags, sum = 0, keys = 0;
-    statistics->merged = scratch(engine, MERGED_TAGS, cells, sizeof(int64_t));
-    statistics->exclusions = 0.0;
-    if (cells == 0) return;
-    memset(statistics->merged, 0, (size_t)cells * sizeof(int64_t));
+    int64_t tags = engine->tag_count, cells = engine->location_count * tags, sum = 0, above = 0;
+    if (scope == EVERYWHERE) {
+        statistics->merged = engine->exclusions.counts;
+        statistics->exclusions = (double)(engine->exclusions.sum - engine->exclusions.above);
+        return;
+    }
+    int64_t *merged = scratch(engine, MERGED_TAGS, cells, sizeof *merged);
+    memset(merged, 0, (size_t)cells * sizeof *merged);
     for (int64_t row = 0; row < engine->node_count; row++) {
         const struct facts *facts = &engine->facts[row];
-        if (facts->offline || (scope != EVERYWHERE && facts->group != scope)) continue;
+        if (facts->offline || facts->group != scope) continue;
         for (int64_t location = 0; location < facts->location_count; location++) {
-            int64_t *counts = &statistics->merged[facts->locations[location] * tags];
+            int64_t *counts = &merged[facts->locations[location] * tags];
             for (int64_t tag = 0; tag < tags; tag++) counts[tag] += engine->located_tags[row * tags + tag];
         }
     }
     for (int64_t cell = 0; cell < cells; cell++) {
-        sum += statistics->merged[cell];
-        keys += statistics->merged[cell] > 0;
+        sum += merged[cell];
+        above += merged[cell] > 0;
     }
-    statistics->exclusions = (double)(sum - keys);
+    statistics->merged = merged;
+    statistics->exclusions = (double)(sum - above);
 }
 
 void take_statistics(struct engine *engine, int64_t scope, struct statistics *statistics) {

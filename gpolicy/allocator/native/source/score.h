@@ -16,11 +16,15 @@ extern const enum aggregate AGGREGATES[COMPONENTS];
  * location exclusion component, `merged` the counts it is made of: per location and tag. */
 struct statistics {
     double count, sums[COMPONENTS], variances[COMPONENTS], exclusions;
-    int64_t *merged;
+    const int64_t *merged;
 };
 
 /* Fill in the full statistics of all nodes, or of those of group `scope`. */
 void take_statistics(struct engine *engine, int64_t scope, struct statistics *statistics);
+
+/* The greater or lesser of two numbers that are not NaN. The functions of libm are calls. */
+static inline double greater(double a, double b) { return a > b ? a : b; }
+static inline double lesser(double a, double b) { return a < b ? a : b; }
 
 /* A deviation's sum and variance after a value x is replaced by y. */
 struct deviation { double sum, variance; };

@@ -99,7 +99,7 @@ static void prepare(struct search *search, struct engine *engine, int64_t scope,
         if (facts->offline || (scope != EVERYWHERE && facts->group != scope)) continue;
         for (int column = 0; column < width; column++) {
             line[column] = engine->nodes[row].values[search->columns[column]];
-            search->greatest[column] = fmax(search->greatest[column], fabs(line[column]));
+            search->greatest[column] = greater(search->greatest[column], fabs(line[column]));
         }
         line += width;
     }
@@ -108,7 +108,7 @@ static void prepare(struct search *search, struct engine *engine, int64_t scope,
         if (candidate->line == NOWHERE) continue;
         for (int column = 0; column < width; column++) {
             double value = fabs(candidate->after[search->columns[column]]);
-            search->greatest[column] = fmax(search->greatest[column], value);
+            search->greatest[column] = greater(search->greatest[column], value);
         }
     }
 }
@@ -194,7 +194,7 @@ struct choice best_single(struct engine *engine, int64_t scope, const struct ins
     for (int64_t place = 0; place < count; place++) {
         double error = 0.0, score = search.lines > 0 ? estimate(&search, &search.candidates[place], &error) : 0.0;
         lowest[place] = score - error;
-        limit = fmin(limit, score + error);
+        limit = lesser(limit, score + error);
     }
     for (int64_t place = 0; place < count; place++) {
         if (lowest[place] > limit) continue;
