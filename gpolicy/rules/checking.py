@@ -13,17 +13,20 @@ from gpolicy.rules.catalogue import find_rule
 from gpolicy.rules.context import Context
 from gpolicy.rules.registry import RULES
 from gpolicy.rules.rule import Hit, Rule
+from gpolicy.rules.settings import DEFAULT, Settings
 from gpolicy.rules.waiving import Waivers, can_be_waived
 
 
-def check_policy(policy: Policy, *, state: ClusterState | None = None, today: date) -> list[Finding]:
+def check_policy(
+    policy: Policy, *, state: ClusterState | None = None, today: date, settings: Settings = DEFAULT
+) -> list[Finding]:
     """Return everything that is wrong with `policy`, sorted by place.
 
     Rules run on what could be read; those that judge by what is absent only when everything could. With `state`
     the rules that need a cluster run as well, and in place of their twins that can do without. `today` decides which
     waivers are still in force. An exception in a rule is a fault of gpolicy and not caught.
     """
-    context = Context(policy, state)
+    context = Context(policy, state, settings)
     rules = [rule for rule in RULES if _applies(rule, context)]
     waivers = Waivers(policy.waivers, find_rule, today)
     kept = [hit.finding for hit in _hits(policy, rules, context) if not waivers.covers(hit)]
