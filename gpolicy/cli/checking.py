@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpolicy.cli.findings_output import CHECK_FORMATS, known_budget, shown
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
@@ -15,7 +15,6 @@ from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.roots import policy_roots
-from gpolicy.report.findings_json import findings_json
 from gpolicy.report.findings_text import findings_text
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
 
 FORMATS = ("text", "json")
-CHECK_FORMATS = (*FORMATS, "markdown", "github")
 
 
 def check(paths: list[Path], src: str | None, form: str, options: SourceOptions, budget: int) -> int:
@@ -41,39 +39,8 @@ def check(paths: list[Path], src: str | None, form: str, options: SourceOptions,
         policy = load_policy(root)
         findings += find(policy, state)
         sources |= policy.sources
-    sys.stdout.write(_shown(findings, sources, form, budget))
+    sys.stdout.write(shown(findings, sources, form, budget=budget))
     return exit_code(findings)
-
-
-def _shown(findings: list[Finding], sources: dict[str, str], form: str, budget: int) -> str:
-    match form:
-        case "json":
-            return findings_json(findings)
-        case "markdown":
-            from gpolicy.report.findings_markdown import findings_markdown  # noqa: PLC0415
-
-            return findings_markdown(findings, budget=budget)
-        case "github":
-            from gpolicy.report.github import findings_github  # noqa: PLC0415
-
-            return findings_github(findings, locate=repository_path)
-        case _:
-            return findings_text(findings, sources, colour=wants_colour(sys.stdout))
-
-
-def known_budget(budget: int) -> None:
-    """Raise UsageError for a budget that not even a verdict fits in."""
-    from gpolicy.report.markdown import LEAST_BUDGET  # noqa: PLC0415
-
-    if budget < LEAST_BUDGET:
-        raise UsageError(f"a budget of {budget} bytes is too small", hint=f"the least is {LEAST_BUDGET}")
-
-
-def repository_path(file: str) -> str:
-    """Return the path of a file from the top of the checkout, which GitHub names; as it is if it lies elsewhere."""
-    top = Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
-    whole = Path(file).resolve()
-    return whole.relative_to(top).as_posix() if whole.is_relative_to(top) else file
 
 
 def find(policy: Policy, state: ClusterState | None = None) -> list[Finding]:

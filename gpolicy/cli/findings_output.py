@@ -1,0 +1,60 @@
+"""The forms in which `check` writes what it found."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpolicy.cli.terminal import wants_colour
+from gpolicy.errors import UsageError
+from gpolicy.findings import Finding, Severity
+from gpolicy.report.findings_json import findings_json
+from gpolicy.report.findings_text import findings_text
+
+CHECK_FORMATS = ("text", "json", "markdown", "github", "junit")
+
+
+def shown(findings: list[Finding], sources: Mapping[str, str], form: str, *, budget: int) -> str:
+    """Return findings in one of CHECK_FORMATS. `sources` holds the text of all files that were checked."""
+    match form:
+        case "json":
+            return findings_json(findings)
+        case "markdown":
+            from gpolicy.report.findings_markdown import findings_markdown  # noqa: PLC0415
+
+            return findings_markdown(findings, budget=budget)
+        case "github":
+            from gpolicy.report.github import findings_github  # noqa: PLC0415
+
+            return findings_github(findings, locate=repository_path)
+        case "junit":
+            from gpolicy.report.findings_junit import findings_junit  # noqa: PLC0415
+
+            return findings_junit(findings, sources, fails=_fails, locate=repository_path)
+        case _:
+            return findings_text(findings, sources, colour=wants_colour(sys.stdout))
+
+
+def known_budget(budget: int) -> None:
+    """Raise UsageError for a budget that not even a verdict fits in."""
+    from gpolicy.report.markdown import LEAST_BUDGET  # noqa: PLC0415
+
+    if budget < LEAST_BUDGET:
+        raise UsageError(f"a budget of {budget} bytes is too small", hint=f"the least is {LEAST_BUDGET}")
+
+
+def repository_path(file: str) -> str:
+    """Return the path of a file from the top of the checkout; as it is if it lies elsewhere.
+
+    CI services name the top of the checkout in the environment; else it is the current directory.
+    """
+    named = os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR")
+    top = Path(named or Path.cwd()).resolve()
+    whole = Path(file).resolve()
+    return whole.relative_to(top).as_posix() if whole.is_relative_to(top) else file
+
+
+def _fails(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR
