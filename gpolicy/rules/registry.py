@@ -6,24 +6,34 @@ from typing import Final
 
 from gpolicy.rules.ceilings import CEILING_RULES
 from gpolicy.rules.cluster_fit import FIT_RULES
+from gpolicy.rules.cluster_parameters import CLUSTER_PARAMETER_RULES
 from gpolicy.rules.drbd import DRBD_RULES
+from gpolicy.rules.drbd_custom import DRBD_CUSTOM_RULES
 from gpolicy.rules.exclusive_storage import EXCLUSIVE_STORAGE_RULES
 from gpolicy.rules.groups import GROUP_RULES
 from gpolicy.rules.guards import GUARD_RULES
 from gpolicy.rules.hardware import HARDWARE_RULES
+from gpolicy.rules.node_parameters import NODE_PARAMETER_RULES
 from gpolicy.rules.parameters import PARAMETER_RULES
 from gpolicy.rules.ratios import RATIO_RULES
 from gpolicy.rules.rule import Rule
 from gpolicy.rules.scenarios import SCENARIO_RULES
 from gpolicy.rules.specs import SPEC_RULES
 from gpolicy.rules.spindles import SPINDLE_RULES
+from gpolicy.rules.states import STATE_RULES
+from gpolicy.rules.storage_parameters import STORAGE_RULES
 from gpolicy.rules.tags import TAG_RULES
 from gpolicy.rules.templates import TEMPLATE_RULES
 
 RULES: Final[tuple[Rule, ...]] = (
     *PARAMETER_RULES,
+    *CLUSTER_PARAMETER_RULES,
+    *STORAGE_RULES,
+    *NODE_PARAMETER_RULES,
+    *STATE_RULES,
     *RATIO_RULES,
     *DRBD_RULES,
+    *DRBD_CUSTOM_RULES,
     *SPEC_RULES,
     *HARDWARE_RULES,
     *CEILING_RULES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import check, cluster, codes
+from run_rules import check, cluster, codes, with_instance, with_resources
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import RuleInfo, Severity
@@ -19,6 +19,8 @@ WITHOUT_EXAMPLE = {
     "GP821": "is found by drift, not by check",
 }
 STATES: dict[str, ClusterState] = {
+    "GP126": with_instance(cluster({"gold": {}}, {"n1": "gold"}), "n1", template="rbd", hypervisor="xen-pvm"),
+    "GP154": with_resources(cluster({"gold": {}}, {"n1": "gold"}), memory_total=64 * 1024, cpu_total=16),
     "GP308": cluster({"gold": {("ipolicy", "disk-templates"): ["drbd", "plain"]}}),
     "GP606": cluster({"gold": {}}, {"node1.example.org": "gold"}),
     "GP701": cluster({"gold": {}}, {"node1.example.org": "gold"}),
