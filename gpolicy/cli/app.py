@@ -95,7 +95,10 @@ def check(
     ] = None,
     state: MaybeState = None,
     form: Annotated[
-        str, typer.Option("--format", "-f", metavar="text|json|markdown|github|junit", help="Form of the output.")
+        str,
+        typer.Option(
+            "--format", "-f", metavar="text|json|markdown|github|sarif|junit|gitlab", help="Form of the output."
+        ),
     ] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,

@@ -13,7 +13,7 @@ from gpolicy.findings import Finding, Severity
 from gpolicy.report.findings_json import findings_json
 from gpolicy.report.findings_text import findings_text
 
-CHECK_FORMATS = ("text", "json", "markdown", "github", "junit")
+CHECK_FORMATS = ("text", "json", "markdown", "github", "sarif", "junit", "gitlab")
 
 
 def shown(findings: list[Finding], sources: Mapping[str, str], form: str, *, budget: int) -> str:
@@ -33,8 +33,37 @@ def shown(findings: list[Finding], sources: Mapping[str, str], form: str, *, bud
             from gpolicy.report.findings_junit import findings_junit  # noqa: PLC0415
 
             return findings_junit(findings, sources, fails=_fails, locate=repository_path)
+        case "sarif":
+            return _sarif(findings, sources)
+        case "gitlab":
+            from gpolicy.report.findings_gitlab import findings_gitlab  # noqa: PLC0415
+
+            known = _fingerprints(findings, sources)
+            first = min(sources, default="")
+            return findings_gitlab(findings, fingerprint=known.__getitem__, locate=repository_path, without_place=first)
         case _:
             return findings_text(findings, sources, colour=wants_colour(sys.stdout))
+
+
+def _sarif(findings: list[Finding], sources: Mapping[str, str]) -> str:
+    from gpolicy import __version__  # noqa: PLC0415
+    from gpolicy.report.findings_sarif import Catalogue, findings_sarif  # noqa: PLC0415
+    from gpolicy.rules.catalogue import CATALOGUE, FAMILIES  # noqa: PLC0415
+
+    return findings_sarif(
+        findings,
+        Catalogue(rules=CATALOGUE, families=FAMILIES, version=__version__),
+        fingerprint=_fingerprints(findings, sources).__getitem__,
+        locate=repository_path,
+        without_place=min(sources, default=""),
+    )
+
+
+def _fingerprints(findings: list[Finding], sources: Mapping[str, str]) -> dict[Finding, str]:
+    from gpolicy.rules.fingerprint import unique_fingerprints  # noqa: PLC0415
+
+    found = list(dict.fromkeys(findings))  # what two policies share is one finding
+    return dict(zip(found, unique_fingerprints(found, sources, locate=repository_path), strict=True))
 
 
 def known_budget(budget: int) -> None:

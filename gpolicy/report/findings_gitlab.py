@@ -2,15 +2,13 @@
 
 GitLab takes a JSON array; of each entry it reads `description`, `check_name`, `fingerprint`, `severity` (info, minor,
 major, critical, blocker) and `location` with `path`, from the top of the repository, and `lines.begin`. Two reports
-are compared by fingerprint, so each stands once in a report.
+are compared by fingerprint.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable
-from hashlib import sha256
 from typing import Any, Final
 
 from gpolicy.findings import Finding, Severity
@@ -28,18 +26,13 @@ def findings_gitlab(
 ) -> str:
     """Return findings as a code quality report, ASCII only.
 
-    `locate` turns the name of a file into its path in the repository. A finding that has no place is shown at the first
-    line of the file `without_place`.
+    `fingerprint` gives each finding one that no other has; `locate` turns the name of a file into its path in the
+    repository. A finding that has no place is shown at the first line of the file `without_place`.
     """
-    seen: Counter[str] = Counter()
     entries = []
     for finding in dict.fromkeys(findings):
         path = locate(finding.span.file if finding.span else without_place)
-        own = sha256(f"{fingerprint(finding)}\0{path}".encode(errors="surrogateescape")).hexdigest()
-        seen[own] += 1
-        number = seen[own]
-        unique = own if number == 1 else sha256(f"{own}\0{number}".encode()).hexdigest()
-        entries.append(_entry(finding, printable(path), unique))
+        entries.append(_entry(finding, printable(path), fingerprint(finding)))
     return json.dumps(entries, indent=2) + "\n"
 
 

@@ -1,7 +1,7 @@
 """Findings as SARIF 2.1.0 (OASIS): what GitHub code scanning, editors and other collectors of findings read.
 
-One run for all policies of a check, with the whole catalogue of rules. Nothing in it depends on the machine, the clock
-or the current directory, so equal findings give equal bytes. Paths are relative to `%SRCROOT%`, the top of the checkout.
+One run for all policies of a check, with the whole catalogue of rules. Nothing in it depends on the machine or the
+clock, so equal findings give equal bytes. Paths are relative to `%SRCROOT%`, the top of the checkout.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import quote_from_bytes
 
 from gpolicy.findings import Finding, Fix, RuleInfo, Severity, Span
+from gpolicy.report.findings_text import printable
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 SOURCE_ROOT: Final = "%SRCROOT%"
@@ -175,5 +176,5 @@ def _quoted(path: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a message in which nothing from a policy becomes a link: viewers read `[text](target)` as one."""
-    return text.replace("](", "] (")
+    """Return a message in which nothing hides and nothing is a link: viewers read `[text](target)` as one."""
+    return "\n".join(map(printable, text.split("\n"))).replace("](", "] (")

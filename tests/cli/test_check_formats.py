@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -26,3 +27,26 @@ def test_files_are_named_from_the_top_of_the_checkout(tmp_path: Path, variable: 
     assert GOOD in bad.read_text(encoding="utf-8")
     run = gpolicy("check", bad, "-f", "junit", env={variable: str(tmp_path)})
     assert '<testsuite name="below/policy.yaml"' in run.stdout
+
+
+def test_a_check_as_sarif_is_one_run_for_several_policies(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        policy(tmp_path / name, BAD)
+    run = gpolicy("check", "one", "two", "-f", "sarif", cwd=tmp_path)
+    assert run.returncode == 1
+    (only,) = json.loads(run.stdout)["runs"]
+    uris = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in only["results"]]
+    assert uris == ["one/policy.yaml", "two/policy.yaml"]
+    prints = {tuple(result["partialFingerprints"].values()) for result in only["results"]}
+    assert len(prints) == 2
+    assert gpolicy("check", tmp_path / "one", tmp_path / "two", "-f", "sarif", cwd=tmp_path).stdout == run.stdout
+
+
+def test_a_check_as_gitlab_code_quality(tmp_path: Path) -> None:
+    policy(tmp_path, BAD)
+    run = gpolicy("check", "-f", "gitlab", cwd=tmp_path)
+    (entry,) = json.loads(run.stdout)
+    assert entry["location"] == {"path": "policy.yaml", "lines": {"begin": 5}}
+    assert entry["check_name"] == "GP011 unknown-key"
+    assert gpolicy("check", "-f", "gitlab", cwd=policy(tmp_path).parent).stdout == "[]\n"
