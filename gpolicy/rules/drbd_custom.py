@@ -86,7 +86,7 @@ class CustomForm(Rule):
         severity=Severity.ERROR,
         summary="disk-custom or net-custom is no list of options for drbdsetup.",
         rationale="It is put behind the command as it is. Without the dashes a word is taken for an address or a"
-        " device, and with a quote that does not end there is no command: no disk can be activated, which shows only then.",
+        " device, and with a quote that does not end there is no command: no disk can be activated.",
         source=_SOURCE,
         bad=_custom('net-custom: "max-buffers 8000"'),
         good=_custom('net-custom: "--max-buffers=8000 --sndbuf-size 1M"'),

@@ -13,6 +13,8 @@ from gpolicy.rules.exclusive_storage import EXCLUSIVE_STORAGE_RULES
 from gpolicy.rules.groups import GROUP_RULES
 from gpolicy.rules.guards import GUARD_RULES
 from gpolicy.rules.hardware import HARDWARE_RULES
+from gpolicy.rules.location_tags import LOCATION_RULES
+from gpolicy.rules.migration_tags import MIGRATION_RULES
 from gpolicy.rules.node_parameters import NODE_PARAMETER_RULES
 from gpolicy.rules.parameters import PARAMETER_RULES
 from gpolicy.rules.ratios import RATIO_RULES
@@ -22,6 +24,7 @@ from gpolicy.rules.specs import SPEC_RULES
 from gpolicy.rules.spindles import SPINDLE_RULES
 from gpolicy.rules.states import STATE_RULES
 from gpolicy.rules.storage_parameters import STORAGE_RULES
+from gpolicy.rules.tag_prefixes import TAG_PREFIX_RULES
 from gpolicy.rules.tags import TAG_RULES
 from gpolicy.rules.templates import TEMPLATE_RULES
 
@@ -41,6 +44,9 @@ RULES: Final[tuple[Rule, ...]] = (
     *EXCLUSIVE_STORAGE_RULES,
     *SPINDLE_RULES,
     *TAG_RULES,
+    *TAG_PREFIX_RULES,
+    *MIGRATION_RULES,
+    *LOCATION_RULES,
     *GROUP_RULES,
     *FIT_RULES,
     *GUARD_RULES,

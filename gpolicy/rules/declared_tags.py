@@ -1,0 +1,86 @@
+"""The tags that a policy declares, and those that the observed cluster has: what the rules about tags read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.findings import Span
+from gpolicy.ganeti.parameter import Level
+from gpolicy.policy.schema_kinds import TAG_FAMILIES
+from gpolicy.rules.context import Context
+from gpolicy.rules.parameters import CLUSTER
+
+LOCATION: Final = "Improving location awareness of Ganeti"
+HTOOLS: Final = "htools:"
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag that an object is to have. `typed`: rendered from a TagRules document, not written as it is."""
+
+    label: str
+    level: Level
+    text: str
+    span: Span
+    typed: bool
+
+    @property
+    def family(self) -> str:
+        """The htools family of the tag (`iextags`), or an empty string."""
+        return next((name for name, prefix in TAG_FAMILIES.items() if self.text.startswith(prefix)), "")
+
+    @property
+    def suffix(self) -> str:
+        """What stands behind the family's prefix."""
+        return self.text.removeprefix(TAG_FAMILIES[self.family]) if self.family else ""
+
+
+def declared_tags(context: Context) -> Iterator[Tag]:
+    """Yield all tags that the policy declares, those rendered from TagRules on the cluster included."""
+    for declared in context.policy.objects:
+        for tag in declared.tags or ():
+            yield Tag(declared.label, declared.level, tag.value, tag.span, typed=False)
+    for rules in context.policy.tag_rules:
+        for tag in rules.tags:
+            yield Tag("cluster", Level.CLUSTER, tag.value, tag.span, typed=True)
+
+
+def cluster_tags(tags: str) -> str:
+    """Return an example: a cluster with these tags, in YAML."""
+    return f"{CLUSTER}tags: [{tags}]\n"
+
+
+def sides(tag: Tag) -> list[str]:
+    """Return what stands on the two sides of the double colon; something else than two texts if malformed."""
+    found = tag.suffix.split("::")
+    return found if all(found) else []
+
+
+def suffixes(tags: list[Tag], family: str) -> set[str]:
+    """Return what the declared tags of a family are about; what GP512 reports counts as what it means."""
+    found = {tag.suffix for tag in tags if tag.family == family}
+    return found | {without_prefix(suffix) for suffix in found if suffix.startswith(HTOOLS)}
+
+
+def observed(context: Context, family: str) -> set[str]:
+    """Return the suffixes of a family's tags that the observed cluster has."""
+    prefix = TAG_FAMILIES[family]
+    tags = context.state.cluster.tags if context.state else frozenset()
+    return {tag.removeprefix(prefix) for tag in tags if tag.startswith(prefix)}
+
+
+def without_prefix(written: str) -> str:
+    """Return what an entry with htools' prefixes is about: `service` of htools:iextags:service."""
+    family = next((prefix for prefix in TAG_FAMILIES.values() if written.startswith(prefix)), HTOOLS)
+    return written.removeprefix(family).rstrip(":")
+
+
+def domains(context: Context, family: str) -> dict[str, Tag | None]:
+    """Return what tags of a family (nlocation, migration) are about, with the declared tag; None for observed ones."""
+    found: dict[str, Tag | None] = dict.fromkeys(observed(context, family))
+    for tag in declared_tags(context):
+        if tag.family == family and tag.suffix and not tag.suffix.startswith(HTOOLS) and not tag.suffix.endswith(":"):
+            found[tag.suffix] = tag
+    return found
