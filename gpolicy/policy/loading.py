@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from gpolicy.findings import Finding, Related
+from gpolicy.policy.boundary import boundary, home
 from gpolicy.policy.building import Builder
 from gpolicy.policy.extending import extend
 from gpolicy.policy.files import SUFFIXES, FileSet, policy_files, read_files
@@ -49,8 +50,8 @@ class _Loader:
     def __init__(self, files: FileSet, root: Path) -> None:
         self._files = files
         self._findings: list[Finding] = list(files.findings)
-        self._boundary = _boundary(root)
-        self._home = _home(root)
+        self._boundary = boundary(root)
+        self._home = home(root)
         self._bases: dict[Path, list[Declared]] = {}
         self._objects: list[Declared] = []
         self._tag_rules: list[TagRulesPolicy] = []
@@ -196,18 +197,3 @@ def _snapshot(path: Path, home: Path) -> tuple[Path, str]:
     except (OSError, ValueError, RuntimeError):  # a null byte, a loop of links, a name that is too long
         return path, "cannot be read"
     return Path(os.path.normpath(path)), ""
-
-
-def _home(root: Path) -> Path:
-    """Return the directory that a policy lies in."""
-    resolved = root.resolve()
-    return resolved if resolved.is_dir() else resolved.parent
-
-
-def _boundary(root: Path) -> Path:
-    """Return the directory that `extends` may reach: the git work tree around the policy, or the policy's parent."""
-    start = _home(root)
-    for directory in (start, *start.parents):
-        if (directory / ".git").exists():
-            return directory
-    return start.parent

@@ -86,7 +86,6 @@ WAIVER_DATE: Final = RuleInfo(
 )
 
 WAIVER_RULES: Final = (WAIVER_EXPIRED, WAIVER_UNUSED, WAIVER_UNKNOWN_RULE, WAIVER_NOT_POSSIBLE, WAIVER_DATE)
-_WAIVER_CODES: Final = frozenset(rule.code for rule in WAIVER_RULES)
 
 
 class Waivers:
@@ -103,13 +102,17 @@ class Waivers:
 
     def covers(self, hit: Hit) -> bool:
         """Return whether a waiver in force accepts the finding."""
+        return self.covering(hit) is not None
+
+    def covering(self, hit: Hit) -> Waiver | None:
+        """Return the first waiver in force that accepts the finding, or None."""
         covering = [
             number
             for number, (waiver, info) in enumerate(self._active)
             if info.code == hit.finding.code and _is_there(waiver.where, hit)
         ]
         self._used.update(covering)
-        return bool(covering)
+        return self._active[covering[0]][0] if covering else None
 
     def unused(self, ran: Callable[[str], bool]) -> Iterator[Finding]:
         """Yield a finding for each waiver that covered nothing, if the rule it names (by code) has run."""
@@ -150,10 +153,10 @@ def can_be_waived(info: RuleInfo) -> bool:
     """Return whether findings of the rule may be waived.
 
     Not errors of structure (GP0xx), not what a plan finds (GP7xx: there is no plan without it), not those about
-    waivers.
+    waivers and suppressions (GP9xx).
     """
     is_structure_error = info.code.startswith("GP0") and info.severity is Severity.ERROR
-    return not is_structure_error and not info.code.startswith("GP7") and info.code not in _WAIVER_CODES
+    return not is_structure_error and not info.code.startswith(("GP7", "GP9"))
 
 
 def _is_there(where: str, hit: Hit) -> bool:

@@ -17,6 +17,7 @@ WITHOUT_EXAMPLE = {
     "GP004": "needs a large file",
     "GP209": "needs a long list",
     "GP821": "is found by drift, not by check",
+    "GP915": "needs a baseline: tests/rules/test_baseline.py",
 }
 STATES: dict[str, ClusterState] = {
     "GP126": with_instance(cluster({"gold": {}}, {"n1": "gold"}), "n1", template="rbd", hypervisor="xen-pvm"),
