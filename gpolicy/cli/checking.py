@@ -18,8 +18,11 @@ from gpolicy.policy.roots import policy_roots
 from gpolicy.report.findings_text import findings_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.rules.rule import Hit
 
 FORMATS = ("text", "json")
 
@@ -35,19 +38,30 @@ def check(paths: list[Path], src: str | None, form: str, options: SourceOptions,
         raise UsageError(f"--state is of one cluster, these are {len(roots)} policies: {names}")
     findings: list[Finding] = []
     sources: dict[str, str] = {}
-    for root in roots:
-        policy = load_policy(root)
-        findings += find(policy, state)
+    policies = [load_policy(root) for root in roots]
+    for policy, fleet in zip(policies, beside_others(policies), strict=True):
+        findings += find(policy, state, fleet)
         sources |= policy.sources
     sys.stdout.write(shown(findings, sources, form, budget=budget))
     return exit_code(findings)
 
 
-def find(policy: Policy, state: ClusterState | None = None) -> list[Finding]:
-    """Return all findings about `policy`."""
+def beside_others(policies: list[Policy]) -> list[list[Hit]]:
+    """Return for each policy what it shows only beside the others."""
+    if len(policies) < 2:
+        return [[] for _ in policies]
+    from gpolicy.rules.fleet import fleet_hits  # noqa: PLC0415 (needed for several policies only)
+
+    found = fleet_hits(policies)
+    return [[item.hit for item in found if item.policy == number] for number in range(len(policies))]
+
+
+def find(policy: Policy, state: ClusterState | None = None, fleet: Iterable[Hit] = ()) -> list[Finding]:
+    """Return all findings about `policy`; `fleet` is what it shows only beside others."""
     from gpolicy.rules.checking import check_policy  # noqa: PLC0415 (plan of a broken policy does not need it)
 
-    return check_policy(policy, state=state, today=date.today())  # noqa: DTZ011 (a waiver ends at the reader's midnight)
+    today = date.today()  # noqa: DTZ011 (a waiver ends at the reader's midnight)
+    return check_policy(policy, state=state, today=today, fleet=fleet)
 
 
 def exit_code(findings: list[Finding]) -> int:

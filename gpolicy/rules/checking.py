@@ -44,10 +44,15 @@ class Checked:
 
 
 def check_policy(
-    policy: Policy, *, state: ClusterState | None = None, today: date, settings: Settings = DEFAULT
+    policy: Policy,
+    *,
+    state: ClusterState | None = None,
+    today: date,
+    settings: Settings = DEFAULT,
+    fleet: Iterable[Hit] = (),
 ) -> list[Finding]:
     """Return everything that is wrong with `policy` and not accepted, sorted by place. See `examine`."""
-    return examine(policy, state=state, today=today, settings=settings).findings
+    return examine(policy, state=state, today=today, settings=settings, fleet=fleet).findings
 
 
 def examine(
@@ -57,12 +62,14 @@ def examine(
     today: date,
     settings: Settings = DEFAULT,
     baseline: Baseline | None = None,
+    fleet: Iterable[Hit] = (),
 ) -> Checked:
     """Check `policy`: what its structure lacks and what the rules find, less what is accepted.
 
     Rules run on what could be read; those that judge by what is absent only when everything could. With `state`
     the rules that need a cluster run as well, and in place of their twins that can do without. `today` decides which
-    waivers are still in force. An exception in a rule is a fault of gpolicy and not caught.
+    waivers are still in force. `fleet` is what this policy shows only beside others (`gpolicy.rules.fleet`). An
+    exception in a rule is a fault of gpolicy and not caught.
     """
     context = Context(policy, state, settings)
     rules = [rule for rule in RULES if _applies(rule, context)]
@@ -70,7 +77,7 @@ def examine(
     suppressions = Suppressions(policy, rules_named, can_be_waived)
     kept: list[Finding] = []
     accepted: list[Accepted] = []
-    for hit in _hits(policy, rules, context):
+    for hit in (*_hits(policy, rules, context), *fleet):
         if not settings.counts(hit.finding):
             continue
         reason = suppressions.reason(hit.finding) if _could_be_waived(hit.finding) else None

@@ -6,10 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+from run_rules import TODAY
 
+from gpolicy.cli.checking import beside_others
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.roots import policy_roots
+from gpolicy.rules.checking import check_policy
 from gpolicy.rules.fleet import FLEET_RULES, FleetHit, fleet_hits
 
 BASE = "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\nbeparams: {vcpus: 1}\n"
@@ -98,3 +101,14 @@ def test_bases_of_bases_make_one_fleet(tmp_path: Path) -> None:
     middle = "---\n# middle.yaml\ngpolicy: v1\nkind: Cluster\nname: middle\ntemplate: true\nextends: base.yaml#fleet\n"
     text = BASE + middle + member("a", "mac_prefix: 'aa:00:00'\n", "../middle.yaml#middle")
     assert found(text + member("b", "mac_prefix: 'aa:00:00'\n"), tmp_path) == ["GP833"]
+
+
+def test_a_waiver_of_the_policy_accepts_it(tmp_path: Path) -> None:
+    ratios = {"a": 4, "b": 8, "c": 4}
+    text = BASE + "".join(member(town, f"ipolicy: {{vcpu-ratio: {ratio}}}\n") for town, ratio in ratios.items())
+    waiver = "rule: fleet-drift, where: cluster, reason: faster CPUs, until: '2999-12-31'"
+    text += f"---\n# b/waiver.yaml\ngpolicy: v1\nkind: Waiver\nwaivers:\n  - {{{waiver}}}\n"
+    assert [item.policy for item in hits(text, tmp_path)] == [1]
+    policies = [load_policy(root) for root in policy_roots(tmp_path)]
+    for policy, fleet in zip(policies, beside_others(policies), strict=True):
+        assert check_policy(policy, today=TODAY, fleet=fleet) == []
