@@ -83,6 +83,24 @@ def remove_entry(sources: Sources, document: YamlDocument, pointer: Pointer, *, 
     return place.without_in_flow() if place.is_flow else place.without_lines()
 
 
+def remove_document(sources: Sources, document: YamlDocument) -> Edits | None:
+    """Take out a whole document, with its `---` and the comments below that; None for the first one of a file."""
+    source = sources.get(document.file)
+    if source is None:
+        return None
+    begin, end = offset(source, *document.mark[:2]), offset(source, *document.mark[2:])
+    line = span_between("", source, begin, begin).line - 1
+    while line and (not line_text(source, line).strip() or _is_comment(line_text(source, line))):
+        line -= 1
+    if not line or line_text(source, line).rstrip() != "---" or _ANCHOR.search(source[begin:end]):
+        return None
+    behind = source[end:].lstrip("\n\r \t")
+    if behind and not behind.startswith("---"):
+        return None  # an end mark, or something that belongs to what follows
+    stop = len(source) - len(behind)
+    return (Edit(span_between(document.file, source, line_starts(source)[line - 1], stop), ""),)
+
+
 def insert_entry(sources: Sources, document: YamlDocument, pointer: Pointer, key: str, yaml_text: str) -> Edits | None:
     """Add `key: yaml_text` (of one line) as the last entry of the mapping at `pointer`."""
     mapping: Any = document.root

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
@@ -35,20 +36,25 @@ LARGEST_SNAPSHOT = 64 * 1024**2
 _Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
 
 
-def load_policy(path: Path) -> Policy:
-    """Return the policy in the file or directory `path`. Raise InputError when there is nothing to read."""
-    return load_files(policy_files(path), root=path)
+def load_policy(path: Path, texts: Mapping[str, str] | None = None) -> Policy:
+    """Return the policy in the file or directory `path`. Raise InputError when there is nothing to read.
+
+    `texts` are read in place of what is in the files of these names: the policy as it would be.
+    """
+    return load_files(policy_files(path), root=path, texts=texts)
 
 
-def load_files(paths: list[Path], root: Path | None = None) -> Policy:
+def load_files(paths: list[Path], root: Path | None = None, texts: Mapping[str, str] | None = None) -> Policy:
     """Return the policy that the files `paths` hold together."""
-    loader = _Loader(read_files(paths), root or (paths[0] if paths else Path()))
+    loader = _Loader(read_files(paths, texts), root or (paths[0] if paths else Path()), texts)
     return loader.policy(tuple(str(path) for path in paths))
 
 
 class _Loader:
-    def __init__(self, files: FileSet, root: Path) -> None:
+    def __init__(self, files: FileSet, root: Path, texts: Mapping[str, str] | None) -> None:
         self._files = files
+        self._root = root
+        self._texts = texts
         self._findings: list[Finding] = list(files.findings)
         self._boundary = boundary(root)
         self._home = home(root)
@@ -80,14 +86,15 @@ class _Loader:
             documents=tuple(self._files.documents),
             findings=tuple(sorted(self._findings, key=Finding.sort_key)),
             sources=self._files.sources,
+            root=self._root,
         )
 
     def _add(self, document: YamlDocument) -> None:
-        found = validate(document)
+        found = validate(document, self._files.sources)
         if found:
             self._findings += found
             return
-        builder = Builder(document, self._findings.append)
+        builder = Builder(document, self._findings.append, self._files.sources)
         match document.root["kind"]:
             case "Cluster" | "NodeGroup" | "NodeSet":
                 self._objects.append(_build(builder))
@@ -159,15 +166,15 @@ class _Loader:
         return self._bases[resolved]
 
     def _load_base(self, path: Path) -> list[Declared]:
-        files = read_files([path])
+        files = read_files([path], self._texts)
         self._findings += files.findings
         self._files.sources |= files.sources
         objects: list[Declared] = []
         for document in files.documents:
-            found = validate(document) if document.root is not None else []
+            found = validate(document, self._files.sources) if document.root is not None else []
             self._findings += found
             if document.root is not None and not found and document.root["kind"] in ("Cluster", "NodeGroup", "NodeSet"):
-                objects.append(_build(Builder(document, self._findings.append)))
+                objects.append(_build(Builder(document, self._findings.append, self._files.sources)))
         return objects
 
 

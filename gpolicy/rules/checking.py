@@ -73,7 +73,7 @@ def examine(
     """
     context = Context(policy, state, settings)
     rules = [rule for rule in RULES if _applies(rule, context)]
-    waivers = Waivers(policy.waivers, find_rule, today)
+    waivers = Waivers(policy.waivers, find_rule, today, policy.sources)
     suppressions = Suppressions(policy, rules_named, can_be_waived)
     kept: list[Finding] = []
     accepted: list[Accepted] = []
@@ -91,7 +91,8 @@ def examine(
     ran = frozenset(rule.info.code for rule in rules) | _ALWAYS_RUN - settings.ignored
     about = [*waivers.findings, *suppressions.findings]
     if context.whole:
-        about += [*waivers.unused(ran.__contains__), *suppressions.unused(ran.__contains__)]
+        places = (*(item.label for item in policy.objects), *policy.paths)
+        about += [*waivers.unused(ran.__contains__, places), *suppressions.unused(ran.__contains__)]
     kept += [finding for finding in about if settings.counts(finding)]
     found = _unique(settings.as_bad_as_wanted(finding) for finding in kept)
     if baseline is not None:

@@ -435,3 +435,21 @@ def test_a_new_value_name_or_entry_changes_nothing_else(
         parent_of(expected, pointer)[pointer[-1]]["new"] = 1
         assert read(changed) == [expected]
         assert comments(changed) == comments(text)
+
+
+DOCUMENTS = "a: 1\n---\n# about b\nb: 1\n# behind b\n\n---\nc: 1\n"
+
+
+def without_document(text: str, number: int) -> str | None:
+    changes = edits.remove_document({"f": text}, read_yaml(text, "f").documents[number])
+    return None if changes is None else applied(text, changes)
+
+
+def test_a_document_goes_with_its_mark_and_comments() -> None:
+    assert without_document(DOCUMENTS, 0) is None
+    assert without_document(DOCUMENTS, 1) == "a: 1\n---\nc: 1\n"
+    assert without_document(DOCUMENTS, 2) == DOCUMENTS.removesuffix("---\nc: 1\n")
+    assert without_document("a: 1\n---\nb: 1", 1) == "a: 1\n"
+    assert without_document("a: 1\n--- {b: 1}\n", 1) is None
+    assert without_document("a: 1\n---\nb: 1\n...\n", 1) is None
+    assert edits.remove_document({}, read_yaml(DOCUMENTS, "f").documents[1]) is None
