@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "plan": {"ganeti", "policy", "cluster", "fit"},
     "render": {"ganeti", "plan"},
     "apply": {"ganeti", "cluster", "plan"},
+    "fixing": {"policy"},
     "writing": {"ganeti", "policy"},
     "adopt": {"ganeti", "policy", "cluster", "rules", "plan", "writing"},
     "starter": {"writing"},
