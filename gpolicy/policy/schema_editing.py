@@ -91,7 +91,9 @@ PAIR_SNIPPET: Final[Schema] = {
 }
 
 _BODIES: Final = {
-    "Cluster": 'name: ${1:cluster.example.org}\nganeti_version: "${2:3.0}"\nenabled_disk_templates: [${3:drbd, plain}]\n',
+    "Cluster": (
+        'name: ${1:cluster.example.org}\nganeti_version: "${2:3.0}"\nenabled_disk_templates: [${3:drbd, plain}]\n'
+    ),
     "NodeGroup": "name: ${1:default}\nalloc_policy: ${2:preferred}\n",
     "NodeSet": 'name: ${1:workers}\nnodes: ["${2:node*.example.org}"]\n',
     "TagRules": "owns: [${1:iextags}]\nexclusion: [${2:service}]\n",

@@ -12,9 +12,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.schema_editing import document_snippet, for_editors
-from gpolicy.policy.schema_parameters import DAY_PATTERN as DAY_PATTERN
-from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, parameter_properties
-from gpolicy.policy.schema_parameters import PERCENT_PATTERN as PERCENT_PATTERN
+from gpolicy.policy.schema_parameters import DAY_PATTERN, NAME, PERCENT_PATTERN, SIZE, Schema, parameter_properties
 from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
