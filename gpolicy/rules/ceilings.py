@@ -51,7 +51,7 @@ class SpecMaxAboveCeiling(Rule):
     info = RuleInfo(
         code="GP214",
         name="spec-max-above-ceiling",
-        severity=Severity.INFO,
+        severity=Severity.WARNING,
         summary="A spec's maximum is above 16 disks or 8 network interfaces.",
         rationale="Ganeti accepts the bound, but no instance reaches it: 16 disks and 8 interfaces are its own limits.",
         source=_SOURCE,

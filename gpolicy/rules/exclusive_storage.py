@@ -240,14 +240,15 @@ class ExclusiveStorageMixed(Rule):
 
 
 class VolumeCount(Rule):
-    """More sizes of physical volumes than volumes."""
+    """Another number of sizes of physical volumes than of volumes."""
 
     info = RuleInfo(
         code="GP413",
         name="pv-count-mismatch",
         severity=Severity.WARNING,
-        summary="The hardware of a group lists more sizes of physical volumes than it has volumes.",
-        rationale="One of the two is wrong, and every number that is computed from them.",
+        summary="The hardware of a group lists sizes of physical volumes, but not as many as it has volumes.",
+        rationale="A list names the size of each volume (a single size is that of all). One of the two is wrong, and so"
+        " is every number that is computed from them.",
         source="gpolicy",
         bad=f"{_GROUP}hardware: {{pv_count: 1, pv_size: [1000G, 1010G]}}\n",
         good=f"{_GROUP}hardware: {{pv_count: 2, pv_size: [1000G, 1010G]}}\n",
@@ -256,11 +257,11 @@ class VolumeCount(Rule):
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         for group in context.groups:
             hardware = group.hardware
-            if hardware and hardware.pv_count and len(hardware.pv_sizes) > hardware.pv_count.value:
-                sizes, count = hardware.pv_sizes, hardware.pv_count
-                message = f"pv_size lists {len(sizes)} sizes, pv_count is {count.value}"
+            count = hardware.pv_count.value if hardware and hardware.pv_count else 0
+            if hardware and hardware.pv_count and len(hardware.pv_sizes) not in (0, 1, count):
+                message = f"pv_size lists {len(hardware.pv_sizes)} sizes, pv_count is {count}"
                 hint = "name the size of each volume, or one size for all"
-                yield self.hit(group, message, count.span, hint=hint)
+                yield self.hit(group, message, hardware.pv_count.span, hint=hint)
 
 
 def _in_exclusive(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from observed_clusters import OBSERVED
 from run_rules import check, cluster, codes, with_instance, with_resources
 
 from gpolicy.cluster.state import ClusterState
@@ -21,6 +22,7 @@ WITHOUT_EXAMPLE = {
     "GP915": "needs a baseline: tests/rules/test_baseline.py",
 }
 STATES: dict[str, ClusterState] = {
+    **OBSERVED,
     "GP126": with_instance(cluster({"gold": {}}, {"n1": "gold"}), "n1", template="rbd", hypervisor="xen-pvm"),
     "GP154": with_resources(cluster({"gold": {}}, {"n1": "gold"}), memory_total=64 * 1024, cpu_total=16),
     "GP308": cluster({"gold": {("ipolicy", "disk-templates"): ["drbd", "plain"]}}),
