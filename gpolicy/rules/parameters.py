@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from gpolicy.findings import Fix, RuleInfo, Severity
+from gpolicy.findings import Fix, Related, RuleInfo, Severity
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.parameter import Path, Type
 from gpolicy.ganeti.parameters import PARAMETERS, VERSIONS, known_in, parameter_at, release_key
+from gpolicy.ganeti.values import INHERITED_FAMILIES
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.rules.context import Context, number
 from gpolicy.rules.retext import retext
@@ -189,10 +190,36 @@ class CountBelowOne(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write 1 or more")
 
 
+class OverrideRepeatsCluster(Rule):
+    """A group's own value that is the cluster's."""
+
+    info = RuleInfo(
+        code="GP116",
+        name="override-repeats-cluster",
+        severity=Severity.INFO,
+        summary="A group sets the value that the cluster has.",
+        rationale="It is an override all the same: when the cluster's value changes, the group keeps this one. That may"
+        " be meant; `inherit` follows the cluster.",
+        source="Ganeti 3.0, run: an equal value of a group is stored and stays",
+        bad=f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: 4}}\n",
+        good=f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: inherit}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group in context.groups:
+            for path, leaf in context.leaves(group).items():
+                above = context.cluster_leaf(path) if path[0] in INHERITED_FAMILIES and not is_access(path) else None
+                if above is not None and above.value == leaf.value:
+                    message = f"{dotted(leaf)} is what the cluster has, and will not follow it"
+                    related = (Related(above.span, "the cluster's value"),)
+                    yield self.hit(group, message, leaf.span, hint="write inherit, to follow", related=related)
+
+
 PARAMETER_RULES: Final = (
     ParameterNotInVersion(),
     NotExpressible(),
     AccessInherit(),
     PortRange(),
     CountBelowOne(),
+    OverrideRepeatsCluster(),
 )

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from run_rules import TODAY
 
-from gpolicy.cli.checking import beside_others
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.roots import policy_roots
@@ -110,5 +109,6 @@ def test_a_waiver_of_the_policy_accepts_it(tmp_path: Path) -> None:
     text += f"---\n# b/waiver.yaml\ngpolicy: v1\nkind: Waiver\nwaivers:\n  - {{{waiver}}}\n"
     assert [item.policy for item in hits(text, tmp_path)] == [1]
     policies = [load_policy(root) for root in policy_roots(tmp_path)]
-    for policy, fleet in zip(policies, beside_others(policies), strict=True):
-        assert check_policy(policy, today=TODAY, fleet=fleet) == []
+    (drift,) = fleet_hits(policies)
+    assert [finding.code for finding in check_policy(policies[0], today=TODAY, fleet=[drift.hit])] == ["GP834"]
+    assert check_policy(policies[1], today=TODAY, fleet=[drift.hit]) == []
