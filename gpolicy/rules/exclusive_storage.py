@@ -13,6 +13,7 @@ from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import release_key
 from gpolicy.ganeti.physical_volumes import sizes_differ
+from gpolicy.policy import edits
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
 from gpolicy.rules.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number, texts
 from gpolicy.rules.pairs import amount, comparable
@@ -139,6 +140,7 @@ class SpindleParameterIgnored(Rule):
         source=_SPINDLES,
         bad=f"{_GROUP}ipolicy: {{spindle-ratio: 32}}\n",
         good=f"{_GROUP}ipolicy: {{vcpu-ratio: 1}}\n",
+        fix="Takes the parameter out.",
     )
     _IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", "spindle_count"))
 
@@ -149,7 +151,10 @@ class SpindleParameterIgnored(Rule):
                 leaf = context.own(group, path)
                 if leaf is not None and exclusive is not None:
                     related = (Related(exclusive.span, "exclusive storage is on"),)
-                    yield self.hit(group, f"{path[1]} is ignored in {name_of(group)}", leaf.span, related=related)
+                    message = f"{path[1]} is ignored in {name_of(group)}"
+                    removal = edits.remove_entry(context.policy.sources, leaf.document, leaf.pointer, climb=True)
+                    fix = edits.fix(f"take {path[1]} out", removal) if not leaf.overridden else None
+                    yield self.hit(group, message, leaf.span, related=related, fix=fix)
 
 
 class DedicatedOrder(Rule):

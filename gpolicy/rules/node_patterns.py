@@ -12,12 +12,14 @@ from gpolicy.fit.desired import is_glob, matches
 from gpolicy.policy.model import GroupPolicy, Located
 from gpolicy.policy.promised import written_out
 from gpolicy.rules.context import Context
+from gpolicy.rules.retext import retext
 from gpolicy.rules.rule import Hit, Rule
 
 _GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 _LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
+_EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
 _RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
 
 
@@ -75,6 +77,7 @@ class PatternUnlikely(Rule):
         source="gpolicy",
         bad=f'{_GROUP}nodes: ["node{{1..4}}.example.org"]\n',
         good=f'{_GROUP}nodes: ["node[1-4].example.org"]\n',
+        fix="Turns an empty range round: 4-1 becomes 1-4.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
@@ -84,7 +87,15 @@ class PatternUnlikely(Rule):
                 reason = _unlikely(entry.value)
                 if reason:
                     hint = "write * for any letters, [1-4] for one of a set"
-                    yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint)
+                    turned = _EMPTY_RANGE.sub(_turned, entry.value)
+                    can_mend = turned != entry.value and not _unlikely(turned)
+                    fix = retext(context, entry.span, entry.value, turned) if can_mend else None
+                    yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)
+
+
+def _turned(match: re.Match[str]) -> str:
+    low, high = match[1], match[2]
+    return f"[{high}-{low}]" if low > high else match[0]
 
 
 def _unlikely(pattern: str) -> str:
