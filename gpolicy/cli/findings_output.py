@@ -4,20 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpolicy.cli.terminal import wants_colour
 from gpolicy.errors import UsageError
-from gpolicy.findings import Finding, Severity
+from gpolicy.findings import Finding
 from gpolicy.report.findings_json import findings_json
 from gpolicy.report.findings_text import findings_text
+
+if TYPE_CHECKING:
+    from gpolicy.rules.checking import Accepted
 
 CHECK_FORMATS = ("text", "json", "markdown", "github", "sarif", "junit", "gitlab")
 
 
-def shown(findings: list[Finding], sources: Mapping[str, str], form: str, *, budget: int) -> str:
-    """Return findings in one of CHECK_FORMATS. `sources` holds the text of all files that were checked."""
+def shown(
+    findings: list[Finding],
+    sources: Mapping[str, str],
+    form: str,
+    *,
+    budget: int,
+    fails: Callable[[Finding], bool],
+    fixable: int = 0,
+    accepted: Sequence[Accepted] = (),
+) -> str:
+    """Return findings in one of CHECK_FORMATS. `sources` holds the text of all files that were checked.
+
+    `fails` says which make the check fail, `fixable` how many can be mended; `accepted` are those that something in the
+    repository accepts.
+    """
     match form:
         case "json":
             return findings_json(findings)
@@ -32,7 +49,7 @@ def shown(findings: list[Finding], sources: Mapping[str, str], form: str, *, bud
         case "junit":
             from gpolicy.report.findings_junit import findings_junit  # noqa: PLC0415
 
-            return findings_junit(findings, sources, fails=_fails, locate=repository_path)
+            return findings_junit(findings, sources, fails=fails, locate=repository_path)
         case "sarif":
             return _sarif(findings, sources)
         case "gitlab":
@@ -42,7 +59,8 @@ def shown(findings: list[Finding], sources: Mapping[str, str], form: str, *, bud
             first = min(sources, default="")
             return findings_gitlab(findings, fingerprint=known.__getitem__, locate=repository_path, without_place=first)
         case _:
-            return findings_text(findings, sources, colour=wants_colour(sys.stdout))
+            colour = wants_colour(sys.stdout)
+            return findings_text(findings, sources, colour=colour, fixable=fixable, accepted=len(accepted))
 
 
 def _sarif(findings: list[Finding], sources: Mapping[str, str]) -> str:
@@ -83,7 +101,3 @@ def repository_path(file: str) -> str:
     top = Path(named or Path.cwd()).resolve()
     whole = Path(file).resolve()
     return whole.relative_to(top).as_posix() if whole.is_relative_to(top) else file
-
-
-def _fails(finding: Finding) -> bool:
-    return finding.severity is Severity.ERROR

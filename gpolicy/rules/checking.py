@@ -96,7 +96,7 @@ def examine(
     kept += [finding for finding in about if settings.counts(finding)]
     found = _unique(settings.as_bad_as_wanted(finding) for finding in kept)
     if baseline is not None:
-        found, known, met = baseline.split(found, policy.sources, _ACCEPTABLE)
+        found, known, met = baseline.split(found, policy.sources, ACCEPTABLE)
         accepted += [Accepted(finding, BASELINE, "") for finding in known]
         if context.whole:
             stale = baseline.stale(met, policy.paths, ran)
@@ -106,7 +106,8 @@ def examine(
 
 
 _ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
-_ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(info))
+ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(info))
+"""Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
 
 
 def _unique(findings: Iterable[Finding]) -> list[Finding]:
