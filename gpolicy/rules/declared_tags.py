@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from gpolicy.findings import Span
@@ -18,18 +19,17 @@ HTOOLS: Final = "htools:"
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag that an object is to have. `typed`: rendered from a TagRules document, not written as it is."""
+    """A tag that an object is to have. `typed`: rendered from a TagRules document, not written as it is.
+
+    `family` is the htools family of the tag (`iextags`), or an empty string.
+    """
 
     label: str
     level: Level
     text: str
     span: Span
     typed: bool
-
-    @property
-    def family(self) -> str:
-        """The htools family of the tag (`iextags`), or an empty string."""
-        return next((name for name, prefix in TAG_FAMILIES.items() if self.text.startswith(prefix)), "")
+    family: str
 
     @property
     def suffix(self) -> str:
@@ -37,14 +37,26 @@ class Tag:
         return self.text.removeprefix(TAG_FAMILIES[self.family]) if self.family else ""
 
 
-def declared_tags(context: Context) -> Iterator[Tag]:
-    """Yield all tags that the policy declares, those rendered from TagRules on the cluster included."""
-    for declared in context.policy.objects:
-        for tag in declared.tags or ():
-            yield Tag(declared.label, declared.level, tag.value, tag.span, typed=False)
-    for rules in context.policy.tag_rules:
-        for tag in rules.tags:
-            yield Tag("cluster", Level.CLUSTER, tag.value, tag.span, typed=True)
+@lru_cache(maxsize=1)  # a dozen rules ask, one after the other
+def declared_tags(context: Context) -> tuple[Tag, ...]:
+    """Return all tags that the policy declares, those rendered from TagRules on the cluster included."""
+    own = [
+        Tag(declared.label, declared.level, tag.value, tag.span, typed=False, family=_family(tag.value))
+        for declared in context.policy.objects
+        for tag in declared.tags or ()
+    ]
+    rendered = [
+        Tag("cluster", Level.CLUSTER, tag.value, tag.span, typed=True, family=_family(tag.value))
+        for rules in context.policy.tag_rules
+        for tag in rules.tags
+    ]
+    return (*own, *rendered)
+
+
+def _family(text: str) -> str:
+    if not text.startswith(HTOOLS):
+        return ""
+    return next((name for name, prefix in TAG_FAMILIES.items() if text.startswith(prefix)), "")
 
 
 def cluster_tags(tags: str) -> str:
@@ -58,7 +70,7 @@ def sides(tag: Tag) -> list[str]:
     return found if all(found) else []
 
 
-def suffixes(tags: list[Tag], family: str) -> set[str]:
+def suffixes(tags: Iterable[Tag], family: str) -> set[str]:
     """Return what the declared tags of a family are about; what GP512 reports counts as what it means."""
     found = {tag.suffix for tag in tags if tag.family == family}
     return found | {without_prefix(suffix) for suffix in found if suffix.startswith(HTOOLS)}

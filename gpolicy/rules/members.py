@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.rules.context import Context
 
 
+@lru_cache(maxsize=1)  # rules ask for one node after the other
+def groups_of_nodes(context: Context) -> dict[str, str]:
+    """Return the group that each observed node will be in; empty without a cluster."""
+    if context.state is None or context.desired is None:
+        return {}
+    renamed = {group.current: group.policy.name for group in context.desired.groups if group.current}
+    found = {}
+    for name, node in context.state.nodes.items():
+        wanted = context.desired.nodes.get(name)
+        found[name] = wanted.group.value if wanted and wanted.group else renamed.get(node.group, node.group)
+    return found
+
+
 def group_of(context: Context, node: str) -> str | None:
     """Return the group that an observed node will be in; None without a cluster, or for a node that it has not."""
-    wanted = context.desired.nodes.get(node) if context.desired else None
-    if wanted is not None and wanted.group is not None:
-        return wanted.group.value
-    observed = context.state.nodes.get(node) if context.state else None
-    if observed is None or context.desired is None:
-        return None
-    renamed = {group.current: group.policy.name for group in context.desired.groups if group.current}
-    return renamed.get(observed.group, observed.group)
+    return groups_of_nodes(context).get(node)
 
 
 def declared_for(context: Context, node: str, path: Path) -> Leaf | None:

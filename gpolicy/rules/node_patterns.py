@@ -133,10 +133,13 @@ class NodeSetNodeUnknown(Rule):
         groups: list[GroupPolicy] = context.groups
         if not groups or not all(group.nodes for group in groups):
             return
-        known: list[Located[str]] = [entry for group in groups for entry in group.nodes or ()]
+        entries: list[Located[str]] = [entry for group in groups for entry in group.nodes or ()]
+        names = {entry.value for entry in entries}
+        patterns = [entry.value for entry in entries if is_glob(entry.value)]
         for nodes in context.policy.node_sets:
             for entry in nodes.nodes:
-                if not is_glob(entry.value) and not any(matches(item.value, entry.value) for item in known):
+                is_known = entry.value in names or any(matches(pattern, entry.value) for pattern in patterns)
+                if not is_glob(entry.value) and not is_known:
                     message = f"{entry.value} is in no group of the policy"
                     hint = "correct the name, or add the node to its group"
                     yield self.hit(nodes, message, entry.span, hint=hint)

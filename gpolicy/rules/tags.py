@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 from typing import Final
 
 from gpolicy.findings import RuleInfo, Severity
@@ -83,7 +84,7 @@ def _misspelt_family(tag: Tag) -> tuple[str, str]:
     begin = f"{first}:{rest.partition(':')[0]}" if rest else first
     if begin in _FAMILIES:
         return "", ""
-    if SequenceMatcher(None, first.lower(), "htools").ratio() >= 0.8:
+    if _alike(first.lower(), "htools"):
         close = get_close_matches(begin.lower(), _FAMILIES, n=2, cutoff=0.8)
         return begin, close[0] if close else ""
     if tag.level is Level.CLUSTER and rest:
@@ -201,7 +202,8 @@ class AutorepairUnknown(Rule):
         for tag in declared_tags(context):
             begin, kind = tag.text[: len(_REPAIR)], tag.text.removeprefix(_REPAIR)
             if begin != _REPAIR:
-                if SequenceMatcher(None, begin.lower(), _REPAIR).ratio() >= 0.85:
+                is_close = _alike(tag.text.partition(":")[0], "ganeti") and _alike(begin.lower(), _REPAIR)
+                if is_close:
                     yield self.hit(tag.label, f"harep reads no tags {begin}…", tag.span, hint=f"write {_REPAIR}…")
                 continue
             known = kind in _REPAIR_TYPES or re.fullmatch(r"suspend(:[0-9]+)?|(pending|result)(:.*)?", kind)
@@ -234,6 +236,12 @@ class TagNotInVersion(Rule):
             if tag.family in ("nlocation", "desiredlocation"):
                 message = f"Ganeti {context.version} does not read {TAG_FAMILIES[tag.family]}…"
                 yield self.hit(tag.label, message, tag.span, hint="it needs 2.16 or later")
+
+
+@lru_cache(maxsize=1024)  # most tags begin with one of a few words
+def _alike(word: str, known: str) -> bool:
+    """Return whether a word is most likely `known`, misspelt."""
+    return SequenceMatcher(None, word, known).ratio() >= 0.8
 
 
 TAG_RULES: Final = (
