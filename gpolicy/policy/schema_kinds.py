@@ -129,7 +129,7 @@ def _extends(kind: str) -> Schema:
         "description": f"Name of another {kind} of this policy, or a relative path: file.yaml#NAME.",
     }
     return {
-        "anyOf": [one, {"type": "array", "items": one, "minItems": 1}],
+        "anyOf": [NAME, {"type": "array", "items": one, "minItems": 1}],
         "description": f"{kind} document(s) to take values from; own values win, later bases win over earlier ones.",
     }
 

@@ -25,8 +25,8 @@ UID_RANGE: Final[Schema] = {
 }
 SIZE: Final[Schema] = {
     "anyOf": [
-        {"type": "integer", "minimum": 0},
         {"type": "string", "pattern": SIZE_PATTERN},
+        {"type": "integer", "minimum": 0},
     ]
 }
 
@@ -80,7 +80,7 @@ def _plain_leaf(parameter: Parameter) -> Schema:
         case Type.SIZE | Type.MIB:
             return {**SIZE}
         case Type.INT if parameter.unit == RATE_UNIT:
-            return {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": RATE_PATTERN}]}
+            return {"anyOf": [{"type": "string", "pattern": RATE_PATTERN}, {"type": "integer"}]}
         case Type.INT:
             return {"type": "integer"} | ({} if parameter.minimum is None else {"minimum": parameter.minimum})
         case Type.FLOAT:
