@@ -70,11 +70,15 @@ class HtoolsTagUnknown(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for tag in declared_tags(context):
+        tags = list(declared_tags(context))
+        there = {(tag.label, tag.text) for tag in tags}
+        for tag in tags:
             begin, meant = _misspelt_family(tag)
             if begin:
                 hint = f"did you mean {meant}:?" if meant else f"known: {', '.join(_FAMILIES)}"
-                fix = retext(context, tag.span, tag.text, meant + tag.text[len(begin) :]) if meant else None
+                right = meant + tag.text[len(begin) :]
+                is_new = bool(meant) and (tag.label, right) not in there  # a list may not name it twice
+                fix = retext(context, tag.span, tag.text, right) if is_new else None
                 yield self.hit(tag.label, f"no tool reads tags {begin}:…", tag.span, hint=hint, fix=fix)
 
 
