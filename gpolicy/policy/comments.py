@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,13 +13,15 @@ from gpolicy.policy.yaml_document import Mark, YamlDocument, YamlMapping, YamlSe
 
 def comments_like(text: str, documents: Iterable[YamlDocument], pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
     """Yield what matches `pattern`, which begins at a `#`, and is in a comment of a file with these documents."""
-    documents = list(documents)
+    documents = list(documents)  # as they stand in the file
+    starts = [document.mark[:2] for document in documents]
     for found in pattern.finditer(text):
         begin = found.start()
         if begin and not text[begin - 1].isspace():
             continue
         line, column = line_and_column(text, begin)
-        if not any(_is_in_value(text, document, (line, column)) for document in documents):
+        number = bisect_right(starts, (line, column)) - 1
+        if number < 0 or not _is_in_value(text, documents[number], (line, column)):
             yield found
 
 

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from hashlib import sha256
 from typing import Final
 
 from gpolicy.findings import Finding
@@ -63,4 +62,6 @@ def _object_between(text: str, begin: int, end: int) -> str:
 
 
 def _digest(*parts: str) -> str:
+    from hashlib import sha256  # noqa: PLC0415 (loads OpenSSL; most checks need no fingerprint)
+
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:_LENGTH]

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.errors import InputError
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.policy.boundary import boundary, home
 from gpolicy.rules.selection import ignored_codes, is_family, rules_named, severities_by_code
 from gpolicy.rules.settings import DEFAULT, PerFile, Settings, cannot_be_off
-from gpolicy.rules.toml_places import Keys, TomlPlaces, toml_places
+
+if TYPE_CHECKING:
+    from gpolicy.rules.toml_places import Keys, TomlPlaces
 
 OWN_NAME: Final = "gpolicy.toml"
 PROJECT_NAME: Final = "pyproject.toml"
@@ -58,6 +59,8 @@ def _read(path: Path, *, must: bool) -> Settings | None:
     is_project = path.name == PROJECT_NAME
     if is_project and not must and "gpolicy" not in text:
         return None  # not ours to judge: whether it is TOML is for others to say
+    import tomllib  # noqa: PLC0415 (most policies have no settings)
+
     try:
         data: Any = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -242,6 +245,8 @@ class _Reader:
 
     def _error(self, place: _Place, message: str, hint: str = "", word: str = "") -> InputError:
         if self._places is None:
+            from gpolicy.rules.toml_places import toml_places  # noqa: PLC0415 (only an error needs it)
+
             self._places = toml_places(self._text)
         line = self._places.line(place.path, word)
         what = f"{place.shown[:200]}: " if place.path else ""

@@ -108,10 +108,12 @@ class Suppressions:
         self._accepted: dict[tuple[str, int], list[tuple[int, str, frozenset[str]]]] = {}
         self._comments: list[_Comment] = []
         self._used: set[tuple[int, str]] = set()
+        documents: dict[str, list[YamlDocument]] = {file: [] for file in policy.paths}
+        for document in policy.documents:
+            documents.setdefault(document.file, []).append(document)
         for file, text in policy.sources.items():
             if "gpolicy:" in text and _WORDS.search(text):
-                documents = [item for item in policy.documents if item.file == file]
-                self._read(file, text, documents if file in self._own_files else read_yaml(text, file).documents)
+                self._read(file, text, documents[file] if file in documents else read_yaml(text, file).documents)
 
     def reason(self, finding: Finding) -> str | None:
         """Return what a comment says that accepts the finding (it may say nothing); None if none does."""
