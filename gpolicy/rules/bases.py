@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os.path import normpath
+from pathlib import Path
 from typing import Final
 
 from gpolicy.findings import RuleInfo, Severity
+from gpolicy.policy.files import SUFFIXES
+from gpolicy.policy.yaml_document import YamlDocument
 from gpolicy.rules.context import Context
 from gpolicy.rules.rule import Hit, Rule
 
@@ -33,24 +37,29 @@ class BaseUnused(Rule):
         if not context.policy.objects:
             return  # a file of bases for other policies
         documents = [item for item in context.policy.documents if isinstance(item.root, dict)]
-        used: set[tuple[str, str]] = set()
-        files: set[str] = set()
-        for document in documents:
-            written = document.root.get("extends", ())
-            for word in [written] if isinstance(written, str) else written:
-                file, _, name = str(word).rpartition("#")
-                used.add((document.root["kind"], name))
-                if not file and name.endswith((".yaml", ".yml")):
-                    files.add(name.rpartition("/")[2])
         for document in documents:
             root = document.root
-            file = document.file.rpartition("/")[2]
-            if root.get("template") is True and (root["kind"], root["name"]) not in used and file not in files:
+            if root.get("template") is True and not any(_extends(other, document) for other in documents):
                 message = f"no {root['kind']} extends {root['name']}: what it says reaches no cluster"
                 hint = "leave `template` out to make it an object of its own, or extend it"
                 label = {"Cluster": "cluster", "NodeGroup": f"group/{root['name']}"}
                 subject = label.get(root["kind"], f"node-set/{root['name']}")
                 yield self.hit(subject, message, document.value_span(("template",)), hint=hint)
+
+
+def _extends(document: YamlDocument, base: YamlDocument) -> bool:
+    """Return whether a document names `base`: by its name, or by its file."""
+    if document is base or document.root["kind"] != base.root["kind"]:
+        return False
+    written = document.root.get("extends", ())
+    for word in [written] if isinstance(written, str) else written:
+        file, _, name = str(word).partition("#")
+        if not file.endswith(SUFFIXES):
+            file, name = "", word
+        here = not file or normpath(Path(document.file).parent / file) == normpath(base.file)
+        if here and name in ("", base.root["name"]):
+            return True
+    return False
 
 
 BASE_RULES: Final = (BaseUnused(),)

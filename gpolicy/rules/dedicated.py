@@ -1,4 +1,4 @@
-"""GP414 to GP416: whole nodes and parts of them, with exclusive storage and CPUs of one's own."""
+"""GP414 to GP416 and GP419: whole nodes and parts of them, with exclusive storage and CPUs of one's own."""
 
 from __future__ import annotations
 
@@ -169,4 +169,48 @@ class ShareFitsLessOften(Rule):
                         yield self.hit(group, message, pair.at("min", name), hint=hint, related=related)
 
 
-DEDICATED_RULES: Final = (SpindlesWithoutExclusiveStorage(), NothingForTheNode(), ShareFitsLessOften())
+class NodeKeepsEverything(Rule):
+    """Nothing is left for instances."""
+
+    info = RuleInfo(
+        code="GP419",
+        name="node-keeps-everything",
+        severity=Severity.WARNING,
+        summary="hv_state lets nodes keep all the memory or CPUs that their group promises.",
+        rationale="What a node and its hypervisor keep is not for instances; here nothing is left for them. Most often"
+        " a unit is wrong.",
+        source="Resource model, Node parameters (hv_state)",
+        bad=f"{_NAME}{_HARDWARE}hv_state:\n  kvm: {{mem_node: 256G}}\n",
+        good=f"{_NAME}{_HARDWARE}hv_state:\n  kvm: {{mem_node: 6G, mem_hv: 1G, cpu_node: 2}}\n",
+    )
+    _KEPT: Final = {"memory": ("mem_node", "mem_hv"), "cpus": ("cpu_node",)}
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        reported: set[Span] = set()
+        for group in context.groups:
+            hardware = group.hardware
+            promised = {"memory": hardware.memory, "cpus": hardware.cpus} if hardware else {}
+            for what, has in promised.items():
+                for hypervisor in HYPERVISORS if has is not None else ():
+                    found = [context.effective(group, ("hv_state", hypervisor, name)) for name in self._KEPT[what]]
+                    kept = [leaf for leaf in found if leaf is not None]
+                    total = int(sum(number(leaf) for leaf in kept))
+                    if has is None or total < has.value or not kept or kept[0].span in reported:
+                        continue
+                    reported.add(kept[0].span)
+                    name = "memory-size" if what == "memory" else "cpu-count"
+                    message = (
+                        f"{' and '.join(leaf.path[-1] for leaf in kept)} keep {amount(name, total)} of the"
+                        f" {amount(name, has.value)} that nodes of {group.name} have: nothing is left"
+                    )
+                    related = (Related(has.span, "the hardware is promised here"),)
+                    hint = "correct the unit, or the hardware"
+                    yield self.hit(group, message, kept[0].span, hint=hint, related=related)
+
+
+DEDICATED_RULES: Final = (
+    SpindlesWithoutExclusiveStorage(),
+    NothingForTheNode(),
+    ShareFitsLessOften(),
+    NodeKeepsEverything(),
+)

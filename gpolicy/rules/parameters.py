@@ -169,9 +169,9 @@ class CountBelowOne(Rule):
         code="GP107",
         name="count-below-one",
         severity=Severity.ERROR,
-        summary="A number of spindles or stripes below 1.",
+        summary="A number of spindles, stripes or virtual CPUs below 1.",
         rationale="Ganeti accepts zero and negative numbers. htools divides by the spindle count, and LVM makes no"
-        " volume of zero stripes.",
+        " volume of zero stripes; no instance runs without a CPU.",
         source="Resource model, Node parameters and Disk parameters; Ganeti 3.0 does not check it",
         bad=f"{GROUP}ndparams: {{spindle_count: 0}}\n",
         good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
@@ -181,6 +181,7 @@ class CountBelowOne(Rule):
         ("diskparams", "plain", "stripes"),
         ("diskparams", "drbd", "data-stripes"),
         ("diskparams", "drbd", "meta-stripes"),
+        ("beparams", "vcpus"),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102

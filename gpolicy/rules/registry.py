@@ -25,6 +25,7 @@ from gpolicy.rules.observed_hardware import EXCLUSIVE_OBSERVED_RULES, OBSERVED_R
 from gpolicy.rules.parameters import PARAMETER_RULES
 from gpolicy.rules.ratios import RATIO_RULES, SPINDLE_RATIO_RULES
 from gpolicy.rules.rule import Rule
+from gpolicy.rules.scenario_disks import SCENARIO_DISK_RULES
 from gpolicy.rules.scenarios import SCENARIO_RULES
 from gpolicy.rules.spec_shape import SPEC_SHAPE_RULES
 from gpolicy.rules.specs import SPEC_RULES
@@ -33,6 +34,7 @@ from gpolicy.rules.standard import STANDARD_RULES
 from gpolicy.rules.states import STATE_RULES
 from gpolicy.rules.storage_parameters import STORAGE_RULES
 from gpolicy.rules.tag_prefixes import TAG_PREFIX_RULES
+from gpolicy.rules.tag_spelling import TAG_SPELLING_RULES
 from gpolicy.rules.tags import TAG_RULES
 from gpolicy.rules.template_use import TEMPLATE_USE_RULES
 from gpolicy.rules.templates import TEMPLATE_RULES
@@ -62,6 +64,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *TAG_PREFIX_RULES,
     *MIGRATION_RULES,
     *LOCATION_RULES,
+    *TAG_SPELLING_RULES,
     *GROUP_RULES,
     *HOME_RULES,
     *PATTERN_RULES,
@@ -71,6 +74,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *OBSERVED_RULES,
     *GUARD_RULES,
     *SCENARIO_RULES,
+    *SCENARIO_DISK_RULES,
 )
 """Families by range of codes: GP1xx parameters, GP2xx specs, GP3xx disk templates, GP4xx exclusive storage, GP5xx
 tags, GP6xx groups, nodes and node sets, GP7xx the policy on a cluster, GP8xx

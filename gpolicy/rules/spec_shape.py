@@ -1,4 +1,4 @@
-"""GP215 to GP221: specs beside one another, and against what hspace can count."""
+"""GP215, GP217 to GP221 and GP224: specs beside one another, and against what hspace can count."""
 
 from __future__ import annotations
 
@@ -243,6 +243,35 @@ class SpecWithoutDisks(Rule):
                         yield self.hit(declared, message, pair.at("max", name), hint=hint)
 
 
+class SpecUnlikely(Rule):
+    """Memory that is too little for the CPUs."""
+
+    info = RuleInfo(
+        code="GP224",
+        name="spec-unlikely",
+        severity=Severity.WARNING,
+        summary="The greatest memory of a spec is far too little for its least number of CPUs.",
+        rationale="No system runs in it. Most often a unit is missing: a number alone is MiB.",
+        source="gpolicy",
+        bad=_list("name: large\n      " + bounds("16 64", "4 16", "100G 1T")),
+        good=_list(_LARGE),
+        parameters=(
+            RuleParameter(name="least", default=64, summary="MiB of memory for each CPU, at least.", most=1024**2),
+        ),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        least = context.settings.parameter(self.info, "least")
+        for declared, _, pairs in context.minmax():
+            for pair in pairs:
+                memory, cpus = pair.maximum["memory-size"], pair.minimum["cpu-count"]
+                if 0 < memory < least * cpus:
+                    message = (
+                        f"{pair.title}: at most {amount('memory-size', memory)} of memory for at least {cpus} CPUs"
+                    )
+                    yield self.hit(declared, message, pair.at("max", "memory-size"), hint="correct the unit")
+
+
 SPEC_SHAPE_RULES: Final = (
     SpecGap(),
     SpecNotMonotonic(),
@@ -250,4 +279,5 @@ SPEC_SHAPE_RULES: Final = (
     TieredCannotCount(),
     SpecMinZero(),
     SpecWithoutDisks(),
+    SpecUnlikely(),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from typing import Any
 
-from defects.seeding import Base, Document, Seed, defect, slips, typo
+from defects.seeding import Base, Document, Seed, defect, mib, slips, typo
 
 
 def _real(base: Base) -> list[Document]:
@@ -98,15 +99,25 @@ def _(base: Base) -> Iterator[Seed]:
 @defect(
     "groups",
     "the only home of its sizes closed",
-    "Its pairs are legal nowhere else: nothing of these sizes can be created.",
+    "Its pairs are legal nowhere else: none of these sizes can be created.",
 )
 def _(base: Base) -> Iterator[Seed]:
     groups = _real(base)
+    common = next((document.data.get("ipolicy", {}).get("minmax") for document in base.first("Cluster")), None)
     for document in groups if len(groups) > 1 else ():
         own = document.data.get("ipolicy", {}).get("minmax")
-        elsewhere = [other.data.get("ipolicy", {}).get("minmax") for other in groups if other is not document]
-        if isinstance(own, list) and own not in elsewhere:
+        others = [other.data.get("ipolicy", {}).get("minmax") for other in groups if other is not document]
+        elsewhere = [pair for pairs in others for pair in (pairs if isinstance(pairs, list) else common or [])]
+        if isinstance(own, list) and any(not any(_meet(pair, other) for other in elsewhere) for pair in own):
             yield document.put(("alloc_policy",), "unallocable")
+
+
+def _meet(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether there is a size that lies in both pairs."""
+    return all(
+        mib(one["min"][key]) <= mib(other["max"][key]) and mib(other["min"][key]) <= mib(one["max"][key])
+        for key in one["min"]
+    )
 
 
 @defect("groups", "a set that chooses nothing", "Neither nodes nor groups: it applies to no node.")
@@ -141,7 +152,6 @@ def _(base: Base) -> Iterator[Seed]:
             )
             yield document.put(("extends",), f"{named}s")
             yield document.put(("extends",), named.replace("#", "/"))
-            yield document.put(("extends",), named.partition("#")[2])
 
 
 @defect(
@@ -149,10 +159,12 @@ def _(base: Base) -> Iterator[Seed]:
 )
 def _(base: Base) -> Iterator[Seed]:
     for document in base.documents("Cluster", "NodeGroup"):
-        if document.data.get("extends"):
+        named = document.data.get("extends")
+        if named:
             wrong = {"Cluster": "../base.yaml#compute", "NodeGroup": "../base.yaml#fleet"}[document.kind]
             yield document.put(("extends",), wrong)
-            yield document.put(("extends",), document.data["name"])
+            if named.partition("#")[2] != document.data["name"]:  # the base of that name would be meant
+                yield document.put(("extends",), document.data["name"])
 
 
 @defect("extends", "a base that nobody extends", "What it says goes nowhere.")

@@ -24,7 +24,7 @@ def _disks(base: Base) -> Iterator[Document]:
 )
 def _(base: Base) -> Iterator[Seed]:
     for document in _disks(base):
-        for word in ("x", "no", "nb", "none", "bb", "B"):
+        for word in ("x", "no", "nb", "none", "bx", "B"):
             yield document.put(("diskparams", "drbd", "disk-barriers"), word)
 
 
@@ -246,13 +246,11 @@ def _(base: Base) -> Iterator[Seed]:
         yield document.put(("candidate_pool_size",), "ten")
 
 
-@defect("cluster", "fewer tracked than running jobs", "Jobs that run must be tracked.")
+@defect("cluster", "no jobs at once", "At least 1; the type of the opcode.")
 def _(base: Base) -> Iterator[Seed]:
     for document in base.first("Cluster"):
-        yield document.edit(
-            "max_running_jobs 40, tracked 25", lambda root: root.update(max_running_jobs=40, max_tracked_jobs=25)
-        )
         yield document.put(("max_running_jobs",), 0)
+        yield document.put(("max_tracked_jobs",), -1)
 
 
 @defect("cluster", "a reserved volume that is no regular expression", "It breaks cluster verify later.")

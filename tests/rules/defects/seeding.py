@@ -22,7 +22,7 @@ Pointer = tuple[str | int, ...]
 Change = Callable[[Data], object]
 
 SEED: Final = 6
-MOST_SEEDS: Final = 8
+MOST_SEEDS: Final = 4
 """Mutants of one defect, spread over the policies."""
 
 

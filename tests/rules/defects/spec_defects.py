@@ -125,9 +125,7 @@ def _(base: Base) -> Iterator[Seed]:
                     yield document.edit(f"pair {index}: {key} 0 to 0", change)
 
 
-@defect(
-    "specs", "a least of 0 memory or CPUs", "No instance can have none: the bound bounds nothing, hspace divides by it."
-)
+@defect("specs", "a least of 0 memory or CPUs", "No instance can have none: the bound keeps nothing out (T47).")
 def _(base: Base) -> Iterator[Seed]:
     for document, pairs in _lists(base):
         for index in range(len(pairs)):

@@ -102,30 +102,26 @@ def _(base: Base) -> Iterator[Seed]:
 def _(base: Base) -> Iterator[Seed]:
     for document, names in _rules(base, "exclusion"):
         for index, name in enumerate(names):
-            yield document.put(("exclusion", index), {"raw": name})
             yield document.put(("exclusion", index), {"raw": name[0]})
 
 
 @defect("tags", "all nodes in one failure domain", "A domain that all nodes share keeps nothing apart.")
 def _(base: Base) -> Iterator[Seed]:
-    for document, names in _rules(base, "failure_domains"):
+    for _document, names in _rules(base, "failure_domains"):
         for name in names:
-            tags = sorted({tag for _d, _i, tag in _node_tags(base) if tag.startswith(f"{name}:")})
-            for wrong in tags[1:]:
-                for other, index, tag in _node_tags(base):
-                    if tag == wrong and len(tags) == 2:
-                        yield other.put(("tags", index), tags[0])
-        del document
+            having = [(other, index, tag) for other, index, tag in _node_tags(base) if tag.startswith(f"{name}:")]
+            for other, index, tag in having:
+                rest = {item for _o, _i, item in having if item != tag}
+                alone = [item for _o, _i, item in having].count(tag) == 1
+                if alone and len(rest) == 1:
+                    yield other.put(("tags", index), rest.pop())
 
 
-@defect("tags", "a node in two values of one domain", "It stands in one rack only.")
+@defect("tags", "a node in two racks", "It stands in one rack only.")
 def _(base: Base) -> Iterator[Seed]:
-    for key in ("failure_domains",):
-        for _document, names in _rules(base, key):
-            for name in names:
-                for other, _index, tag in _node_tags(base):
-                    if tag.startswith(f"{name}:"):
-                        yield other.put(("tags",), [*other.data["tags"], f"{name}:z"])
+    for other, _index, tag in _node_tags(base):
+        if tag.startswith("rack:"):
+            yield other.put(("tags",), [*other.data["tags"], "rack:z"])
 
 
 @defect("tags", "a node without its place in a domain", "htools takes it for a node that fails with no other.")
