@@ -51,7 +51,7 @@ def shown(
 
             return findings_junit(findings, sources, fails=fails, locate=repository_path)
         case "sarif":
-            return _sarif(findings, sources)
+            return _sarif(findings, sources, accepted)
         case "gitlab":
             from gpolicy.report.findings_gitlab import findings_gitlab  # noqa: PLC0415
 
@@ -63,16 +63,27 @@ def shown(
             return findings_text(findings, sources, colour=colour, fixable=fixable, accepted=len(accepted))
 
 
-def _sarif(findings: list[Finding], sources: Mapping[str, str]) -> str:
+def _sarif(findings: list[Finding], sources: Mapping[str, str], accepted: Sequence[Accepted]) -> str:
     from gpolicy import __version__  # noqa: PLC0415
-    from gpolicy.report.findings_sarif import Catalogue, findings_sarif  # noqa: PLC0415
+    from gpolicy.report.findings_sarif import Catalogue, Suppressed, findings_sarif  # noqa: PLC0415
     from gpolicy.rules.catalogue import CATALOGUE, FAMILIES  # noqa: PLC0415
+    from gpolicy.rules.checking import COMMENT  # noqa: PLC0415
 
+    suppressed = [
+        Suppressed(
+            finding=item.finding,
+            kind="inSource" if item.by == COMMENT else "external",
+            reason=item.reason or f"accepted by a {item.by}",
+        )
+        for item in accepted
+    ]
+    every = [*findings, *(item.finding for item in accepted)]
     return findings_sarif(
         findings,
         Catalogue(rules=CATALOGUE, families=FAMILIES, version=__version__),
-        fingerprint=_fingerprints(findings, sources).__getitem__,
+        fingerprint=_fingerprints(every, sources).__getitem__,
         locate=repository_path,
+        suppressed=suppressed,
         without_place=min(sources, default=""),
     )
 

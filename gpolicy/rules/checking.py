@@ -83,9 +83,9 @@ def examine(
         reason = suppressions.reason(hit.finding) if _could_be_waived(hit.finding) else None
         waiver = waivers.covering(hit)  # asked in any case: a waiver that only repeats a comment is in use
         if waiver is not None:
-            accepted.append(Accepted(hit.finding, WAIVER, waiver.reason))
+            accepted.append(Accepted(settings.as_bad_as_wanted(hit.finding), WAIVER, waiver.reason))
         elif reason is not None:
-            accepted.append(Accepted(hit.finding, COMMENT, reason))
+            accepted.append(Accepted(settings.as_bad_as_wanted(hit.finding), COMMENT, reason))
         else:
             kept.append(hit.finding)
     ran = frozenset(rule.info.code for rule in rules) | _ALWAYS_RUN - settings.ignored
