@@ -178,6 +178,26 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
     return checking.check(request)
 
 
+@app.command("fmt")
+def fmt(
+    paths: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Argument(metavar="[PATH]...", help="Directories or files, or - for standard input. Default: here."),
+    ] = None,
+    *,
+    check_only: Annotated[bool, typer.Option("--check", help="Change nothing; name what is not in form.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Change nothing; show what would change.")] = False,
+) -> int:
+    """Write policy files in their one canonical form, with all comments where they belong.
+
+    Values are never changed. What cannot be formatted safely is named and left as it is. Exit code 1 if --check or
+    --diff find something, or if a file is not YAML.
+    """
+    from gpolicy.cli import formatting  # noqa: PLC0415
+
+    return formatting.format_files(paths or [Path()], check=check_only, diff=diff)
+
+
 @app.command()
 def show(
     path: PolicyPath = Path(),
