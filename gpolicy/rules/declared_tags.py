@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-from gpolicy.findings import Span
+from gpolicy.findings import Fix, Span
 from gpolicy.ganeti.parameter import Level
+from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.schema_kinds import TAG_FAMILIES
+from gpolicy.policy.yaml_document import Pointer, YamlDocument
 from gpolicy.rules.context import Context
 from gpolicy.rules.parameters import CLUSTER
 
@@ -96,3 +98,26 @@ def domains(context: Context, family: str) -> dict[str, Tag | None]:
         if tag.family == family and tag.suffix and not tag.suffix.startswith(HTOOLS) and not tag.suffix.endswith(":"):
             found[tag.suffix] = tag
     return found
+
+
+_RULES: Final[tuple[Pointer, ...]] = (
+    *(("exclusion",), ("desired_location",), ("failure_domains",)),
+    *(("migration", "domains"), ("migration", "allow")),
+)
+
+
+def without_tag(context: Context, tag: Tag) -> Fix | None:
+    """Return the fix that takes a tag out of the list that it stands in; None where that cannot be done safely."""
+    documents = [declared.document for declared in context.policy.objects if declared.label == tag.label]
+    lists: list[tuple[YamlDocument, Pointer]] = [(document, ("tags",)) for document in documents if not tag.typed]
+    if tag.typed:
+        lists = [(rules.document, pointer) for rules in context.policy.tag_rules for pointer in _RULES]
+    for document, pointer in lists:
+        items: Any = document.root
+        for step in pointer:
+            items = items.get(step, {})
+        for index in range(len(items)):
+            if document.value_span((*pointer, index)) == tag.span:
+                edits = remove_entry(context.policy.sources, document, (*pointer, index))
+                return fix("take the entry out", edits)
+    return None

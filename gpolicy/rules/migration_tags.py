@@ -18,6 +18,7 @@ from gpolicy.rules.declared_tags import (
     observed,
     sides,
     suffixes,
+    without_tag,
 )
 from gpolicy.rules.node_tags import TaggedNode, declares_node_tags, known_node_tags, tagged_nodes
 from gpolicy.rules.rule import Hit, Rule
@@ -101,6 +102,7 @@ class AllowMigrationPointless(Rule):
         source=_SOURCE,
         bad=_rules('{from: "hv:4", to: "hv:4"}'),
         good=_rules(_UP),
+        fix="Takes out what is said a second time.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
@@ -114,7 +116,8 @@ class AllowMigrationPointless(Rule):
             elif earlier is not tag:
                 related = (Related(earlier.span, "said here already"),)
                 message = f"{source} to {target} is allowed already"
-                yield self.hit(tag.label, message, tag.span, hint="take it out", related=related)
+                fix = without_tag(context, tag)
+                yield self.hit(tag.label, message, tag.span, hint="take it out", related=related, fix=fix)
 
 
 def _exceptions(context: Context) -> list[Tag]:

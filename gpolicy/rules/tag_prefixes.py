@@ -88,7 +88,8 @@ class SuffixColon(Rule):
             if tag.family in ("nlocation", "migration") and tag.suffix.strip(":") and tag.suffix.endswith(":"):
                 meant = tag.text.rstrip(":")
                 message = f"{tag.text} means node tags {tag.suffix}:…, with two colons"
-                fix = retext(context, tag.span, tag.text, meant)
+                is_new = not any(other.text == meant and other.label == tag.label for other in declared_tags(context))
+                fix = retext(context, tag.span, tag.text, meant) if is_new else None  # a list may not name it twice
                 yield self.hit(tag.label, message, tag.span, hint=f"write {meant}", fix=fix)
 
 

@@ -14,7 +14,7 @@ from gpolicy.ganeti.parameters import release_key
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.schema_kinds import TAG_FAMILIES
 from gpolicy.rules.context import Context
-from gpolicy.rules.declared_tags import HTOOLS, LOCATION, Tag, cluster_tags, declared_tags
+from gpolicy.rules.declared_tags import HTOOLS, LOCATION, Tag, cluster_tags, declared_tags, without_tag
 from gpolicy.rules.parameters import CLUSTER
 from gpolicy.rules.retext import retext
 from gpolicy.rules.rule import Hit, Rule
@@ -133,13 +133,15 @@ class TagOfTool(Rule):
         source="harep and hsqueeze of Ganeti 2.15 to 3.1",
         bad="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:auto]\n",
         good="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:by-hand]\n",
+        fix="Takes the tag out, where it does not stand alone.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         for tag in declared_tags(context):
             if any(f"{tag.text}:".startswith(prefix) for prefix in _OF_TOOLS[:2]) or tag.text == _OF_TOOLS[2]:
                 message = f"{tag.text} belongs to the tool that sets it"
-                yield self.hit(tag.label, message, tag.span, hint="leave it out of the policy")
+                fix = without_tag(context, tag)
+                yield self.hit(tag.label, message, tag.span, hint="leave it out of the policy", fix=fix)
         for rules in context.policy.tag_rules:
             for owned in rules.owns:
                 if is_of_tool(owned.value):

@@ -9,6 +9,9 @@ from run_rules import check
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 RULES = "gpolicy: v1\nkind: TagRules\n"
+SET = "gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [n1]\n"
+MIGRATION = f"{RULES}migration:\n  domains: [hv]\n  allow: "
+UP = '{from: "hv:1", to: "hv:2"}'
 
 
 @pytest.mark.parametrize(
@@ -44,6 +47,9 @@ RULES = "gpolicy: v1\nkind: TagRules\n"
         (f'{RULES}exclusion: [{{raw: "htools:iextags:service"}}]\n', "GP512", None),
         (f"{CLUSTER}tags: ['htools:nlocation:rack:']\n", "GP513", f"{CLUSTER}tags: ['htools:nlocation:rack']\n"),
         (f"{CLUSTER}tags: ['htools:iextags:service']\n", "GP506", None),
+        (f"{SET}tags: [htools:standby:x, htools:standby:auto]\n", "GP508", f"{SET}tags: [htools:standby:x]\n"),
+        (f"{SET}tags: [htools:standby:auto]\n", "GP508", None),
+        (f"{MIGRATION}[{UP}, {UP}]\n", "GP516", f"{MIGRATION}[{UP}]\n"),
     ],
 )
 def test_fix(text: str, code: str, mended: str | None, tmp_path: Path) -> None:
