@@ -42,6 +42,25 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """A replacement of the text of one place. An empty place (it ends where it begins) inserts before it."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """The one safe way to mend a finding: what it does, as an order ("remove the key"), and the edits of one file.
+
+    Safe means: whoever wrote the policy would have written the same. Where two ways are open there is no fix.
+    """
+
+    message: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong, by rule code and name."""
 
@@ -52,6 +71,7 @@ class Finding:
     span: Span | None = None
     hint: str = ""
     related: tuple[Related, ...] = ()
+    fix: Fix | None = None
 
     def sort_key(self) -> tuple[object, ...]:
         """Order by place, then worst first."""
@@ -60,10 +80,22 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RuleParameter:
+    """A number of a rule that a repository can set for itself: `[rules.NAME]` in its configuration."""
+
+    name: str
+    default: float
+    summary: str
+    least: float = 0
+    most: float = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleInfo:
     """What there is to know of a rule: shown by `explain`, in the docs and in rule catalogues.
 
-    `bad` and `good` are whole policies (YAML); the tests run both. `source` says where the fact comes from.
+    `bad` and `good` are whole policies (YAML); the tests run both. `source` says where the fact comes from. `fix` says
+    in one sentence what `check --fix` does about it, or nothing where there is no one safe fix.
     """
 
     code: str
@@ -74,7 +106,17 @@ class RuleInfo:
     source: str
     bad: str = ""
     good: str = ""
+    fix: str = ""
+    parameters: tuple[RuleParameter, ...] = ()
 
-    def finding(self, message: str, span: Span | None, *, hint: str = "", related: tuple[Related, ...] = ()) -> Finding:
+    def finding(
+        self,
+        message: str,
+        span: Span | None,
+        *,
+        hint: str = "",
+        related: tuple[Related, ...] = (),
+        fix: Fix | None = None,
+    ) -> Finding:
         """Return a finding of this rule."""
-        return Finding(self.code, self.name, self.severity, message, span, hint, related)
+        return Finding(self.code, self.name, self.severity, message, span, hint, related, fix)

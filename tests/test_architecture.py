@@ -18,6 +18,8 @@ MAY_IMPORT = {
     "plan": {"ganeti", "policy", "cluster", "fit"},
     "render": {"ganeti", "plan"},
     "apply": {"ganeti", "cluster", "plan"},
+    "fixing": {"policy"},
+    "formatting": {"policy", "writing"},
     "writing": {"ganeti", "policy"},
     "adopt": {"ganeti", "policy", "cluster", "rules", "plan", "writing"},
     "starter": {"writing"},
@@ -27,6 +29,7 @@ MAY_IMPORT = {
     "suggest": {"ganeti", "policy", "cluster", "allocator", "impact", "writing"},
     "testing": {"ganeti", "policy", "cluster", "plan", "impact", "allocator"},
     "report": {"ganeti", "cluster", "plan", "allocator", "impact", "suggest", "testing", "drift"},
+    "posting": set[str](),
     "allocator": set[str](),
     "htools": {"allocator", "cluster", "ganeti"},
 }

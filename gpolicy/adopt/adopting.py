@@ -201,9 +201,9 @@ class _Adoption:
             *left_out_lines(self.left_out[before:]),
             *self._unreadable(Level.GROUP),
             *head("NodeGroup", name=group.name),
-            *sections(values, compared_with(self.state.cluster.own, "cluster", "the cluster's"), titles=False),
-            "",
-            *entry("nodes", nodes),
+            *sections(
+                values, compared_with(self.state.cluster.own, "cluster", "the cluster's"), titles=False, nodes=nodes
+            ),
         ]
         if tags:
             lines += ["", *entry("tags", list(tags))]
@@ -258,7 +258,6 @@ class _Adoption:
         for key, items, comment in (
             ("exclusion", rules.exclusion, "Instances that share such a tag (`service`: service:…) keep apart."),
             ("failure_domains", rules.failure_domains, "Nodes that share such a tag may fail together."),
-            ("desired_location", rules.desired_location, "Instance tags that name where the instance should be."),
         ):
             if items:
                 lines += ["", *comment_lines(comment), *entry(key, items)]
@@ -271,6 +270,9 @@ class _Adoption:
             for key, items in (("domains", rules.migration_domains), ("allow", rules.migration_allow)):
                 if items:
                     lines += entry(key, items, indent=2)
+        if rules.desired_location:
+            lines += ["", *comment_lines("Instance tags that name where the instance should be.")]
+            lines += entry("desired_location", rules.desired_location)
         return file_text(lines)
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from gpolicy.ganeti.parameter import Path
-from gpolicy.writing.documents import head, sections
+from gpolicy.writing.documents import SCHEMA_FILE, head, modelines, sections
 from gpolicy.writing.yaml_text import Node, comment_lines, entry
 
 _LONGEST_NAME = 60
@@ -24,7 +24,7 @@ def node_set_documents(described: Described, groups: Mapping[str, str]) -> list[
         values, tags = described[nodes[0]]
         name = _free(_name(nodes, tags), taken)
         if lines:
-            lines.append("---")
+            lines += ["---", *modelines(SCHEMA_FILE)[:1]]  # the YAML server looks at each document alone
         lines += head("NodeSet", name=name)
         within = sorted({groups[node] for node in nodes})
         if len(within) == 1:

@@ -88,29 +88,114 @@ def init(
 
 
 @app.command()
-def check(
+def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
     paths: Annotated[
         Optional[list[Path]],  # noqa: UP045
         typer.Argument(metavar="[PATH]...", help="Policies: directories or files. Default: here."),
     ] = None,
     state: MaybeState = None,
     form: Annotated[
-        str, typer.Option("--format", "-f", metavar="text|json|markdown|github", help="Form of the output.")
+        str,
+        typer.Option(
+            "--format", "-f", metavar="text|json|markdown|github|sarif|junit|gitlab", help="Form of the output."
+        ),
     ] = "text",
+    select: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--select", metavar="RULE,...", help="Only these rules; instead of what the settings select."),
+    ] = None,
+    ignore: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--ignore", metavar="RULE,...", help="Not these rules."),
+    ] = None,
+    severity: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--severity", metavar="RULE=LEVEL", help="How bad a rule is: error, warning or info."),
+    ] = None,
+    fail_on: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--fail-on",
+            metavar="LEVEL",
+            help="The least severity that makes the exit code 1; default: error. Or never.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--baseline", metavar="FILE", help="Accept what this file says was there before."),
+    ] = None,
+    write_baseline: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--write-baseline", metavar="FILE", help="Write what is found to this file, to accept it."),
+    ] = None,
+    config: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--config", metavar="FILE", help="The settings; default: the nearest gpolicy.toml or pyproject.toml."
+        ),
+    ] = None,
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
+    isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended safely, and report the rest.")] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Show what --fix would change, and change nothing. Exit code 1 if anything.")
+    ] = False,
     budget: Budget = _COMMENT,
     insecure_rapi: Insecure = False,
 ) -> int:
     """Find mistakes: shape, values, and what Ganeti lets through. Exit code 1 if there is an error.
 
-    Needs no cluster; with --state also the rules that do.
-    """
-    from gpolicy.cli import checking  # noqa: PLC0415
+    Needs no cluster; with --state also the rules that do. A RULE is a code (GP201), a name (spec-overlap) or a family
+    (GP2, GP20); options with several can be repeated, or take a list with commas. `gpolicy explain` lists the rules.
 
-    options = _options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    return checking.check(paths or [Path()], state, form, options, budget)
+    A finding can be accepted where it stands, by a comment: # gpolicy: ignore[GP201] and the reason. What should hold
+    for everybody belongs into gpolicy.toml: see docs/check.md.
+    """
+    from gpolicy.cli import checking, judging  # noqa: PLC0415
+
+    control = judging.Control(
+        select=tuple(select or ()),
+        ignore=tuple(ignore or ()),
+        severity=tuple(severity or ()),
+        fail_on=fail_on,
+        config=config,
+        isolated=isolated,
+        baseline=baseline,
+    )
+    request = checking.Request(
+        paths=paths or [Path()],
+        state=state,
+        options=_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
+        form=form,
+        budget=budget,
+        control=control,
+        fix=fix,
+        diff=diff,
+        write_baseline=write_baseline,
+    )
+    return checking.check(request)
+
+
+@app.command("fmt")
+def fmt(
+    paths: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Argument(metavar="[PATH]...", help="Directories or files, or - for standard input. Default: here."),
+    ] = None,
+    *,
+    check_only: Annotated[bool, typer.Option("--check", help="Change nothing; name what is not in form.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Change nothing; show what would change.")] = False,
+) -> int:
+    """Write policy files in their one canonical form, with all comments where they belong.
+
+    Values are never changed. What cannot be formatted safely is named and left as it is. Exit code 1 if --check or
+    --diff find something, or if a file is not YAML.
+    """
+    from gpolicy.cli import formatting  # noqa: PLC0415
+
+    return formatting.format_files(paths or [Path()], check=check_only, diff=diff)
 
 
 @app.command()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from datetime import date
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpolicy.cli.findings_output import CHECK_FORMATS, known_budget, shown
+from gpolicy.cli.judging import Control, Judge, Judged, editable_files, find
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
@@ -15,7 +17,6 @@ from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.roots import policy_roots
-from gpolicy.report.findings_json import findings_json
 from gpolicy.report.findings_text import findings_text
 
 if TYPE_CHECKING:
@@ -23,70 +24,111 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
 
 FORMATS = ("text", "json")
-CHECK_FORMATS = (*FORMATS, "markdown", "github")
 
 
-def check(paths: list[Path], src: str | None, form: str, options: SourceOptions, budget: int) -> int:
-    """Check each policy at `paths`, print what was found, return the exit code. `budget`: most bytes of Markdown."""
-    known_format(form, CHECK_FORMATS)
-    known_budget(budget)
-    roots = [root for path in paths for root in policy_roots(path)]
-    state = read(src, options) if src else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is to be checked, by which rules, and what is to become of what is found.
+
+    `budget`: most bytes of Markdown; `write_baseline`: the file to keep what is found in.
+    """
+
+    paths: list[Path]
+    state: str | None
+    options: SourceOptions
+    form: str
+    budget: int
+    control: Control
+    fix: bool = False
+    diff: bool = False
+    write_baseline: Path | None = None
+
+
+def check(request: Request) -> int:
+    """Check each policy, print what was found, mend it if that is wanted, and return the exit code."""
+    known_format(request.form, CHECK_FORMATS)
+    known_budget(request.budget)
+    _one_purpose(request)
+    roots = [root for path in request.paths for root in policy_roots(path)]
+    state = read(request.state, request.options) if request.state else None
     if state is not None and len(roots) > 1:
         names = ", ".join(map(str, roots))
         raise UsageError(f"--state is of one cluster, these are {len(roots)} policies: {names}")
-    findings: list[Finding] = []
-    sources: dict[str, str] = {}
-    for root in roots:
-        policy = load_policy(root)
-        findings += find(policy, state)
-        sources |= policy.sources
-    sys.stdout.write(_shown(findings, sources, form, budget))
-    return exit_code(findings)
+    control = replace(request.control, with_baseline=request.write_baseline is None)
+    judge = Judge(roots, state, control)
+    if request.write_baseline is not None:
+        return _keep_as_baseline(judge.judge(), request.write_baseline, request)
+    if request.fix or request.diff:
+        from gpolicy.cli.fixing import diff, fix  # noqa: PLC0415 (most checks mend nothing)
+
+        if request.diff:
+            return diff(judge)
+        return _report(fix(judge, aside=request.form != "text"), request, fixable=False)
+    return _report(judge.judge(), request)
 
 
-def _shown(findings: list[Finding], sources: dict[str, str], form: str, budget: int) -> str:
-    match form:
-        case "json":
-            return findings_json(findings)
-        case "markdown":
-            from gpolicy.report.findings_markdown import findings_markdown  # noqa: PLC0415
-
-            return findings_markdown(findings, budget=budget)
-        case "github":
-            from gpolicy.report.github import findings_github  # noqa: PLC0415
-
-            return findings_github(findings, locate=repository_path)
-        case _:
-            return findings_text(findings, sources, colour=wants_colour(sys.stdout))
+def _one_purpose(request: Request) -> None:
+    """Raise UsageError where two options ask for things that do not go together."""
+    asked = {"--fix": request.fix, "--diff": request.diff, "--write-baseline": request.write_baseline is not None}
+    names = [name for name, is_asked in asked.items() if is_asked]
+    if len(names) > 1:
+        raise UsageError(f"{' and '.join(names)} do not go together", hint="use one of them at a time")
+    if request.write_baseline is not None and request.control.baseline is not None:
+        raise UsageError("--write-baseline and --baseline do not go together", hint="leave out --baseline")
+    if request.diff and request.form != "text":
+        raise UsageError(f"--diff has no format {request.form!r}", hint="leave out --format")
 
 
-def known_budget(budget: int) -> None:
-    """Raise UsageError for a budget that not even a verdict fits in."""
-    from gpolicy.report.markdown import LEAST_BUDGET  # noqa: PLC0415
+def _report(judged: list[Judged], request: Request, *, fixable: bool = True) -> int:
+    """Print what was found, and return the exit code."""
+    findings = unique(finding for item in judged for finding in item.findings)
+    sources = {file: text for item in judged for file, text in item.policy.sources.items()}
+    failing = {finding for item in judged for finding in item.findings if item.settings.fails(finding)}
+    accepted = [known for item in judged for known in item.accepted]
+    editable = editable_files(item.policy for item in judged) if fixable else frozenset()
+    count = sum(finding.fix is not None and _files(finding) <= editable for finding in findings)
+    text = shown(
+        findings,
+        sources,
+        request.form,
+        budget=request.budget,
+        fails=failing.__contains__,
+        fixable=count,
+        accepted=accepted,
+    )
+    sys.stdout.write(text)
+    return int(ExitCode.FINDINGS if failing else ExitCode.FINE)
 
-    if budget < LEAST_BUDGET:
-        raise UsageError(f"a budget of {budget} bytes is too small", hint=f"the least is {LEAST_BUDGET}")
+
+def _files(finding: Finding) -> set[str]:
+    return {edit.span.file for edit in finding.fix.edits} if finding.fix else set()
 
 
-def repository_path(file: str) -> str:
-    """Return the path of a file from the top of the checkout, which GitHub names; as it is if it lies elsewhere."""
-    top = Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
-    whole = Path(file).resolve()
-    return whole.relative_to(top).as_posix() if whole.is_relative_to(top) else file
+def _keep_as_baseline(judged: list[Judged], path: Path, request: Request) -> int:
+    """Write what is found to a baseline, all of it or nothing; show what cannot be accepted."""
+    from gpolicy.rules.baseline import baseline_text, key_of  # noqa: PLC0415
+    from gpolicy.rules.checking import ACCEPTABLE  # noqa: PLC0415
+    from gpolicy.writing.replacing import Replacement, replace_files  # noqa: PLC0415
+
+    sources = {file: text for item in judged for file, text in item.policy.sources.items()}
+    findings = unique(finding for item in judged for finding in item.findings)
+    taken = [finding for finding in findings if finding.code in ACCEPTABLE]
+    left = [replace(item, findings=[one for one in item.findings if one.code not in ACCEPTABLE]) for item in judged]
+    if any(finding.severity is Severity.ERROR for item in left for finding in item.findings):
+        _report(left, request)
+        sys.stderr.write("no baseline was written: mend these first, they cannot be accepted\n")
+        return int(ExitCode.FINDINGS)
+    text = baseline_text((finding, key_of(finding, sources, path)) for finding in taken)
+    replace_files([Replacement(path, None, text.encode())])
+    what = "1 finding is" if len(taken) == 1 else f"{len(taken)} findings are"
+    sys.stderr.write(f"{path}: {what} accepted from now on\n")
+    return _report(left, request)
 
 
-def find(policy: Policy, state: ClusterState | None = None) -> list[Finding]:
-    """Return all findings about `policy`."""
-    from gpolicy.rules.checking import check_policy  # noqa: PLC0415 (plan of a broken policy does not need it)
-
-    return check_policy(policy, state=state, today=date.today())  # noqa: DTZ011 (a waiver ends at the reader's midnight)
-
-
-def exit_code(findings: list[Finding]) -> int:
-    """Return 1 if there is an error among `findings`."""
-    errors = any(finding.severity is Severity.ERROR for finding in findings)
-    return int(ExitCode.FINDINGS if errors else ExitCode.FINE)
+def unique(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings by place, each once: what two policies share is found in both."""
+    by_place = {finding.sort_key(): finding for finding in findings}
+    return [by_place[key] for key in sorted(by_place)]
 
 
 def sound_policy(path: Path, state: ClusterState | None = None) -> Policy | None:

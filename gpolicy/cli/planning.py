@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_budget, known_format, policy_with_errors, read, repository_path
+from gpolicy.cli.checking import known_format, policy_with_errors, read
+from gpolicy.cli.findings_output import known_budget, repository_path
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode

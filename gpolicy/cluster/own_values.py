@@ -10,6 +10,7 @@ from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level, Path, Type, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
 from gpolicy.ganeti.values import FAMILIES, flatten
+from gpolicy.ganeti.vocabulary import ALLOC_POLICIES
 
 CLUSTER_SINGLES: Final = tuple(
     parameter.name for parameter in parameters_of(Level.CLUSTER) if parameter.family not in FAMILIES
@@ -24,7 +25,8 @@ def own_values(stored: Mapping[str, Value], where: str) -> Values:
     """Return the own values in `stored`, nested JSON by family or single parameter.
 
     Null is "not set". Parameters that the table does not know are kept, as a newer Ganeti may have them.
-    Raise InputError, which begins with `where`, when a known parameter is of another type than Ganeti stores.
+    Raise InputError, which begins with `where`, when a known parameter is of another type than Ganeti stores, or the
+    allocation policy of a group is none that Ganeti has.
     """
     values: Values = {}
     for path, value in flatten({key: value for key, value in stored.items() if value is not None}).items():
@@ -37,6 +39,8 @@ def own_values(stored: Mapping[str, Value], where: str) -> Values:
             raise InputError(
                 f"{where}: {shown('.'.join(path))} should be of type {parameter.type}, but is {kind_of(value)}"
             )
+        if path == ("alloc_policy",) and value not in ALLOC_POLICIES:  # no placing by a word that nobody can follow
+            raise InputError(f"{where}: alloc_policy should be {', '.join(ALLOC_POLICIES)}, but is {shown(str(value))}")
         values[path] = value
     return values
 

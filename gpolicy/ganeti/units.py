@@ -21,11 +21,18 @@ _LONGEST_TEXT = 40  # far above any real size; keeps hostile text from becoming 
 _LARGEST_MIB = 2**53  # what a JSON number carries exactly
 
 
-def parse_size_exact(text: str | int) -> Fraction | int:
-    """Return the size that `text` names, in MiB, unrounded. Raise ValueError with a readable reason."""
+def parse_size_exact(text: str | float) -> Fraction | int:
+    """Return the size that `text` names, in MiB, unrounded. Raise ValueError with a readable reason.
+
+    A number without a fraction may be written as a float (8.0): to JSON Schema it is an integer.
+    """
     size: Fraction | int
     if isinstance(text, int):
         size = text
+    elif isinstance(text, float):
+        if not text.is_integer():
+            raise ValueError("not a size: write a whole number of MiB")
+        size = int(text)
     else:
         match = _SIZE.fullmatch(text.strip()) if len(text) <= _LONGEST_TEXT else None
         if match is None:

@@ -12,6 +12,7 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.units import parse_rate, parse_size_exact, round_size
 from gpolicy.ganeti.values import FAMILIES, canonical
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
+from gpolicy.policy import edits
 from gpolicy.policy.model import (
     INHERIT,
     ClusterPolicy,
@@ -40,8 +41,9 @@ MAX_UID = 2**32 - 1
 class Builder:
     """Builds the objects of one document; what is wrong with its values goes to `report`."""
 
-    def __init__(self, document: YamlDocument, report: Report) -> None:
+    def __init__(self, document: YamlDocument, report: Report, sources: edits.Sources | None = None) -> None:
         self.document = document
+        self._sources = sources or {}
         self.root: dict[str, Any] = document.root
         self._report = report
 
@@ -76,7 +78,8 @@ class Builder:
         """Yield the waivers of the document."""
         for index, waiver in enumerate(self.root["waivers"]):
             span = self.document.value_span(("waivers", index))
-            yield Waiver(**{key: str(value) for key, value in waiver.items()}, span=span)
+            words = {key: str(value) for key, value in waiver.items()}
+            yield Waiver(**words, span=span, document=self.document, pointer=("waivers", index))
 
     # --- what all objects have ---------------------------------------------------------------------------------
 
@@ -198,7 +201,8 @@ class Builder:
         if size != exact:
             message = f"{written} is no multiple of 4 MiB: Ganeti stores {size} MiB"
             hint = f"write {size}"
-            self._report(SIZE_ROUNDED.finding(message, self.document.value_span(pointer), hint=hint))
+            fix = edits.fix(hint, edits.replace_value(self._sources, self.document, pointer, str(size)))
+            self._report(SIZE_ROUNDED.finding(message, self.document.value_span(pointer), hint=hint, fix=fix))
         return size
 
     def _rate(self, written: str, pointer: Pointer) -> int:

@@ -25,7 +25,13 @@ _TYPES: dict[str, Test] = {
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "null": lambda value: value is None,
 }
-_IGNORED = frozenset({"$schema", "title", "description", "definitions", "default"})
+_IGNORED = frozenset(
+    {
+        *("$schema", "title", "description", "definitions", "default"),
+        # for editors alone (gpolicy.policy.schema_editing, which would be imported here for nothing else)
+        *("defaultSnippets", "enumDescriptions", "patternErrorMessage", "x-intellij-enum-metadata", "examples"),
+    }
+)
 
 
 class UnknownKeywordError(ValueError):

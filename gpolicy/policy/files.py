@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,12 +55,15 @@ def _walk(directory: Path) -> Iterator[Path]:
                 yield Path(parent) / name
 
 
-def read_files(paths: Iterable[Path]) -> FileSet:
-    """Read `paths`. What cannot be read is a finding, not the end."""
+def read_files(paths: Iterable[Path], texts: Mapping[str, str] | None = None) -> FileSet:
+    """Read `paths`. What cannot be read is a finding, not the end.
+
+    `texts` are read in place of what is in the files of these names.
+    """
     result = FileSet()
     for path in paths:
         name = str(path)
-        text = _read(path, result)
+        text = texts[name] if texts and name in texts else _read(path, result)
         if text is None:
             continue
         reading = read_yaml(text, name)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from gpolicy.findings import Finding, Related
+from gpolicy.policy.boundary import boundary, home
 from gpolicy.policy.building import Builder
 from gpolicy.policy.extending import extend
 from gpolicy.policy.files import SUFFIXES, FileSet, policy_files, read_files
@@ -34,23 +36,28 @@ LARGEST_SNAPSHOT = 64 * 1024**2
 _Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
 
 
-def load_policy(path: Path) -> Policy:
-    """Return the policy in the file or directory `path`. Raise InputError when there is nothing to read."""
-    return load_files(policy_files(path), root=path)
+def load_policy(path: Path, texts: Mapping[str, str] | None = None) -> Policy:
+    """Return the policy in the file or directory `path`. Raise InputError when there is nothing to read.
+
+    `texts` are read in place of what is in the files of these names: the policy as it would be.
+    """
+    return load_files(policy_files(path), root=path, texts=texts)
 
 
-def load_files(paths: list[Path], root: Path | None = None) -> Policy:
+def load_files(paths: list[Path], root: Path | None = None, texts: Mapping[str, str] | None = None) -> Policy:
     """Return the policy that the files `paths` hold together."""
-    loader = _Loader(read_files(paths), root or (paths[0] if paths else Path()))
+    loader = _Loader(read_files(paths, texts), root or (paths[0] if paths else Path()), texts)
     return loader.policy(tuple(str(path) for path in paths))
 
 
 class _Loader:
-    def __init__(self, files: FileSet, root: Path) -> None:
+    def __init__(self, files: FileSet, root: Path, texts: Mapping[str, str] | None) -> None:
         self._files = files
+        self._root = root
+        self._texts = texts
         self._findings: list[Finding] = list(files.findings)
-        self._boundary = _boundary(root)
-        self._home = _home(root)
+        self._boundary = boundary(root)
+        self._home = home(root)
         self._bases: dict[Path, list[Declared]] = {}
         self._objects: list[Declared] = []
         self._tag_rules: list[TagRulesPolicy] = []
@@ -79,14 +86,15 @@ class _Loader:
             documents=tuple(self._files.documents),
             findings=tuple(sorted(self._findings, key=Finding.sort_key)),
             sources=self._files.sources,
+            root=self._root,
         )
 
     def _add(self, document: YamlDocument) -> None:
-        found = validate(document)
+        found = validate(document, self._files.sources)
         if found:
             self._findings += found
             return
-        builder = Builder(document, self._findings.append)
+        builder = Builder(document, self._findings.append, self._files.sources)
         match document.root["kind"]:
             case "Cluster" | "NodeGroup" | "NodeSet":
                 self._objects.append(_build(builder))
@@ -158,15 +166,15 @@ class _Loader:
         return self._bases[resolved]
 
     def _load_base(self, path: Path) -> list[Declared]:
-        files = read_files([path])
+        files = read_files([path], self._texts)
         self._findings += files.findings
         self._files.sources |= files.sources
         objects: list[Declared] = []
         for document in files.documents:
-            found = validate(document) if document.root is not None else []
+            found = validate(document, self._files.sources) if document.root is not None else []
             self._findings += found
             if document.root is not None and not found and document.root["kind"] in ("Cluster", "NodeGroup", "NodeSet"):
-                objects.append(_build(Builder(document, self._findings.append)))
+                objects.append(_build(Builder(document, self._findings.append, self._files.sources)))
         return objects
 
 
@@ -196,18 +204,3 @@ def _snapshot(path: Path, home: Path) -> tuple[Path, str]:
     except (OSError, ValueError, RuntimeError):  # a null byte, a loop of links, a name that is too long
         return path, "cannot be read"
     return Path(os.path.normpath(path)), ""
-
-
-def _home(root: Path) -> Path:
-    """Return the directory that a policy lies in."""
-    resolved = root.resolve()
-    return resolved if resolved.is_dir() else resolved.parent
-
-
-def _boundary(root: Path) -> Path:
-    """Return the directory that `extends` may reach: the git work tree around the policy, or the policy's parent."""
-    start = _home(root)
-    for directory in (start, *start.parents):
-        if (directory / ".git").exists():
-            return directory
-    return start.parent

@@ -17,6 +17,8 @@ from gpolicy.ganeti.parameters import DEFAULT_VERSION
 from gpolicy.policy.yaml_document import Pointer, YamlDocument
 
 if TYPE_CHECKING:
+    import pathlib
+
     from gpolicy.policy.guard import Guard
     from gpolicy.policy.scenario import Scenario
 
@@ -190,6 +192,8 @@ class Waiver:
     reason: str
     until: str
     span: Span
+    document: YamlDocument | None = None
+    pointer: Pointer = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +214,7 @@ class Policy:
     documents: tuple[YamlDocument, ...] = ()
     findings: tuple[Finding, ...] = ()
     sources: dict[str, str] = field(default_factory=dict)
+    root: pathlib.Path | None = None  # the file or directory that was named
 
     @property
     def version(self) -> str:

@@ -18,14 +18,14 @@ def promised_nodes(group: GroupPolicy) -> tuple[str, ...] | None:
     """Return the names of the group's nodes; None where a pattern leaves open which there are, or none is written."""
     names: dict[str, None] = {}
     for pattern in group.nodes or ():
-        found = _written_out(pattern.value)
+        found = written_out(pattern.value)
         if found is None:
             return None
         names.update(dict.fromkeys(found))
     return tuple(names) if 0 < len(names) <= MOST_NODES else None
 
 
-def _written_out(pattern: str) -> list[str] | None:
+def written_out(pattern: str) -> list[str] | None:
     """Return the names that a pattern of letters and sets of letters stands for, None if it holds a wildcard."""
     parts, end = [], 0
     for match in _PART.finditer(pattern):

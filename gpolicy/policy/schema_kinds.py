@@ -11,12 +11,11 @@ from typing import Final
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, parameter_properties
+from gpolicy.policy.schema_editing import document_snippet, for_editors
+from gpolicy.policy.schema_parameters import DAY_PATTERN, NAME, PERCENT_PATTERN, SIZE, Schema, parameter_properties
 from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
-PERCENT_PATTERN: Final = r"^[0-9]+(\.[0-9]+)? *%$"
-DAY_PATTERN: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _VERSION_KEY: Final[Schema] = {
     "const": "v1",
     "description": "The version of the policy language. Always v1.",
@@ -28,8 +27,8 @@ _PREFIX: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,1
 def schemas() -> dict[str, Schema]:
     """Return all schemas by file name: one per kind, and `policy.json` that takes any document of a policy."""
     by_kind = {kind: make() for kind, make in _KINDS.items()}
-    result = {f"{file_name(kind)}": schema for kind, schema in by_kind.items()}
-    result["policy.json"] = _any_kind(by_kind)
+    result = {file_name(kind): for_editors(schema) for kind, schema in by_kind.items()}
+    result["policy.json"] = for_editors(_any_kind(by_kind))
     return result
 
 
@@ -47,13 +46,19 @@ def _any_kind(by_kind: dict[str, Schema]) -> Schema:
         definitions[kind] = {key: value for key, value in schema.items() if key not in ("$schema", "definitions")}
         condition = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
         rules.append({"if": condition, "then": {"$ref": f"#/definitions/{kind}"}})
+    whole = [document_snippet(kind, schema["description"]) for kind, schema in by_kind.items()]
+    rules.append({"if": {"required": ["kind"]}, "else": {"defaultSnippets": whole}})
     return {
         "$schema": DRAFT,
         "title": "gpolicy: a document of a Ganeti policy",
         "type": "object",
         "properties": {
             "gpolicy": _VERSION_KEY,
-            "kind": {"enum": list(by_kind), "description": "What this document describes."},
+            "kind": {
+                "enum": list(by_kind),
+                "enumDescriptions": [schema["description"] for schema in by_kind.values()],
+                "description": "What this document describes.",
+            },
         },
         "required": ["gpolicy", "kind"],
         "allOf": rules,
@@ -69,7 +74,7 @@ def _document(kind: str, description: str, properties: Schema, *, required: tupl
         "type": "object",
         "properties": {
             "gpolicy": _VERSION_KEY,
-            "kind": {"const": kind, "description": f"Always {kind} here."},
+            "kind": {"const": kind, "description": description},
             "description": {"type": "string", "description": "For people; gpolicy does not read it."},
             **properties,
         },
@@ -124,7 +129,7 @@ def _extends(kind: str) -> Schema:
         "description": f"Name of another {kind} of this policy, or a relative path: file.yaml#NAME.",
     }
     return {
-        "anyOf": [one, {"type": "array", "items": one, "minItems": 1}],
+        "anyOf": [NAME, {"type": "array", "items": one, "minItems": 1}],
         "description": f"{kind} document(s) to take values from; own values win, later bases win over earlier ones.",
     }
 

@@ -17,14 +17,16 @@ RATE_UNIT: Final = "KiB/s"
 RATE_PATTERN: Final = r"^ *([0-9]+(\.[0-9]*)?|\.[0-9]+) *([kKmMgG]([iI]?[bB])?)? *$"
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255}
 UID_PATTERN: Final = "^[0-9]{1,10}(-[0-9]{1,10})?$"
+PERCENT_PATTERN: Final = r"^[0-9]+(\.[0-9]+)? *%$"
+DAY_PATTERN: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 UID_RANGE: Final[Schema] = {
     "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": UID_PATTERN}],
     "description": 'A range of user IDs, both ends included ("1000-1010"), or one user ID (2000).',
 }
 SIZE: Final[Schema] = {
     "anyOf": [
-        {"type": "integer", "minimum": 0},
         {"type": "string", "pattern": SIZE_PATTERN},
+        {"type": "integer", "minimum": 0},
     ]
 }
 
@@ -36,7 +38,14 @@ def _leaf(parameter: Parameter, level: Level) -> Schema:
         follow = f", follow {text}" if parameter.family in INHERITED_FAMILIES else ""
         inherit = {"const": INHERIT, "description": f"Remove the own value{follow}."}
         schema = {"anyOf": [*schema.get("anyOf", [schema]), inherit]}
-    return {**schema, "description": _describe(parameter)}
+    return {**schema, "description": _describe(parameter), **_examples(parameter)}
+
+
+def _examples(parameter: Parameter) -> Schema:
+    """Return Ganeti's default as an example: editors offer it, and it is a value that surely can be written."""
+    default = parameter.new_default[1] if parameter.new_default else parameter.default
+    shown = isinstance(default, int | float | str) and not isinstance(default, bool) and default != ""
+    return {"examples": [default]} if shown and not parameter.choices else {}
 
 
 def _describe(parameter: Parameter) -> str:
@@ -71,7 +80,7 @@ def _plain_leaf(parameter: Parameter) -> Schema:
         case Type.SIZE | Type.MIB:
             return {**SIZE}
         case Type.INT if parameter.unit == RATE_UNIT:
-            return {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": RATE_PATTERN}]}
+            return {"anyOf": [{"type": "string", "pattern": RATE_PATTERN}, {"type": "integer"}]}
         case Type.INT:
             return {"type": "integer"} | ({} if parameter.minimum is None else {"minimum": parameter.minimum})
         case Type.FLOAT:

@@ -76,6 +76,7 @@ UNKNOWN_KEY: Final = RuleInfo(
     source="the schemas",
     bad=f"{_CLUSTER}ndparams: {{spindel_count: 4}}\n",
     good=f"{_CLUSTER}ndparams: {{spindle_count: 4}}\n",
+    fix="A key that is one slip away from a known one, and from no other, is written as that one.",
 )
 WRONG_VALUE: Final = RuleInfo(
     code="GP012",
@@ -86,6 +87,7 @@ WRONG_VALUE: Final = RuleInfo(
     source="the schemas; resource model and the parameters' own types",
     bad=f'{_CLUSTER}ndparams: {{spindle_count: "four"}}\n',
     good=f"{_CLUSTER}ndparams: {{spindle_count: 4}}\n",
+    fix="A word that can only mean one thing is written right: a slip, `yes` for true, quotes too few or too many.",
 )
 MISSING_KEY: Final = RuleInfo(
     code="GP013",
@@ -117,6 +119,7 @@ SIZE_ROUNDED: Final = RuleInfo(
     source="Ganeti's unit parser (run on 3.0.2)",
     bad=f"{_CLUSTER}beparams: {{maxmem: 130}}\n",
     good=f"{_CLUSTER}beparams: {{maxmem: 132}}\n",
+    fix="The number that Ganeti stores is written.",
 )
 NOT_PLAIN_TEXT: Final = RuleInfo(
     code="GP016",

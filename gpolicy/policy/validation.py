@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gpolicy.data import data_directory
-from gpolicy.findings import Finding
+from gpolicy.findings import Finding, Fix
+from gpolicy.policy import edits
 from gpolicy.policy.conformance import Test, compile_schema
+from gpolicy.policy.edits import Sources
+from gpolicy.policy.known_elsewhere import known_elsewhere
+from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.places import place_name
-from gpolicy.policy.schema_kinds import DAY_PATTERN, KINDS, PERCENT_PATTERN, file_name
-from gpolicy.policy.schema_parameters import RATE_PATTERN, SIZE_PATTERN, UID_PATTERN
+from gpolicy.policy.schema_kinds import KINDS, file_name
+from gpolicy.policy.schema_parameters import DAY_PATTERN, PERCENT_PATTERN, RATE_PATTERN, SIZE_PATTERN, UID_PATTERN
+from gpolicy.policy.source_text import span_offsets
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
 from gpolicy.policy.yaml_document import Pointer, YamlDocument
 
@@ -37,8 +43,12 @@ def _conforms(kind: str) -> Test:
     return compile_schema(schema_of(kind))
 
 
-def validate(document: YamlDocument) -> list[Finding]:
-    """Return what is wrong with the shape of `document`; nothing if it conforms to the schema of its kind."""
+def validate(document: YamlDocument, sources: Sources | None = None) -> list[Finding]:
+    """Return what is wrong with the shape of `document`; nothing if it conforms to the schema of its kind.
+
+    With `sources`, the texts of files, findings that have one safe fix carry it.
+    """
+    sources = sources or {}
     head = _head_findings(document)
     if head:
         return head
@@ -48,7 +58,7 @@ def validate(document: YamlDocument) -> list[Finding]:
     from jsonschema import Draft7Validator  # noqa: PLC0415 (takes longer to import than most policies to check)
 
     errors = sorted(Draft7Validator(schema_of(kind)).iter_errors(document.root), key=lambda error: str(error.path))
-    findings = {finding.sort_key(): finding for error in errors for finding in _explain(error, document)}
+    findings = {finding.sort_key(): finding for error in errors for finding in _explain(error, document, sources)}
     return list(findings.values())[:_MOST_FINDINGS]
 
 
@@ -68,7 +78,7 @@ def _head_findings(document: YamlDocument) -> list[Finding]:
     return []
 
 
-def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding]:
+def _explain(error: ValidationError, document: YamlDocument, sources: Sources) -> Iterator[Finding]:
     pointer: Pointer = tuple(error.absolute_path)
     instance: Any = error.instance
     argument: Any = error.validator_value
@@ -81,19 +91,19 @@ def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding
         known = list(_schema(error).get("properties", {}))
         for key in instance:
             if key not in known:
-                yield _unknown_key(document, pointer, str(key), known)
+                yield _unknown_key(document, pointer, str(key), known, sources)
     elif error.validator == "required" and isinstance(instance, dict):
         missing = [name for name in argument if name not in instance]
         if error.message.startswith(f"'{missing[0]}'" if missing else ""):  # one finding for all, not one each
             message = f"{place} lacks {_enumerate(missing)}"
             yield MISSING_KEY.finding(message, document.key_span(pointer), hint=_missing_hint(pointer, missing))
     elif error.validator in ("anyOf", "oneOf"):
-        yield from _explain_branches(error, document)
+        yield from _explain_branches(error, document, sources)
     else:
-        yield _wrong_value(error, document, place)
+        yield _wrong_value(error, document, place, sources)
 
 
-def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterator[Finding]:
+def _explain_branches(error: ValidationError, document: YamlDocument, sources: Sources) -> Iterator[Finding]:
     """Explain the branch that the author most likely meant: the one that got furthest, or fits the type."""
     pointer: Pointer = tuple(error.absolute_path)
     context = list(error.context or ())
@@ -111,33 +121,28 @@ def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterato
     if deepest > len(pointer):
         for branch in context:
             if len(branch.absolute_path) == deepest:
-                yield from _explain(branch, document)
+                yield from _explain(branch, document, sources)
         return
     same_type = [branch for branch in context if branch.validator not in ("type", "const")]
     if len(same_type) == 1 and same_type[0].validator not in ("enum", "pattern"):
-        yield from _explain(same_type[0], document)
+        yield from _explain(same_type[0], document, sources)
         return
     place = place_name(pointer)
     message = f"{place} cannot be {_quote(error.instance)}: expected {_expected(_schema(error))}"
-    yield WRONG_VALUE.finding(message, document.value_span(pointer), hint=_value_hint(error))
+    fix = _value_fix(error, document, sources)
+    yield WRONG_VALUE.finding(message, document.value_span(pointer), hint=_value_hint(error), fix=fix)
 
 
-def _unknown_key(document: YamlDocument, pointer: Pointer, key: str, known: list[str]) -> Finding:
+def _unknown_key(document: YamlDocument, pointer: Pointer, key: str, known: list[str], sources: Sources) -> Finding:
     place = place_name(pointer)
     where = f"in {place}" if place else f"in a {document.root['kind']}"
-    hint = _SPECIAL_KEYS.get(key) or _did_you_mean(key, known) or _known_hint(known)
-    return UNKNOWN_KEY.finding(f"unknown key {_quote(key)} {where}", document.key_span((*pointer, key)), hint=hint)
-
-
-_SPECIAL_KEYS = {
-    "memory-ratio": "no released Ganeti has a memory-ratio: it existed in an unreleased 2.17 only",
-    "mem-size": "the parameter is called memory-size",
-    "mem_size": "the parameter is called memory-size",
-    "lvm": "Ganeti's code knows the storage type as plain (its manual says lvm)",
-    "std": "std is set at the cluster only; a group has none of its own",
-    "exclusive_storage": "exclusive_storage can be set on the cluster and on groups, not on nodes",
-    "gluster_storage_dir": "the gluster directory is set when the cluster is made and cannot be changed",
-}
+    elsewhere = known_elsewhere(document.root["kind"], pointer, key)
+    hint = elsewhere or _did_you_mean(key, known) or _known_hint(known)
+    fix = None
+    if not elsewhere and (meant := surely_meant(key, known)):
+        fix = edits.fix(f"write {meant}", edits.rename_key(sources, document, (*pointer, key), meant))
+    message = f"unknown key {_quote(key)} {where}"
+    return UNKNOWN_KEY.finding(message, document.key_span((*pointer, key)), hint=hint, fix=fix)
 
 
 def _known_hint(known: list[str]) -> str:
@@ -171,7 +176,7 @@ def _is_required(error: ValidationError, document: YamlDocument) -> bool:
     return bool(error.absolute_path) and error.absolute_path[-1] in around.get("required", ())
 
 
-def _wrong_value(error: ValidationError, document: YamlDocument, place: str) -> Finding:
+def _wrong_value(error: ValidationError, document: YamlDocument, place: str, sources: Sources) -> Finding:
     instance: Any = error.instance
     span = document.value_span(tuple(error.absolute_path))
     hint = _value_hint(error)
@@ -191,7 +196,7 @@ def _wrong_value(error: ValidationError, document: YamlDocument, place: str) -> 
             message = f"{place} names {_quote(double)} twice"
         case _:
             message = f"{place} cannot be {_quote(instance)}: expected {_expected(_schema(error))}"
-    return WRONG_VALUE.finding(message, span, hint=hint)
+    return WRONG_VALUE.finding(message, span, hint=hint, fix=_value_fix(error, document, sources))
 
 
 def _value_hint(error: ValidationError) -> str:
@@ -210,6 +215,37 @@ def _value_hint(error: ValidationError) -> str:
     if isinstance(instance, str) and instance.isdigit():
         return "write the number without quotes"
     return ""
+
+
+_BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+
+
+def _value_fix(error: ValidationError, document: YamlDocument, sources: Sources) -> Fix | None:
+    """Return the fix of a word that can only mean one thing: a slip, a yes for true, quotes too few or too many."""
+    instance: Any = error.instance
+    branches = _branches(_schema(error))
+    choices = [str(choice) for schema in branches for choice in schema.get("enum", ())]
+    types = {str(schema.get("type")) for schema in branches}
+    pointer: Pointer = tuple(error.absolute_path)
+    meant: str | None = None
+    if isinstance(instance, str) and "boolean" in types:
+        meant = _BOOLEANS.get(instance.lower())
+    elif isinstance(instance, str) and types & {"integer", "number"} and re.fullmatch("0|[1-9][0-9]{0,18}", instance):
+        meant = instance
+    elif isinstance(instance, str) and choices:
+        meant = surely_meant(instance, choices)
+        meant = f'"{meant}"' if meant and not meant[:1].isalpha() else meant
+    elif isinstance(instance, int | float) and _written(document, pointer, sources) in choices:
+        meant = f'"{_written(document, pointer, sources)}"'
+    if meant is None:
+        return None
+    return edits.fix(f"write {meant}", edits.replace_value(sources, document, pointer, meant))
+
+
+def _written(document: YamlDocument, pointer: Pointer, sources: Sources) -> str:
+    text = sources.get(document.file, "")
+    start, stop = span_offsets(text, document.value_span(pointer))
+    return text[start:stop]
 
 
 def _schema(error: ValidationError) -> dict[str, Any]:

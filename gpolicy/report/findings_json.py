@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
-from gpolicy.findings import Finding, Severity, Span
+from gpolicy.findings import Finding, Fix, Severity, Span
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "1.1"
 
 
 def findings_data(findings: Iterable[Finding]) -> dict[str, Any]:
@@ -45,7 +45,12 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "message": finding.message,
         "hint": finding.hint,
         "related": [{**_place(related.span), "message": related.message} for related in finding.related],
+        "fix": _fix(finding.fix) if finding.fix else None,
     }
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {"message": fix.message, "edits": [{**_place(edit.span), "text": edit.text} for edit in fix.edits]}
 
 
 def _place(span: Span | None) -> dict[str, Any]:

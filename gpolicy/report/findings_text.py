@@ -23,13 +23,22 @@ _COLOURS: Final = {Severity.ERROR: "\x1b[31m", Severity.WARNING: "\x1b[33m", Sev
 
 
 def findings_text(
-    findings: Iterable[Finding], sources: Mapping[str, str], *, colour: bool = False, width: int = WIDTH
+    findings: Iterable[Finding],
+    sources: Mapping[str, str],
+    *,
+    colour: bool = False,
+    width: int = WIDTH,
+    fixable: int = 0,
+    accepted: int = 0,
 ) -> str:
     """Return findings as text, ending in a summary line. `sources` holds the files' text by name.
 
-    Nothing from the policy reaches the terminal as a control character. `width` is in columns.
+    The summary says how many of them can be mended (`fixable`), and how many more are accepted. Nothing from the
+    policy reaches the terminal as a control character. `width` is in columns.
     """
-    return _Writer(sources, colour=colour, width=max(width, 40)).text(list(findings))
+    notes = [f"{fixable} can be mended by --fix"] if fixable else []
+    notes += [f"{accepted} more {'is' if accepted == 1 else 'are'} accepted"] if accepted else []
+    return _Writer(sources, colour=colour, width=max(width, 40)).text(list(findings), notes)
 
 
 def summary_line(findings: Iterable[Finding]) -> str:
@@ -57,9 +66,10 @@ class _Writer:
         self._colour = colour
         self._width = width
 
-    def text(self, findings: list[Finding]) -> str:
+    def text(self, findings: list[Finding], notes: list[str]) -> str:
         blocks = ["\n".join(self._finding(finding)) for finding in findings]
-        return "\n\n".join([*blocks, self._paint(summary_line(findings), _BOLD)]) + "\n"
+        summary = "; ".join([self._paint(summary_line(findings), _BOLD), *notes])
+        return "\n\n".join([*blocks, summary]) + "\n"
 
     def _finding(self, finding: Finding) -> Iterator[str]:
         paint = _COLOURS[finding.severity]

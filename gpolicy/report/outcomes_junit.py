@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape, quoteattr  # it only writes here; nothing is parsed
 
-from gpolicy.report.findings_text import printable
+from gpolicy.report.junit import case, document, element, suite
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
 
 
 def outcomes_junit(outcomes: Sequence[Outcome]) -> str:
-    """Return the outcomes as an XML document. ASCII only: everything else becomes a character reference."""
+    """Return the outcomes as an XML document, ASCII only."""
     suites = [_suite(file, list(tests)) for file, tests in groupby(outcomes, key=lambda outcome: outcome.span.file)]
-    body = "\n".join([f"<testsuites {_counts(outcomes)}>", *suites, "</testsuites>"])
-    text = f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
-    return text.encode("ascii", "xmlcharrefreplace").decode("ascii")
+    return document(_counts(outcomes), suites)
 
 
 def _counts(outcomes: Sequence[Outcome]) -> str:
@@ -28,34 +25,20 @@ def _counts(outcomes: Sequence[Outcome]) -> str:
 
 
 def _suite(file: str, outcomes: Sequence[Outcome]) -> str:
-    cases = [_case(outcome) for outcome in outcomes]
-    return "\n".join([f"  <testsuite name={_attribute(file)} {_counts(outcomes)}>", *cases, "  </testsuite>"])
+    cases = [case(outcome.name, file, outcome.span.line, _problem(outcome)) for outcome in outcomes]
+    return suite(file, _counts(outcomes), cases)
 
 
-def _case(outcome: Outcome) -> str:
-    span = outcome.span
-    head = (
-        f"    <testcase classname={_attribute(span.file)} name={_attribute(outcome.name)}"
-        f' file={_attribute(span.file)} line="{span.line}"'
-    )
+def _problem(outcome: Outcome) -> str:
     if outcome.ok:
-        return f"{head}/>"
+        return ""
     if outcome.error is not None:
-        text = f"{outcome.place or span}: {outcome.error}" + (f"\n{outcome.hint}" if outcome.hint else "")
-        return f"{head}>\n      {_problem('error', outcome.error, text)}\n    </testcase>"
+        text = f"{outcome.place or outcome.span}: {outcome.error}" + (f"\n{outcome.hint}" if outcome.hint else "")
+        return element("error", outcome.error, text)
     first = outcome.failures[0]
     lines = []
     for check in outcome.failures:
         lines.append(f"{check.span}: {check.title}: expected {check.expected}, found {check.found}")
         lines += [check.detail] if check.detail else []
     message = f"{first.title}: expected {first.expected}, found {first.found}"
-    return f"{head}>\n      {_problem('failure', message, chr(10).join(lines))}\n    </testcase>"
-
-
-def _problem(element: str, message: str, text: str) -> str:
-    body = "\n".join(escape(printable(line)) for line in text.split("\n"))
-    return f"<{element} message={_attribute(message)}>{body}</{element}>"
-
-
-def _attribute(text: str) -> str:
-    return quoteattr(printable(text))
+    return element("failure", message, "\n".join(lines))

@@ -7,12 +7,26 @@ from typing import Final
 
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.structure import STRUCTURE_RULES
+from gpolicy.rules.baseline import BASELINE_STALE
 from gpolicy.rules.drift_rule import DRIFT
+from gpolicy.rules.fleet import FLEET_RULES
 from gpolicy.rules.registry import RULES
+from gpolicy.rules.suppressing import SUPPRESSION_RULES
 from gpolicy.rules.waiving import WAIVER_RULES
 
 CATALOGUE: Final[tuple[RuleInfo, ...]] = tuple(
-    sorted((*STRUCTURE_RULES, *(rule.info for rule in RULES), DRIFT, *WAIVER_RULES), key=lambda info: info.code)
+    sorted(
+        (
+            *STRUCTURE_RULES,
+            *(rule.info for rule in RULES),
+            DRIFT,
+            *FLEET_RULES,
+            *WAIVER_RULES,
+            *SUPPRESSION_RULES,
+            BASELINE_STALE,
+        ),
+        key=lambda info: info.code,
+    )
 )
 """All rules in the order of their codes."""
 
@@ -25,8 +39,8 @@ FAMILIES: Final = {
     "GP5": "Tags",
     "GP6": "Groups, nodes and node sets",
     "GP7": "Policy against cluster",
-    "GP8": "Guards, tests and drift",
-    "GP9": "Waivers",
+    "GP8": "Guards, tests, drift and fleets",
+    "GP9": "Waivers, suppressions and the baseline",
 }
 """What the rules of a range of codes are about."""
 

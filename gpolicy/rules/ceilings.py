@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.findings import RuleInfo, Severity
+from gpolicy.policy import edits
 from gpolicy.rules.context import Context
 from gpolicy.rules.parameters import GROUP
 from gpolicy.rules.rule import Hit, Rule
@@ -51,12 +52,13 @@ class SpecMaxAboveCeiling(Rule):
     info = RuleInfo(
         code="GP214",
         name="spec-max-above-ceiling",
-        severity=Severity.INFO,
+        severity=Severity.WARNING,
         summary="A spec's maximum is above 16 disks or 8 network interfaces.",
         rationale="Ganeti accepts the bound, but no instance reaches it: 16 disks and 8 interfaces are its own limits.",
         source=_SOURCE,
         bad=f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: 9')}",
         good=f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: 8')}",
+        fix="Writes Ganeti's own limit: the spec allows the same instances as before.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
@@ -66,7 +68,10 @@ class SpecMaxAboveCeiling(Rule):
                     if pair.minimum[name] <= most < pair.maximum[name]:
                         message = f"{pair.title}: no instance has {pair.maximum[name]} {_WORDS[name]}"
                         hint = f"write {most}, which is Ganeti's own limit"
-                        yield self.hit(declared, message, pair.at("max", name), hint=hint)
+                        leaf, place = pair.leaf, (*pair.leaf.pointer, pair.index, "max", name)
+                        edit = edits.replace_value(context.policy.sources, leaf.document, place, str(most))
+                        fix = edits.fix(f"write {most}", edit)
+                        yield self.hit(declared, message, pair.at("max", name), hint=hint, fix=fix)
 
 
 CEILING_RULES: Final = (SpecMinAboveCeiling(), SpecMaxAboveCeiling())

@@ -3,39 +3,122 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date
+from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Span
 from gpolicy.policy.model import Policy
-from gpolicy.rules.catalogue import find_rule
+from gpolicy.rules.baseline import Baseline
+from gpolicy.rules.catalogue import CATALOGUE, find_rule
 from gpolicy.rules.context import Context
 from gpolicy.rules.registry import RULES
 from gpolicy.rules.rule import Hit, Rule
+from gpolicy.rules.selection import rules_named
+from gpolicy.rules.settings import DEFAULT, Settings
+from gpolicy.rules.suppressing import Suppressions
 from gpolicy.rules.waiving import Waivers, can_be_waived
 
 
-def check_policy(policy: Policy, *, state: ClusterState | None = None, today: date) -> list[Finding]:
-    """Return everything that is wrong with `policy`, sorted by place.
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A finding that is not shown, since something in the repository accepts it: `by` says what, `reason` why."""
+
+    finding: Finding
+    by: str
+    reason: str
+
+
+WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
+"""What may accept a finding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check of one policy came to: what is found, and what is found but accepted. Both sorted by place."""
+
+    findings: list[Finding]
+    accepted: list[Accepted]
+
+
+def check_policy(
+    policy: Policy,
+    *,
+    state: ClusterState | None = None,
+    today: date,
+    settings: Settings = DEFAULT,
+    fleet: Iterable[Hit] = (),
+) -> list[Finding]:
+    """Return everything that is wrong with `policy` and not accepted, sorted by place. See `examine`."""
+    return examine(policy, state=state, today=today, settings=settings, fleet=fleet).findings
+
+
+def examine(
+    policy: Policy,
+    *,
+    state: ClusterState | None = None,
+    today: date,
+    settings: Settings = DEFAULT,
+    baseline: Baseline | None = None,
+    fleet: Iterable[Hit] = (),
+) -> Checked:
+    """Check `policy`: what its structure lacks and what the rules find, less what is accepted.
 
     Rules run on what could be read; those that judge by what is absent only when everything could. With `state`
     the rules that need a cluster run as well, and in place of their twins that can do without. `today` decides which
-    waivers are still in force. An exception in a rule is a fault of gpolicy and not caught.
+    waivers are still in force. `fleet` is what this policy shows only beside others (`gpolicy.rules.fleet`). An
+    exception in a rule is a fault of gpolicy and not caught.
     """
-    context = Context(policy, state)
+    context = Context(policy, state, settings)
     rules = [rule for rule in RULES if _applies(rule, context)]
-    waivers = Waivers(policy.waivers, find_rule, today)
-    kept = [hit.finding for hit in _hits(policy, rules, context) if not waivers.covers(hit)]
+    waivers = Waivers(policy.waivers, find_rule, today, policy.sources)
+    suppressions = Suppressions(policy, rules_named, can_be_waived)
+    kept: list[Finding] = []
+    accepted: list[Accepted] = []
+    for hit in (*_hits(policy, rules, context), *fleet):
+        if not settings.counts(hit.finding):
+            continue
+        reason = suppressions.reason(hit.finding) if _could_be_waived(hit.finding) else None
+        waiver = waivers.covering(hit)  # asked in any case: a waiver that only repeats a comment is in use
+        if waiver is not None:
+            accepted.append(Accepted(settings.as_bad_as_wanted(hit.finding), WAIVER, waiver.reason))
+        elif reason is not None:
+            accepted.append(Accepted(settings.as_bad_as_wanted(hit.finding), COMMENT, reason))
+        else:
+            kept.append(hit.finding)
+    ran = frozenset(rule.info.code for rule in rules) | _ALWAYS_RUN - settings.ignored
+    about = [*waivers.findings, *suppressions.findings]
     if context.whole:
-        ran = {rule.info.code for rule in rules}
-        kept += waivers.unused(lambda code: code in ran or code.startswith("GP0"))
-    kept += waivers.findings
-    unique = {finding.sort_key(): finding for finding in kept}  # two groups with one base share its findings
+        places = (*(item.label for item in policy.objects), *policy.paths)
+        about += [*waivers.unused(ran.__contains__, places), *suppressions.unused(ran.__contains__)]
+    kept += [finding for finding in about if settings.counts(finding)]
+    found = _unique(settings.as_bad_as_wanted(finding) for finding in kept)
+    if baseline is not None:
+        found, known, met = baseline.split(found, policy.sources, ACCEPTABLE)
+        accepted += [Accepted(finding, BASELINE, "") for finding in known]
+        if context.whole:
+            stale = baseline.stale(met, policy.paths, ran)
+            found += [settings.as_bad_as_wanted(finding) for finding in stale if settings.counts(finding)]
+            found.sort(key=Finding.sort_key)
+    return Checked(found, sorted(accepted, key=lambda item: item.finding.sort_key()))
+
+
+_ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
+ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(info))
+"""Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
+
+
+def _unique(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings by place, each once: two groups with one base share its findings."""
+    unique = {finding.sort_key(): finding for finding in findings}
     return [unique[key] for key in sorted(unique)]
 
 
 def _applies(rule: Rule, context: Context) -> bool:
+    if rule.info.code in context.settings.ignored:
+        return False
     fits_state = not (rule.needs_state if context.state is None else rule.only_without_state)
     return fits_state and (context.whole or not rule.needs_whole_policy)
 

@@ -12,6 +12,7 @@ from gpolicy.fit.desired import Desired, resolve
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.rules.pairs import Pair, pairs_of
+from gpolicy.rules.settings import DEFAULT, Settings
 
 EXCLUSIVE_STORAGE: Path = ("ndparams", "exclusive_storage")
 MINMAX: Path = ("ipolicy", "minmax")
@@ -41,9 +42,10 @@ class Context:
     anything there is none, and Ganeti's default is never assumed.
     """
 
-    def __init__(self, policy: Policy, state: ClusterState | None = None) -> None:
+    def __init__(self, policy: Policy, state: ClusterState | None = None, settings: Settings = DEFAULT) -> None:
         self.policy = policy
         self.state = state
+        self.settings = settings
         self.version = policy.version
         errors = [finding for finding in policy.findings if finding.severity is Severity.ERROR]
         self.whole = not errors

@@ -13,6 +13,7 @@ from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import release_key
 from gpolicy.ganeti.physical_volumes import sizes_differ
+from gpolicy.policy import edits
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
 from gpolicy.rules.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number, texts
 from gpolicy.rules.pairs import amount, comparable
@@ -139,6 +140,7 @@ class SpindleParameterIgnored(Rule):
         source=_SPINDLES,
         bad=f"{_GROUP}ipolicy: {{spindle-ratio: 32}}\n",
         good=f"{_GROUP}ipolicy: {{vcpu-ratio: 1}}\n",
+        fix="Takes the parameter out.",
     )
     _IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", "spindle_count"))
 
@@ -149,7 +151,10 @@ class SpindleParameterIgnored(Rule):
                 leaf = context.own(group, path)
                 if leaf is not None and exclusive is not None:
                     related = (Related(exclusive.span, "exclusive storage is on"),)
-                    yield self.hit(group, f"{path[1]} is ignored in {name_of(group)}", leaf.span, related=related)
+                    message = f"{path[1]} is ignored in {name_of(group)}"
+                    removal = edits.remove_entry(context.policy.sources, leaf.document, leaf.pointer, climb=True)
+                    fix = edits.fix(f"take {path[1]} out", removal) if not leaf.overridden else None
+                    yield self.hit(group, message, leaf.span, related=related, fix=fix)
 
 
 class DedicatedOrder(Rule):
@@ -240,14 +245,15 @@ class ExclusiveStorageMixed(Rule):
 
 
 class VolumeCount(Rule):
-    """More sizes of physical volumes than volumes."""
+    """Another number of sizes of physical volumes than of volumes."""
 
     info = RuleInfo(
         code="GP413",
         name="pv-count-mismatch",
         severity=Severity.WARNING,
-        summary="The hardware of a group lists more sizes of physical volumes than it has volumes.",
-        rationale="One of the two is wrong, and every number that is computed from them.",
+        summary="The hardware of a group lists sizes of physical volumes, but not as many as it has volumes.",
+        rationale="A list names the size of each volume (a single size is that of all). One of the two is wrong, and so"
+        " is every number that is computed from them.",
         source="gpolicy",
         bad=f"{_GROUP}hardware: {{pv_count: 1, pv_size: [1000G, 1010G]}}\n",
         good=f"{_GROUP}hardware: {{pv_count: 2, pv_size: [1000G, 1010G]}}\n",
@@ -256,11 +262,11 @@ class VolumeCount(Rule):
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         for group in context.groups:
             hardware = group.hardware
-            if hardware and hardware.pv_count and len(hardware.pv_sizes) > hardware.pv_count.value:
-                sizes, count = hardware.pv_sizes, hardware.pv_count
-                message = f"pv_size lists {len(sizes)} sizes, pv_count is {count.value}"
+            count = hardware.pv_count.value if hardware and hardware.pv_count else 0
+            if hardware and hardware.pv_count and len(hardware.pv_sizes) not in (0, 1, count):
+                message = f"pv_size lists {len(hardware.pv_sizes)} sizes, pv_count is {count}"
                 hint = "name the size of each volume, or one size for all"
-                yield self.hit(group, message, count.span, hint=hint)
+                yield self.hit(group, message, hardware.pv_count.span, hint=hint)
 
 
 def _in_exclusive(

@@ -17,8 +17,8 @@ _PAGE_HEAD: Final = """\
 # Rules
 
 What `gpolicy check` and `gpolicy plan` find. `gpolicy explain CODE` (or a rule's name) shows one of these on the
-terminal. Only an error makes `gpolicy check` fail. A finding can be accepted for a time with a `Waiver`; errors of
-structure (GP0xx) cannot.
+terminal. Only an error makes `gpolicy check` fail. Which rules count, how bad each is, and how a finding is accepted or
+mended, is in [check.md](check.md).
 
 This page is made from the rules themselves.
 """
@@ -37,6 +37,8 @@ def explain_rule(info: RuleInfo) -> str:
         _filled(info.rationale),
         _filled(f"Source: {info.source}."),
     ]
+    parts += [_filled(f"check --fix: {info.fix}")] if info.fix else []
+    parts += [f"Parameters, in gpolicy.toml:\n\n{textwrap.indent(_settings(info), '    ')}"] if info.parameters else []
     parts += [f"Bad:\n\n{textwrap.indent(info.bad.rstrip(), '    ')}"] if info.bad else []
     parts += [f"Good:\n\n{textwrap.indent(info.good.rstrip(), '    ')}"] if info.good else []
     return "\n\n".join(parts) + "\n"
@@ -76,9 +78,20 @@ def _section(info: RuleInfo) -> str:
         f"{_markdown(info.rationale)}\n",
         f"Source: {_markdown(info.source)}.\n",
     ]
+    parts += [f"`check --fix`: {_markdown(info.fix)}\n"] if info.fix else []
+    parts += [f"Parameters, in gpolicy.toml:\n\n```toml\n{_settings(info)}\n```\n"] if info.parameters else []
     parts += [f"Bad:\n\n```yaml\n{info.bad.rstrip()}\n```\n"] if info.bad else []
     parts += [f"Good:\n\n```yaml\n{info.good.rstrip()}\n```\n"] if info.good else []
     return "\n".join(parts)
+
+
+def _settings(info: RuleInfo) -> str:
+    """Return the parameters of a rule with their defaults, as one would write them into the settings."""
+    lines = [f"[rules.{info.name}]"]
+    for parameter in info.parameters:
+        bounds = f"{parameter.least:g} to {parameter.most:g}"
+        lines.append(f"{parameter.name} = {parameter.default:g}  # {parameter.summary.rstrip('.')} ({bounds})")
+    return "\n".join(lines)
 
 
 def _anchor(info: RuleInfo) -> str:

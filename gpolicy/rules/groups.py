@@ -9,6 +9,7 @@ from typing import Final
 from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.fit.fit_rules import RENAME_CLASH
+from gpolicy.policy import edits
 from gpolicy.policy.model import GroupPolicy, Leaf, Located, NodeSetPolicy
 from gpolicy.rules.context import Context
 from gpolicy.rules.rule import Hit, Rule
@@ -186,6 +187,7 @@ class RenameImpossible(Rule):
         source="Ganeti 3.0, gnt-group rename",
         bad=f"{_GROUP}renamed_from: silver\n---\n{_SILVER}",
         good=f"{_GROUP}renamed_from: silver\n",
+        fix="Takes out a renamed_from that is the group's own name.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
@@ -199,7 +201,10 @@ class RenameImpossible(Rule):
             if old.span in clashes:
                 continue
             if old.value == group.name:
-                yield self.hit(group, f"{group.name} is to be renamed from itself", old.span, hint="leave it out")
+                message = f"{group.name} is to be renamed from itself"
+                removal = edits.remove_entry(context.policy.sources, group.document, ("renamed_from",))
+                fix = edits.fix("take renamed_from out", removal)
+                yield self.hit(group, message, old.span, hint="leave it out", fix=fix)
             elif other is not None and other.renamed_from is None:
                 related = (Related(other.span, f"{old.value} is declared here"),)
                 yield self._but(group, old, f"the policy also declares {old.value}", "remove one of the two", related)

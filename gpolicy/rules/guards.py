@@ -140,9 +140,10 @@ class GuardNeverPasses(Rule):
         code="GP805",
         name="guard-never-passes",
         severity=Severity.WARNING,
-        summary="A guard asks for more than the promised hardware of its group can ever give.",
+        summary="A guard asks for more than its group's promised hardware can ever give, or lets no plan pass.",
         rationale="Even with every node empty it fails, and holds up every plan. Counted from the group's `hardware`"
-        " and the nodes that it names; a pattern with * or ? leaves open how many there are.",
+        " and the nodes that it names; a pattern with * or ? leaves open how many there are. A guard that lets no"
+        " change pass holds up every plan as well.",
         source="gpolicy; Resource model, Instance policies (vcpu-ratio, max_node_failures)",
         bad=_guards("name: room, group: gold, spec: large, at_least: 40"),
         good=_GOOD,
@@ -151,6 +152,9 @@ class GuardNeverPasses(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         for guard in context.policy.guards:
+            if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:
+                message = f"guard {guard.name.value} lets no plan pass that changes anything"
+                yield self.hit(_label(guard), message, guard.span, hint="write how many changes one plan may make")
             group = next((item for item in context.groups if guard.group and item.name == guard.group.value), None)
             nodes = promised_nodes(group) if group is not None else None
             if group is None or nodes is None:
@@ -213,6 +217,58 @@ class GuardNeverFails(Rule):
                 yield self.hit(_label(guard), message, guard.span, hint="write a limit, or take the guard out")
 
 
+class GuardCovered(Rule):
+    """A guard that another one makes superfluous."""
+
+    info = RuleInfo(
+        code="GP807",
+        name="guard-covered",
+        severity=Severity.WARNING,
+        summary="A guard that never decides: another one measures the same, with a limit at least as strict.",
+        rationale="Whatever it would stop the other stops already. Most likely one of the limits, or what it is about,"
+        " is not what was meant.",
+        source="gpolicy",
+        bad=_guards("name: few, max_changes: 10", "name: fewer, max_changes: 5"),
+        good=_guards("name: few, max_changes: 10"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        guards = context.policy.guards
+        for place, guard in enumerate(guards):
+            stricter = next((other for other in _alike(guards, place) if _is_as_strict(other, guard)), None)
+            if stricter is not None:
+                message = f"guard {guard.name.value} never decides: {stricter.name.value} is as strict, or stricter"
+                related = (Related(stricter.span, f"{stricter.name.value} is here"),)
+                hint = "take it out, or correct what it is about"
+                yield self.hit(_label(guard), message, guard.span, hint=hint, related=related)
+
+
+def _alike(guards: tuple[Guard, ...], own: int) -> Iterator[Guard]:
+    """Yield the other guards that measure the same as one; of two equal ones only the later has the other."""
+    guard = guards[own]
+    for place, other in enumerate(guards):
+        is_equal = other.limit == guard.limit and _about(other) == _about(guard)
+        same = other.measure is guard.measure and other.percent is guard.percent
+        if place != own and same and _covers(_about(other), _about(guard)) and not (is_equal and place > own):
+            yield other
+
+
+def _about(guard: Guard) -> tuple[str | None, str | None]:
+    return (guard.group.value if guard.group else None, guard.spec.value if guard.spec else None)
+
+
+def _covers(wider: tuple[str | None, str | None], narrower: tuple[str | None, str | None]) -> bool:
+    """Return whether what one guard is about (None: each) includes what the other is about."""
+    return all(one in (None, other) for one, other in zip(wider, narrower, strict=True))
+
+
+def _is_as_strict(guard: Guard, other: Guard) -> bool:
+    """Return whether one guard stops all that the other stops."""
+    if guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES):
+        return guard.limit >= other.limit
+    return guard.limit <= other.limit
+
+
 GUARD_RULES: Final = (
     GuardUnknownGroup(),
     GuardUnknownSpec(),
@@ -220,4 +276,5 @@ GUARD_RULES: Final = (
     GuardNameTaken(),
     GuardNeverPasses(),
     GuardNeverFails(),
+    GuardCovered(),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
 from gpolicy.ganeti.physical_volumes import largest_disk
 from gpolicy.policy.model import GroupPolicy, Hardware
 from gpolicy.rules.context import Context, number
@@ -114,4 +114,43 @@ def _excess(name: str, wanted: int, limit: float) -> str:
     return f"{name} {amount(name, wanted)} is more than a node has ({amount(name, int(limit))})"
 
 
-HARDWARE_RULES: Final = (SpecBeyondHardware(), SpecMaxBeyondHardware())
+class HardwareUnlikely(Rule):
+    """Memory and CPUs that no computer has together."""
+
+    info = RuleInfo(
+        code="GP222",
+        name="hardware-unlikely",
+        severity=Severity.WARNING,
+        summary="The promised memory is far too much or too little for the promised CPUs.",
+        rationale="Most often a unit is wrong. What is promised is what specs, tests and suggestions are held against:"
+        " with too much of it they find nothing wrong any more.",
+        source="gpolicy",
+        bad=_GROUP.replace("memory: 64G", "memory: 64T"),
+        good=_GROUP,
+        parameters=(
+            RuleParameter(name="least", default=32, summary="MiB of memory for each CPU, at least.", least=0),
+            RuleParameter(
+                name="most",
+                default=1024 * 1024,
+                summary="MiB of memory for each CPU, at most.",
+                least=1,
+                most=1024**3,
+            ),
+        ),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        least, most = (context.settings.parameter(self.info, name) for name in ("least", "most"))
+        for group in context.groups:
+            hardware = group.hardware
+            if hardware is None or hardware.memory is None or hardware.cpus is None:
+                continue
+            each = hardware.memory.value / hardware.cpus.value
+            if not least <= each <= most:
+                memory, cpus = amount("memory-size", hardware.memory.value), hardware.cpus.value
+                message = f"{memory} of memory for {cpus} CPUs is far too {'much' if each > most else 'little'}"
+                related = (Related(hardware.cpus.span, "the CPUs are here"),)
+                yield self.hit(group, message, hardware.memory.span, hint="correct the unit", related=related)
+
+
+HARDWARE_RULES: Final = (SpecBeyondHardware(), SpecMaxBeyondHardware(), HardwareUnlikely())

@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Fix, Related, RuleInfo, Severity
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.parameter import Path, Type
 from gpolicy.ganeti.parameters import PARAMETERS, VERSIONS, known_in, parameter_at, release_key
+from gpolicy.ganeti.values import INHERITED_FAMILIES
 from gpolicy.policy.model import INHERIT, Leaf
-from gpolicy.rules.context import Context, number, texts
+from gpolicy.rules.context import Context, number
+from gpolicy.rules.retext import retext
 from gpolicy.rules.rule import Hit, Rule
 
 CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
-_SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
 
 
 def dotted(leaf: Leaf) -> str:
@@ -79,39 +80,17 @@ class AccessInherit(Rule):
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         for declared in context.policy.objects:
             for leaf in context.leaves(declared).values():
-                if leaf.value is INHERIT and _is_access(leaf.path):
+                if leaf.value is INHERIT and is_access(leaf.path):
                     hint = "write the cluster's value here, and change both together"
                     yield self.hit(declared, f"Ganeti cannot reset {dotted(leaf)}", leaf.span, hint=hint)
 
 
-def _is_access(path: Path) -> bool:
+def is_access(path: Path) -> bool:
+    """Return whether a path is an access mode of a disk template."""
     return path[0] == "diskparams" and path[-1] == "access"
 
 
-_IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
-
-
-class ImageLocation(Rule):
-    """An image that is neither an absolute path nor a URL."""
-
-    info = RuleInfo(
-        code="GP104",
-        name="image-location",
-        severity=Severity.ERROR,
-        summary="install_image or zeroing_image is neither an absolute path nor a URL.",
-        rationale="Ganeti refuses it, the zeroing image even after half of the command is done. For the same reason an"
-        " image cannot be emptied again.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}install_image: images/base.img\n",
-        good=f"{CLUSTER}install_image: https://images.example.org/base.img\nzeroing_image: /srv/zero.img\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for declared, leaf in context.explicit_at(*_IMAGES):
-            if not re.match(r"/|(https?|ftps?)://", str(leaf.value)):
-                message = f"{dotted(leaf)} is neither an absolute path nor an http or ftp URL"
-                hint = "write the full path or URL" if leaf.value else "it cannot be emptied: leave it out"
-                yield self.hit(declared, message, leaf.span, hint=hint)
+IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
 
 
 class NotExpressible(Rule):
@@ -126,13 +105,14 @@ class NotExpressible(Rule):
         source="Ganeti 3.0, its option parsers and opcodes",
         bad=f"{CLUSTER}mac_prefix: AA-00\n",
         good=f'{CLUSTER}mac_prefix: "aa:00:01"\n',
+        fix="Writes a mac_prefix in lower case and with colons.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         for declared in context.policy.objects:
             for leaf in context.leaves(declared).values():
                 parameter = parameter_at(leaf.path)
-                other = leaf.path in _IMAGES or (leaf.value is INHERIT and _is_access(leaf.path))
+                other = leaf.path in IMAGES or (leaf.value is INHERIT and is_access(leaf.path))
                 if parameter is None or other or parameter.path in _unknown_in(context.version):
                     continue  # another rule's matter
                 if leaf.value is not INHERIT and parameter.type in _ALWAYS_EXPRESSIBLE:
@@ -142,27 +122,16 @@ class NotExpressible(Rule):
                     checked(leaf.path, value, declared.level, version=context.version)
                 except InexpressibleError as error:
                     message = f"{dotted(leaf)}: {error.reason}"
-                    yield self.hit(declared, message, leaf.span, hint=error.hint or "")
+                    fix = _lower_case(context, leaf) if leaf.path == ("mac_prefix",) else None
+                    yield self.hit(declared, message, leaf.span, hint=error.hint or "", fix=fix)
 
 
-class CompressionWithoutGzip(Rule):
-    """compression_tools that lack gzip."""
-
-    info = RuleInfo(
-        code="GP105",
-        name="compression-without-gzip",
-        severity=Severity.ERROR,
-        summary="compression_tools does not name gzip.",
-        rationale="gzip is what both ends of an instance move can rely on; Ganeti refuses a list without it.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}compression_tools: [lzop]\n",
-        good=f"{CLUSTER}compression_tools: [gzip, lzop]\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for declared, leaf in context.explicit_at(("compression_tools",)):
-            if "gzip" not in texts(leaf):
-                yield self.hit(declared, "compression_tools lacks gzip", leaf.span, hint="add gzip")
+def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
+    """Return the fix of a prefix of MAC addresses that is only written otherwise than Ganeti stores it."""
+    written = str(leaf.value)
+    meant = written.lower().replace("-", ":")
+    is_prefix = re.fullmatch(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}", meant)
+    return retext(context, leaf.span, written, meant) if is_prefix else None
 
 
 class PortRange(Rule):
@@ -200,9 +169,9 @@ class CountBelowOne(Rule):
         code="GP107",
         name="count-below-one",
         severity=Severity.ERROR,
-        summary="A number of spindles or stripes below 1.",
+        summary="A number of spindles, stripes or virtual CPUs below 1.",
         rationale="Ganeti accepts zero and negative numbers. htools divides by the spindle count, and LVM makes no"
-        " volume of zero stripes.",
+        " volume of zero stripes; no instance runs without a CPU.",
         source="Resource model, Node parameters and Disk parameters; Ganeti 3.0 does not check it",
         bad=f"{GROUP}ndparams: {{spindle_count: 0}}\n",
         good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
@@ -212,6 +181,7 @@ class CountBelowOne(Rule):
         ("diskparams", "plain", "stripes"),
         ("diskparams", "drbd", "data-stripes"),
         ("diskparams", "drbd", "meta-stripes"),
+        ("beparams", "vcpus"),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
@@ -221,175 +191,36 @@ class CountBelowOne(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write 1 or more")
 
 
-class BackendMemory(Rule):
-    """minmem above maxmem."""
+class OverrideRepeatsCluster(Rule):
+    """A group's own value that is the cluster's."""
 
     info = RuleInfo(
-        code="GP108",
-        name="backend-memory-reversed",
-        severity=Severity.ERROR,
-        summary="The default minmem of instances is above their default maxmem.",
-        rationale="The cluster accepts it; every instance that takes both defaults is refused.",
-        source="Ganeti 3.0, run: the cluster command does not check it, instance creation does",
-        bad=f"{CLUSTER}beparams: {{minmem: 2G, maxmem: 1G}}\n",
-        good=f"{CLUSTER}beparams: {{minmem: 1G, maxmem: 2G}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for declared, (low, high) in context.combined(("beparams", "minmem"), ("beparams", "maxmem")):
-            if number(low) > number(high):
-                message = f"minmem {low.value} MiB is above maxmem {high.value} MiB"
-                place, related = context.own_first(declared, low, high)
-                yield self.hit(declared, message, place.span, hint="swap the two", related=related)
-
-
-class ReservedVolumePattern(Rule):
-    """A pattern of reserved_lvs that is no regular expression."""
-
-    info = RuleInfo(
-        code="GP109",
-        name="reserved-lvs-pattern",
-        severity=Severity.ERROR,
-        summary="An entry of reserved_lvs is no regular expression.",
-        rationale="Ganeti stores it unchecked, and every later `gnt-cluster verify` breaks.",
-        source=_SOURCE,
-        bad=f'{CLUSTER}reserved_lvs: ["xenvg/swap["]\n',
-        good=f'{CLUSTER}reserved_lvs: ["xenvg/swap[0-9]+"]\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for declared, leaf in context.explicit_at(("reserved_lvs",)):
-            for index, pattern in enumerate(texts(leaf)):
-                try:
-                    re.compile(pattern)
-                except (re.error, OverflowError, RecursionError) as error:
-                    message = f"{pattern!r} is no regular expression: {error}"
-                    hint = "the whole name vg/lv is compared; escape special characters with a backslash"
-                    yield self.hit(declared, message, leaf.at(index), hint=hint)
-
-
-class VolumeGroupName(Rule):
-    """A volume group that LVM could not name so."""
-
-    info = RuleInfo(
-        code="GP110",
-        name="volume-group-name",
-        severity=Severity.ERROR,
-        summary="A name that no LVM volume group can have.",
-        rationale="The metadata volume group of drbd is not checked when it is set; disks cannot be created then.",
-        source="Resource model, Disk parameters (metavg); lvm(8)",
-        bad=f"{CLUSTER}diskparams:\n  drbd: {{metavg: xen/vg}}\n",
-        good=f"{CLUSTER}diskparams:\n  drbd: {{metavg: xenvg}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        paths: tuple[Path, ...] = (("volume_group_name",), ("diskparams", "drbd", "metavg"))
-        for declared, leaf in context.explicit_at(*paths):
-            name = str(leaf.value)
-            unset = not name and leaf.path == ("volume_group_name",)
-            if not unset and not re.fullmatch(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*", name):
-                message = f"{dotted(leaf)}: LVM has no volume group called {name!r}"
-                hint = "letters, digits and + _ . - only, not beginning with -"
-                yield self.hit(declared, message, leaf.span, hint=hint)
-
-
-class UserspaceWithoutKvm(Rule):
-    """Userspace access where no hypervisor can use it."""
-
-    info = RuleInfo(
-        code="GP111",
-        name="userspace-without-kvm",
-        severity=Severity.WARNING,
-        summary="Disks are to be reached from userspace, and KVM is not among the enabled hypervisors.",
-        rationale="Only KVM can open a disk from userspace. The cluster command is refused when an instance of another"
-        " hypervisor has such a disk; the group command is not, and the instance fails at its next start.",
-        source="Ganeti 3.0, run",
-        bad=f"{CLUSTER}enabled_hypervisors: [xen-pvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
-        good=f"{CLUSTER}enabled_hypervisors: [kvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        hypervisors = context.enabled_hypervisors()
-        if hypervisors is None or "kvm" in hypervisors.values:
-            return
-        related = (Related(hypervisors.span, "enabled here"),) if hypervisors.span else ()
-        for declared, leaf in context.explicit():
-            if _is_access(leaf.path) and leaf.value == "userspace":
-                message = f"{dotted(leaf)}: none of {', '.join(hypervisors.values)} can use a disk from userspace"
-                yield self.hit(declared, message, leaf.span, hint="write kernelspace", related=related)
-
-
-class StateOfDisabledHypervisor(Rule):
-    """hv_state of a hypervisor that is not enabled."""
-
-    info = RuleInfo(
-        code="GP112",
-        name="hypervisor-not-enabled",
-        severity=Severity.WARNING,
-        summary="hv_state describes a hypervisor that is not enabled.",
-        rationale="Ganeti accepts it; it is most likely the wrong hypervisor, and no capacity is counted with it.",
-        source="Resource model, Hypervisor state",
-        bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
-        good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        enabled = context.enabled_hypervisors()
-        if enabled is None:
-            return
-        for declared in context.policy.objects:
-            first = {leaf.path[1]: leaf for leaf in reversed(context.leaves(declared).values()) if _is_hv_state(leaf)}
-            for hypervisor, leaf in first.items():
-                if hypervisor not in enabled.values:
-                    related = (Related(enabled.span, "enabled here"),) if enabled.span else ()
-                    message = f"hv_state describes {hypervisor}, which {enabled.source} does not enable"
-                    span = leaf.document.key_span(leaf.pointer[:2])
-                    hint = f"enabled: {', '.join(enabled.values)}"
-                    yield self.hit(declared, message, span, hint=hint, related=related)
-
-
-def _is_hv_state(leaf: Leaf) -> bool:
-    return leaf.path[0] == "hv_state" and leaf.value is not INHERIT
-
-
-class StateWithoutEffect(Rule):
-    """hv_state and disk_state do nothing in Ganeti."""
-
-    info = RuleInfo(
-        code="GP113",
-        name="state-without-effect",
+        code="GP116",
+        name="override-repeats-cluster",
         severity=Severity.INFO,
-        summary="hv_state or disk_state is declared: Ganeti stores it and reads it nowhere.",
-        rationale="The resource model wanted these figures for capacity; no released Ganeti uses them. gpolicy's own"
-        " capacity model does.",
-        source="Resource model, Hypervisor state and Disk state; Ganeti 2.15 to 3.1",
-        bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
-        good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
+        summary="A group sets the value that the cluster has.",
+        rationale="It is an override all the same: when the cluster's value changes, the group keeps this one. That may"
+        " be meant; `inherit` follows the cluster.",
+        source="Ganeti 3.0, run: an equal value of a group is stored and stays",
+        bad=f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: 4}}\n",
+        good=f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: inherit}}\n",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for declared in context.policy.objects:
-            own = context.leaves(declared).values()
-            for family in ("hv_state", "disk_state"):
-                leaf = next((leaf for leaf in own if leaf.path[0] == family), None)
-                if leaf is not None:
-                    span = leaf.document.key_span(leaf.pointer[:1])
-                    message = f"{family} has no effect in Ganeti; only gpolicy's capacity model reads it"
-                    yield self.hit(declared, message, span)
+        for group in context.groups:
+            for path, leaf in context.leaves(group).items():
+                above = context.cluster_leaf(path) if path[0] in INHERITED_FAMILIES and not is_access(path) else None
+                if above is not None and above.value == leaf.value:
+                    message = f"{dotted(leaf)} is what the cluster has, and will not follow it"
+                    related = (Related(above.span, "the cluster's value"),)
+                    yield self.hit(group, message, leaf.span, hint="write inherit, to follow", related=related)
 
 
 PARAMETER_RULES: Final = (
     ParameterNotInVersion(),
     NotExpressible(),
     AccessInherit(),
-    ImageLocation(),
-    CompressionWithoutGzip(),
     PortRange(),
     CountBelowOne(),
-    BackendMemory(),
-    ReservedVolumePattern(),
-    VolumeGroupName(),
-    UserspaceWithoutKvm(),
-    StateOfDisabledHypervisor(),
-    StateWithoutEffect(),
+    OverrideRepeatsCluster(),
 )

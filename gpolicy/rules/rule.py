@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gpolicy.findings import Finding, Related, RuleInfo, Span
+from gpolicy.findings import Finding, Fix, Related, RuleInfo, Span
 from gpolicy.policy.model import Declared
 from gpolicy.rules.context import Context
 
@@ -44,7 +44,8 @@ class Rule:
         *,
         hint: str = "",
         related: tuple[Related, ...] = (),
+        fix: Fix | None = None,
     ) -> Hit:
         """Return a finding of this rule about `subject` (an object, or its label)."""
         label = subject if isinstance(subject, str) else subject.label
-        return Hit(label, self.info.finding(message, span, hint=hint, related=related))
+        return Hit(label, self.info.finding(message, span, hint=hint, related=related, fix=fix))

@@ -9,6 +9,7 @@ from typing import Final
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
 from gpolicy.rules.context import MINMAX, Context, number
 from gpolicy.rules.pairs import MAX_PAIRS, Pair, amount, comparable, describe_region
@@ -144,13 +145,19 @@ class SpecDuplicate(Rule):
         source=f"{_SIZES}; Ganeti 3.0 accepts duplicates",
         bad=_example(_SMALL, "name: tiny\n      " + bounds("1G 12G", "1 3", "10G 90G")),
         good=_GOOD,
+        fix="Removes the second, if it has no name of its own that something could mean.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         for declared, first, second in _compared(context):
             if first.same_as(second):
                 message = f"{second.title} has the bounds of {first.title}"
-                yield self.hit(declared, message, second.span, hint="remove one", related=_first_place(first))
+                leaf, fix = second.leaf, None
+                if second.name in (None, first.name):
+                    place = (*leaf.pointer, second.index)
+                    fix = edits.fix("remove it", edits.remove_entry(context.policy.sources, leaf.document, place))
+                related = _first_place(first)
+                yield self.hit(declared, message, second.span, hint="remove one", related=related, fix=fix)
 
 
 class StdOutside(Rule):

@@ -7,8 +7,9 @@ from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
-from gpolicy.policy.model import INHERIT
+from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.rules.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, Known, name_of, texts
 from gpolicy.rules.parameters import CLUSTER
 from gpolicy.rules.rule import Hit, Rule
@@ -183,17 +184,17 @@ class TemplateNeverAllowed(Rule):
 
 
 class ParametersOfDisabledTemplate(Rule):
-    """A group's parameters of a template that is not enabled."""
+    """Parameters of a template that is not enabled."""
 
     info = RuleInfo(
         code="GP307",
         name="parameters-of-disabled-template",
-        severity=Severity.INFO,
-        summary="A group sets disk parameters of a template that is not enabled.",
+        severity=Severity.WARNING,
+        summary="Disk parameters of a template that is not enabled are set to something else than Ganeti's default.",
         rationale="Ganeti stores them without effect. Most likely the wrong template was meant, or they are left over.",
         source=_SOURCE,
         bad=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n"
-        "gpolicy: v1\nkind: NodeGroup\nname: gold\ndiskparams:\n  drbd: {protocol: C}\n",
+        "gpolicy: v1\nkind: NodeGroup\nname: gold\ndiskparams:\n  drbd: {resync-rate: 100M}\n",
         good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n"
         "gpolicy: v1\nkind: NodeGroup\nname: gold\ndiskparams:\n  plain: {stripes: 2}\n",
     )
@@ -202,14 +203,21 @@ class ParametersOfDisabledTemplate(Rule):
         enabled = context.enabled_templates()
         if enabled is None:
             return
-        for group in context.groups:
-            own = [leaf for leaf in context.leaves(group).values() if leaf.path[0] == "diskparams"]
-            first = {leaf.path[1]: leaf for leaf in reversed(own) if leaf.value is not INHERIT}
+        for declared in context.cluster_and_groups:
+            own = [leaf for leaf in context.leaves(declared).values() if _is_set(leaf)]
+            first = {leaf.path[1]: leaf for leaf in reversed(own)}
             for template, leaf in first.items():
                 if template not in enabled.values:
                     message = f"{template} is not enabled on the cluster: its parameters have no effect"
                     span = leaf.document.key_span(leaf.pointer[:2])
-                    yield self.hit(group, message, span, related=_where(enabled))
+                    hint = f"enable {template}, or leave its parameters out"
+                    yield self.hit(declared, message, span, hint=hint, related=_where(enabled))
+
+
+def _is_set(leaf: Leaf) -> bool:
+    """Return whether a leaf is a disk parameter with a value of its own, not what Ganeti has anyway."""
+    parameter = parameter_at(leaf.path) if leaf.path[0] == "diskparams" else None
+    return parameter is not None and leaf.value is not INHERIT and leaf.value != parameter.default
 
 
 class StaleGroupTemplates(Rule):

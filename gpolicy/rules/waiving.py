@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Final
 
-from gpolicy.findings import Finding, RuleInfo, Severity
+from gpolicy.findings import Finding, Fix, RuleInfo, Severity
+from gpolicy.policy import edits
 from gpolicy.policy.model import Waiver
 from gpolicy.rules.rule import Hit
 
@@ -52,6 +53,7 @@ WAIVER_UNUSED: Final = RuleInfo(
     source="gpolicy",
     bad=_GROUP + _waiver("spec-overlap", "2999-12-31"),
     good=_GOOD,
+    fix="The waiver is removed, if the object or the file that it names is there.",
 )
 WAIVER_UNKNOWN_RULE: Final = RuleInfo(
     code="GP903",
@@ -86,14 +88,16 @@ WAIVER_DATE: Final = RuleInfo(
 )
 
 WAIVER_RULES: Final = (WAIVER_EXPIRED, WAIVER_UNUSED, WAIVER_UNKNOWN_RULE, WAIVER_NOT_POSSIBLE, WAIVER_DATE)
-_WAIVER_CODES: Final = frozenset(rule.code for rule in WAIVER_RULES)
 
 
 class Waivers:
     """The waivers of one policy, held against its findings; what is wrong with the waivers is in `findings`."""
 
-    def __init__(self, waivers: Iterable[Waiver], find: Find, today: date) -> None:
+    def __init__(
+        self, waivers: Iterable[Waiver], find: Find, today: date, sources: Mapping[str, str] | None = None
+    ) -> None:
         self.findings: list[Finding] = []
+        self._sources = sources or {}
         self._today = today
         self._find = find
         self._active: list[tuple[Waiver, RuleInfo]] = [
@@ -103,20 +107,40 @@ class Waivers:
 
     def covers(self, hit: Hit) -> bool:
         """Return whether a waiver in force accepts the finding."""
+        return self.covering(hit) is not None
+
+    def covering(self, hit: Hit) -> Waiver | None:
+        """Return the first waiver in force that accepts the finding, or None."""
         covering = [
             number
             for number, (waiver, info) in enumerate(self._active)
             if info.code == hit.finding.code and _is_there(waiver.where, hit)
         ]
         self._used.update(covering)
-        return bool(covering)
+        return self._active[covering[0]][0] if covering else None
 
-    def unused(self, ran: Callable[[str], bool]) -> Iterator[Finding]:
-        """Yield a finding for each waiver that covered nothing, if the rule it names (by code) has run."""
+    def unused(self, ran: Callable[[str], bool], places: Iterable[str] = ()) -> Iterator[Finding]:
+        """Yield a finding for each waiver that covered nothing, if the rule it names (by code) has run.
+
+        Where its `where` names one of `places`, labels of objects or files, it can go: nothing in it is misspelt.
+        """
+        places = list(places)
         for number, (waiver, info) in enumerate(self._active):
             if number not in self._used and ran(info.code):
                 message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: the waiver is not needed"
-                yield WAIVER_UNUSED.finding(message, waiver.span, hint="remove the waiver, or correct its `where`")
+                is_known = any(_names(waiver.where, place) for place in places)
+                hint = "remove the waiver" if is_known else "remove the waiver, or correct its `where`"
+                yield WAIVER_UNUSED.finding(
+                    message, waiver.span, hint=hint, fix=self._removal(waiver) if is_known else None
+                )
+
+    def _removal(self, waiver: Waiver) -> Fix | None:
+        if waiver.document is None:
+            return None
+        removed = edits.remove_entry(self._sources, waiver.document, waiver.pointer)
+        if len(waiver.document.root["waivers"]) == 1:
+            removed = edits.remove_document(self._sources, waiver.document)
+        return edits.fix("remove the waiver", removed)
 
     def _in_force(self, waiver: Waiver) -> RuleInfo | None:
         """Return the rule that the waiver names, or None (and a finding) if the waiver can waive nothing."""
@@ -150,15 +174,16 @@ def can_be_waived(info: RuleInfo) -> bool:
     """Return whether findings of the rule may be waived.
 
     Not errors of structure (GP0xx), not what a plan finds (GP7xx: there is no plan without it), not those about
-    waivers.
+    waivers and suppressions (GP9xx).
     """
     is_structure_error = info.code.startswith("GP0") and info.severity is Severity.ERROR
-    return not is_structure_error and not info.code.startswith("GP7") and info.code not in _WAIVER_CODES
+    return not is_structure_error and not info.code.startswith(("GP7", "GP9"))
 
 
 def _is_there(where: str, hit: Hit) -> bool:
     """Return whether `where` names the object or the file of a finding; a file also by the end of its path."""
-    if fnmatchcase(hit.label, where):
-        return True
-    file = hit.finding.span.file if hit.finding.span else ""
-    return fnmatchcase(file, where) or fnmatchcase(file, f"*/{where}")
+    return fnmatchcase(hit.label, where) or (hit.finding.span is not None and _names(where, hit.finding.span.file))
+
+
+def _names(where: str, place: str) -> bool:
+    return fnmatchcase(place, where) or fnmatchcase(place, f"*/{where}")

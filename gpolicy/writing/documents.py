@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, parameter_at
 from gpolicy.ganeti.values import FAMILIES, canonical
 from gpolicy.policy.schema_kinds import schemas
+from gpolicy.writing.key_order import BELOW
 from gpolicy.writing.written import LeftOut, written_value
 from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow_fits, nested, scalar
 
@@ -22,9 +23,10 @@ SCHEMA_FILE: Final = ".gpolicy/policy.json"
 _SECTIONS: Final = (
     (("enabled_disk_templates", "enabled_hypervisors"), "The first of each list is the default of new instances."),
     (("alloc_policy",), ""),
+    (("nodes",), ""),
+    (("ndparams",), "Node parameters."),
     (("ipolicy",), "Which instances are legal, and how full nodes may be. Changes concern new instances."),
     (("diskparams",), "Disk parameters per template."),
-    (("ndparams",), "Node parameters."),
     (("hv_state", "disk_state"), "Static resources: Ganeti stores them and reads them nowhere; gpolicy does."),
     (("beparams", "nicparams", "hvparams"), "Defaults of instances that do not say otherwise."),
     (("enabled_data_collectors", "data_collector_interval"), "The monitoring daemon; intervals in microseconds."),
@@ -47,13 +49,19 @@ def head(kind: str, **keys: Node) -> list[str]:
     return lines
 
 
-def sections(values: Mapping[Path, Node], comment: Comment, *, titles: bool) -> list[str]:
-    """Return the values family by family, parted by empty lines and, if asked for, under a comment of their own."""
+def sections(
+    values: Mapping[Path, Node], comment: Comment, *, titles: bool, nodes: list[Node] | None = None
+) -> list[str]:
+    """Return the values family by family, parted by empty lines and, if asked for, under a comment of their own.
+
+    `nodes` are the members of a group, which stand where `gpolicy fmt` would put them.
+    """
     lines: list[str] = []
     known = {family for families, _ in _SECTIONS for family in families}
     others = tuple(dict.fromkeys(path[0] for path in values if path[0] not in known))
     for families, title in (*_SECTIONS, (others, _OTHERS)):
         part = [line for family in families for line in _family(family, values, comment)]
+        part += entry("nodes", nodes) if families == ("nodes",) and nodes is not None else []
         if part:
             lines += ["", *(comment_lines(title) if title and titles else ()), *part]
     return lines
@@ -65,8 +73,13 @@ def _family(family: str, values: Mapping[Path, Node], comment: Comment) -> list[
         return []
     if family not in FAMILIES:
         return entry(family, own[family,], comment=comment((family,), own[family,]), as_flow=True)
-    tree = nested(own)
+    first = BELOW.get(family, ())
+    tree = nested({path: own[path] for path in sorted(own, key=lambda path: _position(path[1], first))})
     return _mapping((), tree, 0, comment)
+
+
+def _position(key: str, first: Sequence[str]) -> int:
+    return first.index(key) if key in first else len(first)
 
 
 def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment) -> list[str]:

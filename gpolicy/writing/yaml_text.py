@@ -39,6 +39,11 @@ def scalar(value: Scalar, *, flow: bool = False) -> str:
     return quoted(value)
 
 
+def is_ambiguous_word(text: str) -> bool:
+    """Return whether a text without quotes is text for YAML 1.2 and something else for readers of 1.1: `on`, `no`."""
+    return text.lower() in _WORDS_OF_YAML_1_1 and isinstance(resolve(text), str)
+
+
 def _ambiguous(text: str) -> bool:
     return text.lower() in _WORDS_OF_YAML_1_1 or not isinstance(resolve(text), str)
 

@@ -61,7 +61,7 @@ def test_capacity_as_markdown() -> None:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["check", str(EXAMPLE), "-f", "html"], "text, json, markdown, github"),
+        (["check", str(EXAMPLE), "-f", "html"], "text, json, markdown, github, sarif, junit, gitlab"),
         (["plan", str(EXAMPLE), "-s", SNAPSHOT, "-f", "junit"], "text, json, markdown, html, github"),
         (["capacity", "-s", SNAPSHOT, "-f", "html"], "text, json, markdown"),
         (["check", str(EXAMPLE), "-f", "markdown", "--budget", "3999"], f"the least is {LEAST_BUDGET}"),

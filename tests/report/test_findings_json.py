@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from gpolicy.findings import Finding, Related, Severity, Span
+from gpolicy.findings import Edit, Finding, Fix, Related, Severity, Span
 from gpolicy.report.findings_json import findings_data, findings_json
 
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "schemas/output/check.json").read_text(encoding="utf-8"))
@@ -18,7 +18,7 @@ PLACE = Span("policies/gold.yaml", 3, 7, 3, 11)
 def test_the_contract() -> None:
     finding = Finding("GP201", "spec-overlap", Severity.WARNING, "overlaps", PLACE, "move", (Related(PLACE, "here"),))
     assert findings_data([finding]) == {
-        "format_version": "1.0",
+        "format_version": "1.1",
         "findings": [
             {
                 "code": "GP201",
@@ -41,10 +41,18 @@ def test_the_contract() -> None:
                         "message": "here",
                     }
                 ],
+                "fix": None,
             }
         ],
         "summary": {"error": 0, "warning": 1, "info": 0},
     }
+
+
+def test_a_fix_is_its_message_and_its_edits() -> None:
+    fix = Fix("write 4", (Edit(PLACE, "4"),))
+    (data,) = findings_data([Finding("GP201", "x", Severity.INFO, "m", PLACE, fix=fix)])["findings"]
+    place = {"file": "policies/gold.yaml", "line": 3, "column": 7, "end_line": 3, "end_column": 11}
+    assert data["fix"] == {"message": "write 4", "edits": [{**place, "text": "4"}]}
 
 
 def test_no_findings_are_zero_of_each() -> None:
@@ -54,6 +62,7 @@ def test_no_findings_are_zero_of_each() -> None:
 SPANS = st.builds(
     Span, st.text(), st.integers(1, 10**6), st.integers(1, 10**6), st.integers(1, 10**6), st.integers(1, 10**6)
 )
+EDITS = st.lists(st.builds(Edit, SPANS, st.text()), min_size=1, max_size=2).map(tuple)
 FINDINGS = st.builds(
     Finding,
     st.from_regex(r"GP[0-9]{3}", fullmatch=True),
@@ -63,6 +72,7 @@ FINDINGS = st.builds(
     st.none() | SPANS,
     st.text(),
     st.lists(st.builds(Related, SPANS, st.text())).map(tuple),
+    st.none() | st.builds(Fix, st.text(min_size=1), EDITS),
 )
 
 

@@ -17,8 +17,8 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs/reports.md").read_text(encod
 
 def test_the_snippets_are_yaml_and_find_their_comment_by_the_first_line() -> None:
     snippets = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
-    assert len(snippets) == 2
-    github, gitlab = snippets
+    github, gitlab, *others = snippets
+    assert [type(other) for other in others] == [list, dict]  # steps for SARIF, a job for code quality
     assert "head -n 1 plan.md" in github["jobs"]["plan"]["steps"][3]["run"]
     assert all(isinstance(line, str) for line in gitlab["plan"]["script"])
     assert "marker=$(head -n 1 plan.md)" in gitlab["plan"]["script"]
@@ -36,7 +36,7 @@ def test_the_forms_of_each_verb() -> None:
     }
     for form, named in rows.items():
         has = {verb for verb, forms in verbs.items() if form in forms}
-        assert has == (set(verbs) if named == "all" else set(named.split(", "))), form
+        assert has == (set(verbs) if named == "all" else set(named.split(", ")) & set(verbs)), form
 
 
 def test_the_numbers() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
+from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node, Resources
 from gpolicy.findings import Finding
 from gpolicy.ganeti.parameter import Values
 from gpolicy.policy.loading import load_policy
@@ -42,3 +43,25 @@ def cluster(
         },
         instances={},
     )
+
+
+def with_instance(state: ClusterState, node: str, *, template: str, hypervisor: str) -> ClusterState:
+    """Return the cluster with one instance of one disk on `node`."""
+    instance = Instance(
+        name="web1.example.org",
+        primary_node=node,
+        disk_template=template,
+        disks=(Disk(size=1024, template=template),),
+        minmem=1024,
+        maxmem=1024,
+        vcpus=1,
+        spindle_use=1,
+        hypervisor=hypervisor,
+    )
+    return replace(state, instances={**state.instances, instance.name: instance})
+
+
+def with_resources(state: ClusterState, **resources: int) -> ClusterState:
+    """Return the cluster with these measured resources on every node."""
+    nodes = {name: replace(node, resources=Resources(**resources)) for name, node in state.nodes.items()}
+    return replace(state, nodes=nodes)

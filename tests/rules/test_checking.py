@@ -98,7 +98,7 @@ _SET = "gpolicy: v1\nkind: NodeSet\nname: "
         ([f"{_GROUP}gold\nnodes: [node1, nodeX]\n"], [], ["GP701"]),
         ([f"{_GROUP}gold\nnodes: ['rack*']\n"], [], ["GP606"]),
         ([f"{_GROUP}{name}\nnodes: [node1]\n" for name in ("gold", "silver")], ["GP602"], ["GP702"]),
-        ([f"{_GROUP}{name}\nnodes: ['node?']\n" for name in ("gold", "silver")], [], ["GP702"]),
+        ([f"{_GROUP}{name}\nnodes: ['node?']\n" for name in ("gold", "silver")], ["GP611"], ["GP702"]),
         ([f"{_SET}s{n}\nnodes: [node1]\nndparams: {{spindle_count: {n}}}\n" for n in (1, 2)], ["GP607"], ["GP703"]),
         (
             [

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import check, cluster, codes
+from observed_clusters import OBSERVED
+from run_rules import check, cluster, codes, with_instance, with_resources
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.rules.catalogue import CATALOGUE
+from gpolicy.rules.fleet import FLEET_RULES
 from gpolicy.rules.registry import RULES
 
 WITHOUT_EXAMPLE = {
@@ -17,8 +19,12 @@ WITHOUT_EXAMPLE = {
     "GP004": "needs a large file",
     "GP209": "needs a long list",
     "GP821": "is found by drift, not by check",
+    "GP915": "needs a baseline: tests/rules/test_baseline.py",
 }
 STATES: dict[str, ClusterState] = {
+    **OBSERVED,
+    "GP126": with_instance(cluster({"gold": {}}, {"n1": "gold"}), "n1", template="rbd", hypervisor="xen-pvm"),
+    "GP154": with_resources(cluster({"gold": {}}, {"n1": "gold"}), memory_total=64 * 1024, cpu_total=16),
     "GP308": cluster({"gold": {("ipolicy", "disk-templates"): ["drbd", "plain"]}}),
     "GP606": cluster({"gold": {}}, {"node1.example.org": "gold"}),
     "GP701": cluster({"gold": {}}, {"node1.example.org": "gold"}),
@@ -28,7 +34,8 @@ STATES: dict[str, ClusterState] = {
 }
 MIXED = cluster({"dedicated": {}}, {"n1": "dedicated"}, {"n1": {("ndparams", "exclusive_storage"): False}})
 UNIFORM = cluster({"dedicated": {}}, {"n1": "dedicated"})
-WITH_EXAMPLE = [info for info in CATALOGUE if info.code not in WITHOUT_EXAMPLE]
+OF_FLEETS = {info.code for info in FLEET_RULES}  # several policies: tests/rules/test_fleet.py
+WITH_EXAMPLE = [info for info in CATALOGUE if info.code not in {*WITHOUT_EXAMPLE, *OF_FLEETS}]
 
 
 @pytest.mark.parametrize("info", WITH_EXAMPLE, ids=lambda info: info.name)

@@ -121,3 +121,19 @@ def test_a_guard_and_a_test_are_named_by_their_kind(tmp_path: Path) -> None:
         for rule, where in (("GP806", "guard/no-shrink"), ("GP813", "test/a"))
     )
     assert check(f"{text}---\ngpolicy: v1\nkind: Waiver\nwaivers:\n{waivers}", tmp_path) == []
+
+
+def test_a_waiver_that_is_not_needed_can_be_taken_out(tmp_path: Path) -> None:
+    group = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+    item = '  - {{rule: {}, where: {}, reason: agreed, until: "2999-12-31"}}\n'
+    head = "---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
+    two = item.format("GP106", "group/gold") + item.format("GP106", "group/silver")
+    first, second = check(group + head + two, tmp_path)
+    assert first.fix is not None
+    assert [edit.text for edit in first.fix.edits] == [""]
+    assert second.fix is None  # silver may be misspelt
+    (only,) = check(group + head + item.format("GP106", "policy.yaml"), tmp_path)
+    assert only.fix is not None
+    assert only.fix.edits[0].span.line == 4  # the whole document
+    (alone,) = check((head + item.format("GP106", "policy.yaml")).removeprefix("---\n"), tmp_path)
+    assert alone.fix is None

@@ -1,0 +1,114 @@
+"""The forms in which `check` writes what it found."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpolicy.cli.terminal import wants_colour
+from gpolicy.errors import UsageError
+from gpolicy.findings import Finding
+from gpolicy.report.findings_json import findings_json
+from gpolicy.report.findings_text import findings_text
+
+if TYPE_CHECKING:
+    from gpolicy.rules.checking import Accepted
+
+CHECK_FORMATS = ("text", "json", "markdown", "github", "sarif", "junit", "gitlab")
+
+
+def shown(
+    findings: list[Finding],
+    sources: Mapping[str, str],
+    form: str,
+    *,
+    budget: int,
+    fails: Callable[[Finding], bool],
+    fixable: int = 0,
+    accepted: Sequence[Accepted] = (),
+) -> str:
+    """Return findings in one of CHECK_FORMATS. `sources` holds the text of all files that were checked.
+
+    `fails` says which make the check fail, `fixable` how many can be mended; `accepted` are those that something in the
+    repository accepts.
+    """
+    match form:
+        case "json":
+            return findings_json(findings)
+        case "markdown":
+            from gpolicy.report.findings_markdown import findings_markdown  # noqa: PLC0415
+
+            return findings_markdown(findings, budget=budget)
+        case "github":
+            from gpolicy.report.github import findings_github  # noqa: PLC0415
+
+            return findings_github(findings, locate=repository_path)
+        case "junit":
+            from gpolicy.report.findings_junit import findings_junit  # noqa: PLC0415
+
+            return findings_junit(findings, sources, fails=fails, locate=repository_path)
+        case "sarif":
+            return _sarif(findings, sources, accepted)
+        case "gitlab":
+            from gpolicy.report.findings_gitlab import findings_gitlab  # noqa: PLC0415
+
+            known = _fingerprints(findings, sources)
+            first = min(sources, default="")
+            return findings_gitlab(findings, fingerprint=known.__getitem__, locate=repository_path, without_place=first)
+        case _:
+            colour = wants_colour(sys.stdout)
+            return findings_text(findings, sources, colour=colour, fixable=fixable, accepted=len(accepted))
+
+
+def _sarif(findings: list[Finding], sources: Mapping[str, str], accepted: Sequence[Accepted]) -> str:
+    from gpolicy import __version__  # noqa: PLC0415
+    from gpolicy.report.findings_sarif import Catalogue, Suppressed, findings_sarif  # noqa: PLC0415
+    from gpolicy.rules.catalogue import CATALOGUE, FAMILIES  # noqa: PLC0415
+    from gpolicy.rules.checking import COMMENT  # noqa: PLC0415
+
+    suppressed = [
+        Suppressed(
+            finding=item.finding,
+            kind="inSource" if item.by == COMMENT else "external",
+            reason=item.reason or f"accepted by a {item.by}",
+        )
+        for item in accepted
+    ]
+    every = [*findings, *(item.finding for item in accepted)]
+    return findings_sarif(
+        findings,
+        Catalogue(rules=CATALOGUE, families=FAMILIES, version=__version__),
+        fingerprint=_fingerprints(every, sources).__getitem__,
+        locate=repository_path,
+        suppressed=suppressed,
+        without_place=min(sources, default=""),
+    )
+
+
+def _fingerprints(findings: list[Finding], sources: Mapping[str, str]) -> dict[Finding, str]:
+    from gpolicy.rules.fingerprint import unique_fingerprints  # noqa: PLC0415
+
+    found = list(dict.fromkeys(findings))  # what two policies share is one finding
+    return dict(zip(found, unique_fingerprints(found, sources, locate=repository_path), strict=True))
+
+
+def known_budget(budget: int) -> None:
+    """Raise UsageError for a budget that not even a verdict fits in."""
+    from gpolicy.report.markdown import LEAST_BUDGET  # noqa: PLC0415
+
+    if budget < LEAST_BUDGET:
+        raise UsageError(f"a budget of {budget} bytes is too small", hint=f"the least is {LEAST_BUDGET}")
+
+
+def repository_path(file: str) -> str:
+    """Return the path of a file from the top of the checkout; as it is if it lies elsewhere.
+
+    CI services name the top of the checkout in the environment; else it is the current directory.
+    """
+    named = os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR")
+    top = Path(named or Path.cwd()).resolve()
+    whole = Path(file).resolve()
+    return whole.relative_to(top).as_posix() if whole.is_relative_to(top) else file

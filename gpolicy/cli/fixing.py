@@ -1,0 +1,104 @@
+"""`check --fix` and `check --diff`."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from gpolicy.cli.judging import Judge, Judged, editable_files
+from gpolicy.errors import GpolicyError
+from gpolicy.exit_codes import ExitCode
+from gpolicy.findings import Finding
+from gpolicy.fixing.mending import Look, Mended, mend
+from gpolicy.report.findings_text import printable
+from gpolicy.writing.replacing import Replacement, replace_files
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def fix(judge: Judge, *, aside: bool) -> list[Judged]:
+    """Mend what can be, write the files, say what was mended, and return what is left.
+
+    What is said goes to standard output, or to standard error if that is `aside`.
+    """
+    run = _Run(judge)
+    mended = mend(run.look)
+    replace_files(_replacements(mended.texts, run.original))
+    out = sys.stderr if aside else sys.stdout
+    out.writelines(f"{_line(finding)}\n" for finding in mended.fixed)
+    if mended.fixed:
+        files = "1 file" if len(mended.texts) == 1 else f"{len(mended.texts)} files"
+        out.write(f"{len(mended.fixed)} mended in {files}\n\n")
+    return run.judge.judge()
+
+
+def diff(judge: Judge) -> int:
+    """Write what `fix` would change as a unified diff; return 1 if there is something."""
+    run = _Run(judge)
+    mended = mend(run.look)
+    for file in sorted(mended.texts):
+        sys.stdout.writelines(unified_diff(file, run.original[file], mended.texts[file]))
+    if not mended.texts:
+        return int(ExitCode.FINE)
+    _say_how_many(mended)
+    return int(ExitCode.FINDINGS)
+
+
+class _Run:
+    """Looks at the policies as they would be with other texts, and keeps the texts as they are."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.original: dict[str, str] = {}
+
+    def look(self, texts: Mapping[str, str]) -> Look:
+        judged = self.judge.judge(texts)
+        sources = {file: text for item in judged for file, text in item.policy.sources.items()}
+        if not texts:
+            self.original = sources
+        findings = {finding.sort_key(): finding for item in judged for finding in item.findings}
+        return Look(
+            findings=list(findings.values()),
+            sources=sources,
+            editable=editable_files(item.policy for item in judged),
+        )
+
+
+def unified_diff(file: str, before: str, after: str) -> Iterator[str]:
+    """Yield the lines of a diff that `patch -p0` takes. Only a line feed ends a line here."""
+    name = printable(file)
+    for line in difflib.unified_diff(_lines(before), _lines(after), name, name):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _replacements(texts: Mapping[str, str], original: Mapping[str, str]) -> Iterator[Replacement]:
+    for file, text in texts.items():
+        path = Path(file)
+        try:
+            old = path.read_bytes()
+        except OSError as error:
+            raise GpolicyError(f"{file}: {error.strerror or error}", hint="nothing was changed") from None
+        mark = _BYTE_ORDER_MARK if old.startswith(_BYTE_ORDER_MARK) else b""
+        if old != mark + original[file].encode():
+            raise GpolicyError(f"{file}: it has changed since it was read", hint="nothing was changed; run it again")
+        yield Replacement(path, old, mark + text.encode())
+
+
+def _line(finding: Finding) -> str:
+    place = f"{finding.span}: " if finding.span else ""
+    what = finding.fix.message if finding.fix else ""
+    return printable(f"{place}mended {finding.code} {finding.name}: {what}")
+
+
+def _say_how_many(mended: Mended) -> None:
+    files = "1 file" if len(mended.texts) == 1 else f"{len(mended.texts)} files"
+    sys.stdout.flush()
+    left = len(mended.left.findings)
+    sys.stderr.write(f"{len(mended.fixed)} can be mended by --fix, in {files}; {left} will be left\n")

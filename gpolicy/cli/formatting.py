@@ -1,0 +1,129 @@
+"""`fmt`: policy files in their canonical form."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpolicy.cli.terminal import complain
+from gpolicy.errors import InputError, UsageError
+from gpolicy.exit_codes import ExitCode
+from gpolicy.formatting.formatting import Formatted, format_text
+from gpolicy.policy.files import policy_files
+from gpolicy.policy.yaml_reader import MAX_BYTES
+from gpolicy.report.findings_text import printable
+
+_STANDARD_INPUT = Path("-")
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """One file: what it holds, as bytes and as text, and what it is to hold."""
+
+    path: Path
+    data: bytes
+    text: str
+    formatted: Formatted
+
+    @property
+    def changed(self) -> bool:
+        return self.formatted.text.encode() != self.data
+
+
+def format_files(paths: list[Path], *, check: bool, diff: bool) -> int:
+    """Format the files at `paths`, or say what would change, and return the exit code.
+
+    1: a file would change (with `check` or `diff`), or one is broken and was left as it is.
+    """
+    if _STANDARD_INPUT in paths:
+        if len(paths) > 1:
+            raise UsageError("- stands alone: standard input is one file")
+        return _standard_input(check=check, diff=diff)
+    files = dict.fromkeys(file for path in paths for file in policy_files(path))
+    done = [_format(path, _read(path)) for path in files]
+    broken = [_complain(item) for item in done]
+    changed = [item for item in done if item.changed]
+    if diff:
+        _write_diffs(changed)
+    if not check and not diff:
+        _write(changed)
+    _say(changed, len(done), would=check or diff, aside=diff)
+    return int(ExitCode.FINDINGS if any(broken) or ((check or diff) and changed) else ExitCode.FINE)
+
+
+def _standard_input(*, check: bool, diff: bool) -> int:
+    """Format standard input to standard output; what cannot be formatted is passed on as it is."""
+    item = _format(_STANDARD_INPUT, sys.stdin.buffer.read(MAX_BYTES + 1))
+    broken = _complain(item)
+    if diff:
+        _write_diffs([item] if item.changed else [])
+    elif not check:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(item.formatted.text.encode() if item.changed else item.data)
+    return int(ExitCode.FINDINGS if broken or ((check or diff) and item.changed) else ExitCode.FINE)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if not path.is_file():  # a pipe or a device could block for ever
+            raise InputError(f"{path}: not a regular file")
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}", hint="nothing was changed") from None
+
+
+def _format(path: Path, data: bytes) -> _Done:
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{_name(path)}: larger than {MAX_BYTES // 1024**2} MiB", hint="nothing was changed")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{_name(path)}: not UTF-8 text (byte {error.start})", hint="nothing was changed") from None
+    return _Done(path, data, text, format_text(text, _name(path)))
+
+
+def _name(path: Path) -> str:
+    return "standard input" if path == _STANDARD_INPUT else str(path)
+
+
+def _complain(item: _Done) -> bool:
+    """Say why a file is left as it is, if it is; return whether it is broken."""
+    made = item.formatted
+    for finding in made.broken[:1]:
+        complain(f"{finding.span}: left as it is: {finding.message}", None)
+    if made.reason and not made.broken:
+        place = f":{made.line}" if made.line else ""
+        complain(f"{_name(item.path)}{place}: left as it is: {made.reason}", None)
+    return bool(made.broken)
+
+
+def _write(changed: list[_Done]) -> None:
+    from gpolicy.writing.replacing import Replacement, replace_files  # noqa: PLC0415
+
+    replace_files(Replacement(item.path, item.data, item.formatted.text.encode()) for item in changed)
+
+
+def _write_diffs(changed: Iterable[_Done]) -> None:
+    from gpolicy.cli.fixing import unified_diff  # noqa: PLC0415
+
+    for item in changed:
+        sys.stdout.writelines(unified_diff(_name(item.path), item.text, item.formatted.text))
+    sys.stdout.flush()
+
+
+def _say(changed: list[_Done], count: int, *, would: bool, aside: bool) -> None:
+    out = sys.stderr if aside else sys.stdout
+    word = "would be formatted" if would else "formatted"
+    if not aside:
+        out.writelines(
+            printable(f"{word}: {item.path}" if would else f"formatted {item.path}") + "\n" for item in changed
+        )
+    files = f"{len(changed)} {'file' if len(changed) == 1 else 'files'} {word}"
+    out.write(f"{files}, {count - len(changed)} left as they are\n" if changed else f"{_all(count)} in form\n")
+
+
+def _all(count: int) -> str:
+    return "the file is" if count == 1 else f"all {count} files are"

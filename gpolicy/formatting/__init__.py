@@ -1,0 +1,1 @@
+"""One canonical form of policy files, with every comment where it belongs."""

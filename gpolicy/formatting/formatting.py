@@ -1,0 +1,89 @@
+"""Format the text of a policy file, and prove of each result that nothing is lost."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpolicy.findings import Finding
+from gpolicy.formatting.comments import comments_of, events_of
+from gpolicy.formatting.reading import read_file
+from gpolicy.formatting.rendering import render
+from gpolicy.formatting.tree import CannotFormatError, Mapping, Scalar
+from gpolicy.policy.yaml_reader import read_yaml
+
+_ODD_BREAK: Final = re.compile("\r|[\x85\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formatted:
+    """The result: the text, as it was where it cannot be formatted.
+
+    `reason` says why not, `line` where, from 1 (0: nowhere in particular). `broken` are findings about the file's YAML.
+    """
+
+    text: str
+    reason: str = ""
+    line: int = 0
+    broken: tuple[Finding, ...] = ()
+
+
+def format_text(text: str, file: str) -> Formatted:
+    """Return the canonical form of a policy file's text, which is named `file` in what is wrong with it.
+
+    The values are the same by our own reader, each comment is still there, and formatting again changes nothing. Where
+    that cannot be had the text is left as it is.
+    """
+    before = read_yaml(text, file)
+    if before.findings:
+        return Formatted(text=text, reason="it has a mistake", broken=tuple(before.findings))
+    try:
+        return Formatted(text=_formatted(text, [document.root for document in before.documents]))
+    except CannotFormatError as error:
+        return Formatted(text=text, reason=error.reason, line=error.line)
+
+
+def _formatted(text: str, roots: list[Any]) -> str:
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    odd = _ODD_BREAK.search(lines)
+    if odd:
+        raise CannotFormatError("it has a line that ends in an odd way", lines.count("\n", 0, odd.start()) + 1)
+    tree = read_file(lines)
+    for document in tree.documents:
+        if not _is_of_a_policy(document.root):
+            raise CannotFormatError("it holds a document that is no policy document (no key gpolicy)")
+    comments = Counter(comment.text for comment in tree.comments)
+    result = render(tree)
+    _prove(result, roots, comments)
+    return result
+
+
+def _is_of_a_policy(root: Mapping) -> bool:
+    return any(isinstance(entry.key, Scalar) and entry.key.text == "gpolicy" for entry in root.entries)
+
+
+def _prove(result: str, roots: list[Any], comments: Counter[str]) -> None:
+    """Raise CannotFormatError unless the result says the same."""
+    after = read_yaml(result, "formatted")
+    if after.findings or not same([document.root for document in after.documents], roots):
+        reason = "an anchor would come behind its alias" if _has_alias(result) else "its values would not be the same"
+        raise CannotFormatError(reason)
+    if Counter(comment.text for comment in comments_of(result, events_of(result))) != comments:
+        raise CannotFormatError("a comment would be lost")
+
+
+def _has_alias(text: str) -> bool:
+    return re.search(r"(?:^|[\s,\[{])\*\S", text) is not None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values of the reader are the same, also in type: 1 is neither 1.0 nor true."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other or (one != one and other != other))  # noqa: PLR0124 (not a number)

@@ -1,0 +1,96 @@
+"""In which order the keys of a mapping stand: that of the schemas, which follow the table of parameters.
+
+Inside a scenario of a Test document they keep the order in which they are written.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from gpolicy.policy.schema_kinds import file_name, schemas
+from gpolicy.writing.key_order import BELOW, LAST, TOP_LEVEL
+
+Schema = dict[str, Any]
+Ranks = dict[str, int]
+
+_ITEM: Final = 0
+_TEST: Final = ("tests", _ITEM)
+_COMBINED: Final = ("anyOf", "oneOf", "allOf")
+_CONDITIONAL: Final = ("if", "then", "else")
+
+
+class KeyOrder:
+    """The order of keys at one place of a document, and the way to the places below it."""
+
+    def __init__(self, kind: str, schema: Schema, nodes: tuple[Schema, ...], path: tuple[str | int, ...]) -> None:
+        self._kind = kind
+        self._schema = schema
+        self._nodes = nodes
+        self._path = path
+        self._below: dict[str | int, KeyOrder] = {}
+        self.ranks: Ranks = _ranks(path, [key for node in nodes for key in node.get("properties", {})])
+
+    def rank(self, key: str) -> int:
+        """Return the position of a key; unknown ones come last, in the order in which they are written."""
+        return self.ranks.get(key, len(self.ranks))
+
+    def below(self, key: str) -> KeyOrder:
+        """Return the order in the value of a key."""
+        return self._at(key, [_value_of(node, key) for node in self._nodes])
+
+    def item(self) -> KeyOrder:
+        """Return the order in the items of a list."""
+        return self._at(_ITEM, [node.get("items") for node in self._nodes])
+
+    def _at(self, step: str | int, found: list[Any]) -> KeyOrder:
+        if step not in self._below:
+            if self._path == _TEST:  # what a scenario is made of reads best as it was written
+                found = []
+            nodes = _resolved([node for node in found if isinstance(node, dict)], self._schema)
+            self._below[step] = KeyOrder(self._kind, self._schema, nodes, (*self._path, step))
+        return self._below[step]
+
+
+@cache
+def key_order(kind: str) -> KeyOrder:
+    """Return the order of keys in documents of a kind; of one that is not known, of the first keys only."""
+    schema = _schemas().get(file_name(kind), {})
+    return KeyOrder(kind, schema, _resolved([schema], schema), ())
+
+
+@cache
+def _schemas() -> dict[str, Schema]:
+    return schemas()
+
+
+def _value_of(node: Schema, key: str) -> Any:
+    known = node.get("properties", {})
+    return known.get(key, node.get("additionalProperties"))
+
+
+def _resolved(nodes: list[Schema], schema: Schema) -> tuple[Schema, ...]:
+    """Return `nodes` and all that they refer to or are combined of."""
+    found: list[Schema] = []
+    todo = list(nodes)
+    while todo:
+        node = todo.pop(0)
+        if any(node is known for known in found):
+            continue
+        found.append(node)
+        if "$ref" in node:
+            todo.append(schema.get("definitions", {}).get(node["$ref"].rpartition("/")[2], {}))
+        todo += [below for word in _COMBINED for below in node.get(word, ())]
+        todo += [node[word] for word in _CONDITIONAL if word in node]
+    return tuple(found)
+
+
+def _ranks(path: tuple[str | int, ...], keys: list[str]) -> Ranks:
+    if path == ():
+        keys = [*TOP_LEVEL, *keys]
+    elif len(path) == 1:
+        keys = [*BELOW.get(str(path[0]), ()), *keys]
+    ordered = list(dict.fromkeys(keys))
+    if path == () and LAST in ordered:
+        ordered = [key for key in ordered if key != LAST] + [LAST]
+    return {key: place for place, key in enumerate(ordered)}

@@ -1,0 +1,190 @@
+"""Write the tree of a file in the canonical form."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpolicy.formatting.key_order import KeyOrder, key_order
+from gpolicy.formatting.scalars import block_lines, flow_scalar, is_block, plain_or_quoted, written_lines
+from gpolicy.formatting.tree import Collection, Comment, Document, Entry, File, Mapping, Node, Scalar, Sequence
+from gpolicy.writing.yaml_text import WIDTH
+
+_INDENT: Final = 2
+_APART: Final = 2  # blanks before a comment behind something
+_SUPPRESSION: Final = "gpolicy: ignore"  # speaks of its own line, so that line is not broken
+
+
+def render(file: File) -> str:
+    """Return the text of a file."""
+    renderer = _Renderer()
+    if not file.documents:
+        renderer.comments(file.comments, 0)
+    for place, document in enumerate(file.documents):
+        if place:
+            renderer.lines.append("---")
+        renderer.document(document)
+    return "".join(f"{line}\n" for line in renderer.lines)
+
+
+class _Renderer:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def document(self, document: Document) -> None:
+        root = document.root
+        order = key_order(_kind(root))
+        entries = _sorted(root, order)
+        if entries and entries[0] is not root.entries[0]:
+            _part_head(document, root.entries[0])
+        if document.head:
+            self._comment_lines(document.head, 0, first=True)
+        self._entries(entries, 0, order, after_head=bool(document.head))
+        self.comments(root.after, 0)
+
+    def comments(self, comments: list[Comment], indent: int) -> None:
+        """Write comments on lines of their own."""
+        self._comment_lines(comments, indent, first=not self.lines)
+
+    def _comment_lines(self, comments: list[Comment], indent: int, *, first: bool) -> None:
+        for comment in comments:
+            if comment.blank and not first:
+                self._blank()
+            self.lines.append(f"{' ' * indent}{comment.text}")
+            first = False
+
+    def _blank(self) -> None:
+        if self.lines and self.lines[-1].strip():
+            self.lines.append("")
+
+    def _entries(self, entries: list[Entry], indent: int, order: KeyOrder, *, after_head: bool = False) -> None:
+        for place, entry in enumerate(entries):
+            self._entry(entry, indent, order, first=place == 0 and not after_head)
+
+    def _entry(self, entry: Entry, indent: int, order: KeyOrder, *, first: bool) -> None:
+        """Write an entry; `first`: no empty line before it."""
+        below = order.item() if entry.key is None else order.below(entry.key.text)
+        before = list(entry.before)
+        one_line = self._one_line(entry, indent, below)
+        if one_line is not None:  # what stood between the key and the end of the value
+            before += [entry.opening] if entry.opening else []
+            before += entry.value.after if isinstance(entry.value, Collection) else []
+        self._comment_lines(before, indent, first=first)
+        if entry.blank and not (first and not before):
+            self._blank()
+        start = f"{' ' * indent}{_start(entry)}"
+        if one_line is not None:
+            self.lines.append(_with_comment(_joined(start, one_line), entry.behind))
+        elif isinstance(entry.value, Scalar):
+            self._scalar(entry.value, start, indent + _INDENT, entry)
+        else:
+            self._block(entry, entry.value, start, indent, below)
+
+    def _one_line(self, entry: Entry, indent: int, order: KeyOrder) -> str | None:
+        """Return the value of an entry if it stands on the line of its key."""
+        value = entry.value
+        if isinstance(value, Scalar):
+            several = is_block(value) or "\n" in value.body
+            return None if several else _with_prefix(value.prefix, plain_or_quoted(value))
+        if not value.flow:
+            return None
+        text = _flow(value, order)
+        if text is None or (value.commented and value.entries):
+            return None
+        kept = entry.behind is not None and _SUPPRESSION in entry.behind.text
+        fits = indent + len(_start(entry)) + 1 + len(text) <= WIDTH
+        return text if fits or kept or not value.entries else None
+
+    def _scalar(self, value: Scalar, start: str, indent: int, entry: Entry) -> None:
+        """Write a scalar of several lines."""
+        if is_block(value):
+            header, *lines = block_lines(value, indent)
+            self.lines.append(_with_comment(_joined(start, header), value.behind))
+            self.lines += lines
+            return
+        first, *lines = written_lines(value, indent)
+        self.lines += [_joined(start, first), *lines]
+        self.lines[-1] = _with_comment(self.lines[-1], entry.behind)
+
+    def _block(self, entry: Entry, value: Collection, start: str, indent: int, order: KeyOrder) -> None:
+        assert isinstance(value, Mapping | Sequence)  # noqa: S101
+        opening, after = entry.opening, list(value.after)
+        if entry.behind is not None and opening is None:
+            opening = entry.behind
+        elif entry.behind is not None:
+            after.append(entry.behind)
+        head = _joined(start, value.prefix) if value.prefix else start
+        entries = _sorted(value, order) if isinstance(value, Mapping) else value.entries
+        inside = indent + _INDENT
+        compact = entry.key is None and opening is None and not value.prefix
+        if compact:
+            mark = len(self.lines)
+            self._entries(entries, inside, order)
+            while self.lines[mark].lstrip(" ")[:1] in ("#", ""):  # comments of the first key stand before the dash
+                self.lines[mark] = f"{' ' * indent}{self.lines[mark].lstrip(' ')}".rstrip()
+                mark += 1
+            self.lines[mark] = f"{head} {self.lines[mark].lstrip(' ')}"
+        else:
+            self.lines.append(_with_comment(head, opening))
+            self._entries(entries, inside, order)
+        self.comments(after, inside)
+
+
+def _sorted(mapping: Mapping, order: KeyOrder) -> list[Entry]:
+    return sorted(mapping.entries, key=lambda entry: order.rank(entry.key.text if entry.key else ""))
+
+
+def _kind(root: Mapping) -> str:
+    values = (entry.value for entry in root.entries if entry.key is not None and entry.key.text == "kind")
+    return next((value.text for value in values if isinstance(value, Scalar)), "")
+
+
+def _part_head(document: Document, first: Entry) -> None:
+    """Part the comments at the top from those of the first key, which is going to stand elsewhere."""
+    if first.blank:
+        return
+    for place in range(len(document.head) - 1, 0, -1):
+        if document.head[place].blank:
+            document.head, first.before = document.head[:place], document.head[place:]
+            return
+
+
+def _start(entry: Entry) -> str:
+    if entry.key is None:
+        return "-"
+    return f"{_with_prefix(entry.key.prefix, plain_or_quoted(entry.key))}:"
+
+
+def _joined(start: str, text: str) -> str:
+    return f"{start} {text}" if text else start
+
+
+def _with_prefix(prefix: str, text: str) -> str:
+    return f"{prefix} {text}".strip() if prefix else text
+
+
+def _with_comment(line: str, comment: Comment | None) -> str:
+    """Return a line with the comment behind it, in the column where its writer has put it if there is room."""
+    if comment is None:
+        return line
+    aligned = comment.column - len(line) if comment.gap > _APART else _APART
+    return f"{line}{' ' * max(aligned, _APART)}{comment.text}"
+
+
+def _flow(node: Node, order: KeyOrder) -> str | None:
+    """Return a node as it stands in braces or brackets; None if it cannot stand on one line."""
+    if isinstance(node, Scalar):
+        return None if "\n" in node.body else _with_prefix(node.prefix, flow_scalar(node))
+    if isinstance(node, Mapping):
+        parts = [_flow_entry(entry, order) for entry in _sorted(node, order)]
+        shown = "{" + ", ".join(part for part in parts if part is not None) + "}"
+    else:
+        parts = [_flow(entry.value, order.item()) for entry in node.entries]
+        shown = "[" + ", ".join(part for part in parts if part is not None) + "]"
+    return None if None in parts else _with_prefix(node.prefix, shown)
+
+
+def _flow_entry(entry: Entry, order: KeyOrder) -> str | None:
+    assert entry.key is not None  # noqa: S101 (it is in a mapping)
+    value = _flow(entry.value, order.below(entry.key.text))
+    key = _with_prefix(entry.key.prefix, flow_scalar(entry.key))
+    return None if value is None else f"{key}: {value}" if value else key

@@ -1,0 +1,111 @@
+"""What a file says and how: values as they are written, and the comments that belong to each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class CannotFormatError(Exception):
+    """The file cannot be formatted safely. `line` from 1, or 0 where there is none to name."""
+
+    def __init__(self, reason: str, line: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
+
+
+@dataclass(slots=True)
+class Comment:
+    """One comment. `column` from 0; `gap` is the number of blanks between it and what stands before it on its line.
+
+    `blank`: an empty line stands before it.
+    """
+
+    start: int
+    text: str
+    line: int
+    column: int
+    gap: int
+    own_line: bool
+    blank: bool
+
+
+@dataclass(slots=True)
+class Scalar:
+    """A scalar or an alias. `text` is its value, `body` how it is written, `prefix` its anchor and tag.
+
+    `style` is that of YAML's events: empty, a quote, `|` or `>`, and `*` for an alias. `behind` is the comment in the
+    first line of a block scalar.
+    """
+
+    text: str
+    body: str
+    prefix: str
+    style: str
+    tagged: bool
+    behind: Comment | None = None
+
+
+@dataclass(slots=True)
+class Collection:
+    """What mappings and sequences have in common. `column` is that of its first key or dash, from 0.
+
+    `after` are the comments on lines of their own behind the last entry. `commented`: a comment is inside a collection
+    in braces or brackets, so that it cannot stand on one line.
+    """
+
+    flow: bool
+    prefix: str
+    column: int
+    after: list[Comment] = field(default_factory=list)
+    commented: bool = False
+
+
+@dataclass(slots=True)
+class Entry:
+    """A key with its value, or an item of a sequence (`key` is None).
+
+    `before` are the comments on lines of their own before it, `opening` is the one behind the key or dash, `behind`
+    the one behind the value. `blank`: an empty line stands before the key or dash.
+    """
+
+    key: Scalar | None
+    value: Node
+    before: list[Comment]
+    blank: bool
+    opening: Comment | None = None
+    behind: Comment | None = None
+
+
+@dataclass(slots=True)
+class Mapping(Collection):
+    """A mapping in the order of the file."""
+
+    entries: list[Entry] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Sequence(Collection):
+    """A sequence."""
+
+    entries: list[Entry] = field(default_factory=list)
+
+
+Block = Mapping | Sequence
+Node = Scalar | Mapping | Sequence
+
+
+@dataclass(slots=True)
+class Document:
+    """One document. `head` are the comments at its top."""
+
+    root: Mapping
+    head: list[Comment] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class File:
+    """A file. `comments` are all that are in it, in their order; a file without documents has only those."""
+
+    documents: list[Document]
+    comments: list[Comment]

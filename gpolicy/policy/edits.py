@@ -1,0 +1,331 @@
+"""Edits of a policy's text that change one thing and leave the rest, comments too, as it was written.
+
+    edits.fix("write 132", edits.replace_value(context.policy.sources, leaf.document, leaf.pointer, "132"))
+
+Each function takes the texts of the policy's files (`policy.sources`), a document and the pointer to a value in it. It
+returns the edits, or None where they cannot be told for sure to change that one thing: inside an anchor or an alias,
+in exotic YAML, or the only entry of a collection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpolicy.findings import Edit, Fix
+from gpolicy.policy.source_text import line_end, line_starts, line_text, offset, span_between
+from gpolicy.policy.yaml_document import Mark, Pointer, YamlDocument, YamlMapping, YamlSequence
+
+Edits = tuple[Edit, ...]
+Sources = Mapping[str, str]
+
+_ANCHOR: Final = re.compile(r"(?:^|[\s\[{,])&\S")
+_COMMENT: Final = re.compile(r"(?:^|\s)#")
+_ONLY_COMMENTS: Final = re.compile(r"\s*(?:#[^\n]*\n\s*)*(?:#[^\n]*)?")
+_COMMA: Final = re.compile(r"\s*(?:,\s*)?")
+_LEFT_ON_LINE: Final = re.compile(r"[ \t]*,?[ \t]*(?:#.*)?")
+_DASH: Final = re.compile(r" *-[ \t]+")
+
+
+def fix(message: str, *parts: Edits | None) -> Fix | None:
+    """Return a fix of all `parts`; None if one of them could not be made."""
+    edits = [edit for part in parts for edit in part or ()]
+    return Fix(message, tuple(edits)) if edits and None not in parts else None
+
+
+def replace_value(sources: Sources, document: YamlDocument, pointer: Pointer, yaml_text: str) -> Edits | None:
+    """Write `yaml_text` in place of the value at `pointer`. It is put there as it is: quoted where YAML needs it.
+
+    A collection is replaced if it is written in braces or brackets with no comment inside.
+    """
+    place = _Place.find(sources, document, pointer)
+    if place is None:
+        return None
+    start, stop = place.offsets(place.mark)
+    old = place.source[start:stop]
+    is_collection = isinstance(place.value, YamlMapping | YamlSequence) and not old.startswith("*")
+    if old.startswith(("&", "!", "|", ">")) or (is_collection and not _is_plain_flow(old)):
+        return None
+    if not old and start and not place.source[start - 1].isspace():
+        yaml_text = f" {yaml_text}"  # behind a colon or a dash with nothing after it
+    return (place.edit(start, stop, yaml_text),)
+
+
+def rename_key(sources: Sources, document: YamlDocument, pointer: Pointer, new: str) -> Edits | None:
+    """Write `new` in place of the key that ends `pointer`; None if its mapping has that key already."""
+    place = _Place.find(sources, document, pointer)
+    if place is None or not isinstance(place.parent, YamlMapping) or new in place.parent:
+        return None
+    start, stop = place.offsets(place.parent.key_marks[str(place.step)])
+    if place.source[start : start + 1] in ("&", "!", "*", ""):
+        return None
+    return (place.edit(start, stop, new),)
+
+
+def remove_entry(sources: Sources, document: YamlDocument, pointer: Pointer, *, climb: bool = False) -> Edits | None:
+    """Take out the entry of a mapping or the item of a list, with its comma or its lines.
+
+    The comments that are about it go too: behind it, inside it, and on the lines right above it. The only entry of a
+    collection stays, unless `climb`: then the entry that holds the mapping goes as well.
+    """
+    place = _Place.find(sources, document, pointer)
+    if place is None:
+        return None
+    if len(place.parent) == 1:
+        can_climb = climb and isinstance(place.parent, YamlMapping) and len(pointer) > 1
+        can_climb = can_climb and not isinstance(pointer[-2], int)
+        return remove_entry(sources, document, pointer[:-1], climb=True) if can_climb else None
+    start, stop = place.entry(place.number)
+    if stop is None or _ANCHOR.search(place.source[start:stop]):
+        return None
+    return place.without_in_flow() if place.is_flow else place.without_lines()
+
+
+def remove_document(sources: Sources, document: YamlDocument) -> Edits | None:
+    """Take out a whole document, with its `---` and the comments below that; None for the first one of a file."""
+    source = sources.get(document.file)
+    if source is None:
+        return None
+    begin, end = offset(source, *document.mark[:2]), offset(source, *document.mark[2:])
+    line = span_between("", source, begin, begin).line - 1
+    while line and (not line_text(source, line).strip() or _is_comment(line_text(source, line))):
+        line -= 1
+    if not line or line_text(source, line).rstrip() != "---" or _ANCHOR.search(source[begin:end]):
+        return None
+    behind = source[end:].lstrip("\n\r \t")
+    if behind and not behind.startswith("---"):
+        return None  # an end mark, or something that belongs to what follows
+    stop = len(source) - len(behind)
+    return (Edit(span_between(document.file, source, line_starts(source)[line - 1], stop), ""),)
+
+
+def insert_entry(sources: Sources, document: YamlDocument, pointer: Pointer, key: str, yaml_text: str) -> Edits | None:
+    """Add `key: yaml_text` (of one line) as the last entry of the mapping at `pointer`."""
+    mapping: Any = document.root
+    for step in pointer:
+        if not isinstance(mapping, YamlMapping | YamlSequence) or not _has(mapping, step):
+            return None
+        mapping = _below(mapping, step)
+    if not isinstance(mapping, YamlMapping) or not mapping or key in mapping:
+        return None
+    place = _Place.find(sources, document, (*pointer, next(reversed(mapping))))
+    if place is None:
+        return None
+    _, stop = place.entry(place.number)
+    if stop is None:
+        return None
+    if place.is_flow:
+        return (place.edit(stop, stop, f", {key}: {yaml_text}"),)
+    if place.source.startswith(("|", ">"), place.offsets(place.mark)[0]):
+        return None
+    line = place.line_of(stop)
+    end = offset(place.source, line, len(line_text(place.source, line)) + 1)
+    if not _LEFT_ON_LINE.fullmatch(place.source[stop:end]):
+        return None
+    indentation = " " * (place.parent_keys()[0][1] - 1)
+    return (place.edit(end, end, f"{line_end(place.source)}{indentation}{key}: {yaml_text}"),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """An entry of a collection, in its source text."""
+
+    source: str
+    document: YamlDocument
+    parent: YamlMapping | YamlSequence
+    step: str | int
+    value: Any
+    mark: Mark
+    is_flow: bool
+    at_root: bool
+
+    @classmethod
+    def find(cls, sources: Sources, document: YamlDocument, pointer: Pointer) -> _Place | None:
+        """Return the entry at `pointer`; None where there is none, or where an edit would be seen elsewhere too."""
+        source = sources.get(document.file)
+        if source is None or not pointer:
+            return None
+        value, mark, is_flow = document.root, document.mark, False
+        for number, step in enumerate(pointer):
+            if not isinstance(value, YamlMapping | YamlSequence) or not _has(value, step):
+                return None
+            begin = source[offset(source, *mark[:2]) :][:1]
+            if begin in ("&", "*", "!"):
+                return None
+            if is_flow and begin not in ("{", "["):
+                return None  # the pair of [a: 1], which has no braces
+            is_flow = begin in ("{", "[")
+            parent = value
+            mark = parent.value_marks[str(step)] if isinstance(parent, YamlMapping) else parent.marks[int(step)]
+            value = _below(parent, step)
+            if number == len(pointer) - 1:
+                return cls(source, document, parent, step, value, mark, is_flow, at_root=number == 0)
+        return None
+
+    @property
+    def number(self) -> int:
+        """The place of the entry among its siblings."""
+        return self.step if isinstance(self.step, int) else list(self.parent).index(self.step)
+
+    def offsets(self, mark: Mark) -> tuple[int, int]:
+        return offset(self.source, *mark[:2]), offset(self.source, *mark[2:])
+
+    def edit(self, start: int, stop: int, text: str) -> Edit:
+        return Edit(span_between(self.document.file, self.source, start, stop), text)
+
+    def line_of(self, place: int) -> int:
+        return span_between("", self.source, place, place).line
+
+    def parent_keys(self) -> list[Mark]:
+        """Return where each entry of the collection begins: its key, or the item."""
+        return list(self.parent.key_marks.values()) if isinstance(self.parent, YamlMapping) else self.parent.marks
+
+    def parent_values(self) -> list[tuple[Any, Mark]]:
+        marks = self.parent.value_marks.values() if isinstance(self.parent, YamlMapping) else self.parent.marks
+        values = self.parent.values() if isinstance(self.parent, YamlMapping) else self.parent
+        return list(zip(values, marks, strict=True))
+
+    def entry(self, number: int) -> tuple[int, int | None]:
+        """Return where an entry begins and where its last character ends; None for an end that cannot be told."""
+        return self.offsets(self.parent_keys()[number])[0], self._end(*self.parent_values()[number])
+
+    def _end(self, value: Any, mark: Mark) -> int | None:
+        """Return the offset behind the last character of a value: not, as the parser has it, of what follows it."""
+        start, stop = self.offsets(mark)
+        text = self.source[start:stop]
+        if text.startswith(("|", ">")):
+            return start + len(text.rstrip())
+        if not isinstance(value, YamlMapping | YamlSequence) or text.startswith(("{", "[", "*")):
+            return stop
+        values = list(value.values()) if isinstance(value, YamlMapping) else list(value)
+        marks = list(value.value_marks.values()) if isinstance(value, YamlMapping) else value.marks
+        end = self._end(values[-1], marks[-1]) if values else None
+        return end if end is not None and _ONLY_COMMENTS.fullmatch(self.source, end, stop) else None
+
+    # --- in braces and brackets --------------------------------------------------------------------------------
+
+    def without_in_flow(self) -> Edits | None:
+        whole_lines = self._without_flow_lines()
+        if whole_lines is not None:
+            return whole_lines
+        number, last = self.number, len(self.parent) - 1
+        start, stop = self.entry(number)
+        opening = next(
+            (letter for letter in reversed(self.source[max(start - 1000, 0) : start]) if not letter.isspace()), ""
+        )
+        if opening not in ("{", "[", ","):
+            return None  # a comment, or the ? of a key
+        behind, before = None, None
+        if number < last:
+            following = self.entry(number + 1)[0]
+            behind = self._comma_between(stop, following)
+            if behind is not None and "\n" not in behind:
+                return (self.edit(start, following, ""),)
+        if number > 0:
+            previous = self.entry(number - 1)[1]
+            before = self._comma_between(previous, start)
+            if before is not None and previous is not None and stop is not None:
+                return (self.edit(previous, stop, ""),)
+        return (self.edit(start, following, ""),) if behind is not None else None
+
+    def _comma_between(self, start: int | None, stop: int) -> str | None:
+        """Return what stands between two entries if it is a comma and blanks alone."""
+        text = "" if start is None else self.source[start:stop]
+        return text if "," in text and _COMMA.fullmatch(text) else None
+
+    def _without_flow_lines(self) -> Edits | None:
+        """Take out an entry that has its lines to itself; None where it has not."""
+        start, stop = self.entry(self.number)
+        if stop is None or self.source[offset(self.source, self.line_of(start), 1) : start].strip(" "):
+            return None
+        last_line = self.line_of(stop)
+        left = line_text(self.source, last_line)[stop - offset(self.source, last_line, 1) :]
+        if not _LEFT_ON_LINE.fullmatch(left):
+            return None
+        lines = (self._lines(self._first_comment(self.line_of(start)), last_line),)
+        previous = self.entry(self.number - 1)[1] if self.number else None
+        if self.number < len(self.parent) - 1 or previous is None or "," in left.partition("#")[0]:
+            return lines
+        comma = re.compile(r"[ \t]*,").match(self.source, previous)
+        return (self.edit(previous, comma.end(), ""), *lines) if comma else lines
+
+    # --- in lines ----------------------------------------------------------------------------------------------
+
+    def without_lines(self) -> Edits | None:
+        start, stop = self.entry(self.number)
+        if stop is None:
+            return None
+        first, last = self.line_of(start), self.line_of(stop)
+        before = self.source[offset(self.source, first, 1) : start]
+        left = line_text(self.source, last)[stop - offset(self.source, last, 1) :]
+        if not re.fullmatch(r"[ \t]*(?:#.*)?", left):
+            return None
+        if isinstance(self.parent, YamlSequence):
+            if not _DASH.fullmatch(before):
+                return None
+            column = before.index("-") + 1
+        elif before.strip(" "):
+            return self._without_first_of_item(start, stop)
+        else:
+            column = len(before) + 1
+        while _is_comment(deeper := line_text(self.source, last + 1)) and _indentation(deeper) >= column:
+            last += 1
+        return (self._lines(self._first_comment(first), last),)
+
+    def _without_first_of_item(self, start: int, stop: int) -> Edits | None:
+        """Take out the first key of a mapping that begins on the line of its dash: the second moves there."""
+        line = self.line_of(start)
+        before = line_text(self.source, line)[: start - offset(self.source, line, 1)]
+        if self.number != 0 or not _DASH.fullmatch(before):
+            return None
+        following = self.entry(1)[0]
+        return None if self.source[stop:following].strip() else (self.edit(start, following, ""),)
+
+    def _first_comment(self, first: int) -> int:
+        """Return the first of the comment lines right above an entry: those about it, not the head of the document."""
+        if self.number == 0 and self.at_root:
+            return first
+        previous = self.entry(self.number - 1)[1] if self.number else 0
+        if previous is None:
+            return first
+        floor = self.line_of(previous) if previous else 0
+        indentation = _indentation(line_text(self.source, first))
+        while (
+            first - 1 > floor
+            and _is_comment(above := line_text(self.source, first - 1))
+            and _indentation(above) == indentation
+        ):
+            first -= 1
+        return first
+
+    def _lines(self, first: int, last: int) -> Edit:
+        """Return the removal of whole lines; of two blank lines that would meet, one goes too."""
+        starts = line_starts(self.source)
+        above = first == 1 or not line_text(self.source, first - 1).strip()
+        if above and last + 1 < len(starts) and not line_text(self.source, last + 1).strip():
+            last += 1
+        return self.edit(starts[first - 1], starts[last] if last < len(starts) else len(self.source), "")
+
+
+def _has(value: YamlMapping | YamlSequence, step: str | int) -> bool:
+    if isinstance(value, YamlMapping):
+        return step in value
+    return isinstance(step, int) and 0 <= step < len(value)
+
+
+def _below(value: Any, step: str | int) -> Any:
+    return value[step]
+
+
+def _is_plain_flow(text: str) -> bool:
+    return text.startswith(("{", "[")) and not _COMMENT.search(text) and not _ANCHOR.search(text)
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())

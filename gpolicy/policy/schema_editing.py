@@ -1,0 +1,142 @@
+"""What editors alone read in the JSON Schemas: snippets, words for the choices, examples, messages for people.
+
+Editors with VS Code's YAML server know `defaultSnippets`, `enumDescriptions` and `patternErrorMessage`, JetBrains' know
+`x-intellij-enum-metadata`; both show `examples`. Validators pass over all of them. `default` is not among them on
+purpose: what a policy leaves out is not managed, it does not become Ganeti's default.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.policy.schema_parameters import (
+    DAY_PATTERN,
+    PERCENT_PATTERN,
+    RATE_PATTERN,
+    SIZE_PATTERN,
+    UID_PATTERN,
+    Schema,
+)
+
+_PATTERN_MESSAGES: Final = {
+    SIZE_PATTERN: "Not a size: write MiB as a number, or a number with M, G or T (4G).",
+    RATE_PATTERN: "Not a rate: write KiB/s as a number, or a number with K, M or G (60M).",
+    UID_PATTERN: 'Not a range of user IDs: write "1000-1010", or one ID.',
+    PERCENT_PATTERN: "Not a share: write a number and a percent sign (5%).",
+    DAY_PATTERN: "Not a day: write YYYY-MM-DD.",
+}
+_TAG_LETTERS: Final = "[A-Za-z0-9_.+*/:@-]"
+_TAG_MESSAGE: Final = "Not a tag: it has letters, digits and . _ + * / : @ - only, 128 at most."
+
+CHOICES: Final = {
+    # alloc_policy (partitioned Ganeti, "Allocation policy")
+    "preferred": "new instances may go here",
+    "last_resort": "new instances go here when no preferred group takes them",
+    "unallocable": "no new instance goes here unless the group is named",
+    # disk templates
+    "blockdev": "block devices that the administrator made",
+    "diskless": "no disks",
+    "drbd": "logical volumes, mirrored to a second node",
+    "ext": "external storage provider, shared by all nodes",
+    "file": "files on the node's own disk",
+    "gluster": "GlusterFS, shared by all nodes",
+    "plain": "logical volumes of one node; the only template for exclusive storage",
+    "rbd": "Ceph block devices, shared by all nodes",
+    "sharedfile": "files on a file system that all nodes share",
+    # access
+    "kernelspace": "through a block device of the node",
+    "userspace": "by the hypervisor itself",
+    # families of cluster tags
+    "iextags": "htools:iextags: exclusion",
+    "nlocation": "htools:nlocation: failure domains",
+    "migration": "htools:migration: migration domains",
+    "allowmigration": "htools:allowmigration: exceptions of migration",
+    "desiredlocation": "htools:desiredlocation: where instances should be",
+    # how full a simulated node is
+    "empty": "no instance",
+    "quarter-full": "a quarter of the node is taken",
+    "half-full": "half of the node is taken",
+    "three-quarter-full": "three quarters of the node are taken",
+    "full": "nothing is free",
+    # hypervisors
+    "kvm": "KVM",
+    "xen-pvm": "Xen, paravirtual",
+    "xen-hvm": "Xen, fully virtualised",
+    "lxc": "Linux containers",
+    "chroot": "chroot, for tests",
+    "fake": "nothing runs, for tests",
+}
+"""What a word that can be chosen means."""
+
+
+_LEAST: Final = ("4G", 2, "40G", 1, 1, 1)
+_MOST: Final = ("16G", 8, "200G", 4, 4, 4)
+
+
+def _bound(values: tuple[str | int, ...], first: int) -> str:
+    """Return one bound as YAML with a place for the cursor at each value, numbered from `first`."""
+    pairs = zip(SPEC_PARAMETERS, values, strict=True)
+    return ", ".join(f"{name}: ${{{number}:{value}}}" for number, (name, value) in enumerate(pairs, start=first))
+
+
+PAIR_BODY: Final = (
+    f"name: ${{1:medium}}\nmin: {{{_bound(_LEAST, 2)}}}\nmax: {{{_bound(_MOST, 2 + len(SPEC_PARAMETERS))}}}"
+)
+
+PAIR_SNIPPET: Final[Schema] = {
+    "label": "pair of bounds",
+    "description": "A named pair of bounds: all six parameters of min and max.",
+    "bodyText": PAIR_BODY,
+}
+
+_BODIES: Final = {
+    "Cluster": (
+        'name: ${1:cluster.example.org}\nganeti_version: "${2:3.0}"\nenabled_disk_templates: [${3:drbd, plain}]\n'
+    ),
+    "NodeGroup": "name: ${1:default}\nalloc_policy: ${2:preferred}\n",
+    "NodeSet": 'name: ${1:workers}\nnodes: ["${2:node*.example.org}"]\n',
+    "TagRules": "owns: [${1:iextags}]\nexclusion: [${2:service}]\n",
+    "Guards": "guards:\n  - name: ${1:no-shrink}\n    capacity_loss: {at_most: ${2:10%}}\n",
+    "Test": (
+        "tests:\n  - name: ${1:one more fits}\n    place: {spec: ${2:medium}}\n    expect: {refused: ${3:false}}\n"
+    ),
+    "Waiver": (
+        "waivers:\n  - rule: ${1:spec-overlap}\n    where: ${2:group/default}\n    reason: ${3:why}\n"
+        "    until: ${4:YYYY-MM-DD}\n"
+    ),
+}
+
+
+def document_snippet(kind: str, description: str) -> Schema:
+    """Return the snippet of a whole document of `kind`."""
+    return {
+        "label": kind,
+        "description": description,
+        "bodyText": f"gpolicy: v1\nkind: {kind}\n{_BODIES[kind]}",
+    }
+
+
+def for_editors(schema: Schema) -> Schema:
+    """Return a copy of `schema` with what editors show."""
+    return {key: _walk(value) for key, value in schema.items()}
+
+
+def _walk(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _with_words({key: _walk(below) for key, below in value.items()})
+    return [_walk(below) for below in value] if isinstance(value, list) else value
+
+
+def _with_words(schema: Schema) -> Schema:
+    pattern, words = schema.get("pattern"), schema.get("enum")
+    if isinstance(pattern, str):
+        message = _PATTERN_MESSAGES.get(pattern) or (_TAG_MESSAGE if _TAG_LETTERS in pattern else None)
+        if message:
+            schema["patternErrorMessage"] = message
+    if isinstance(words, list) and all(word in CHOICES for word in words):
+        schema["enumDescriptions"] = [CHOICES[word] for word in words]
+        schema["x-intellij-enum-metadata"] = {word: {"description": CHOICES[word]} for word in words}
+    if {"min", "max", "name"} == set(schema.get("properties", ())):
+        schema["defaultSnippets"] = [PAIR_SNIPPET]
+    return schema

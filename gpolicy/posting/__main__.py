@@ -1,0 +1,76 @@
+"""`python -m gpolicy.posting github|gitlab NAME FILE...`: keep one comment that says what the files say.
+
+For the GitHub Action and the GitLab template (docs/ci.md). What is needed comes from the environment that the service
+gives its jobs. Exit code 0: done, or there is nowhere to write or no permission to (a pull request from a fork), which
+is said; 3: it could not be done.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpolicy.errors import GpolicyError, InputError, UsageError
+from gpolicy.exit_codes import ExitCode
+from gpolicy.posting.comments import NotAllowedError, Service, marker, post
+
+_USAGE = "python -m gpolicy.posting github|gitlab NAME FILE..."
+
+
+def main(arguments: list[str], environ: Mapping[str, str]) -> int:
+    """Post, say on standard error what became of it, return the exit code."""
+    try:
+        said = _run(arguments, environ)
+    except NotAllowedError as error:
+        said = f"no comment: the token does not allow it ({error}); a pull request from a fork has no token that writes"
+    except GpolicyError as error:
+        hint = f"\n  {error.hint}" if error.hint else ""
+        sys.stderr.write(f"gpolicy: {_printable(error.message)}{hint}\n")
+        return int(ExitCode.COULD_NOT_RUN)
+    sys.stderr.write(f"gpolicy: {_printable(said)}\n")
+    return int(ExitCode.FINE)
+
+
+def _run(arguments: list[str], environ: Mapping[str, str]) -> str:
+    if len(arguments) < 3 or arguments[0] not in {"github", "gitlab"}:
+        raise UsageError(f"usage: {_USAGE}")
+    kind, name, *files = arguments
+    service = _service(kind, environ)
+    if service is None:
+        return "no comment: this is no pull request or merge request"
+    text = "\n\n".join(filter(None, (_read(Path(file)) for file in files)))
+    if not text:
+        return "no comment: there is nothing to say"
+    if len(text) + len(marker(name)) + 1 > service.longest:
+        raise UsageError(f"{len(text)} characters are too many for a comment", hint="give --format markdown a --budget")
+    return f"the comment {marker(name)} {post(service, name, text).value}"
+
+
+def _service(kind: str, environ: Mapping[str, str]) -> Service | None:
+    if kind == "github":
+        from gpolicy.posting.github import pull_request  # noqa: PLC0415 (one of two)
+
+        return pull_request(environ)
+    from gpolicy.posting.gitlab import merge_request  # noqa: PLC0415
+
+    return merge_request(environ)
+
+
+def _read(file: Path) -> str:
+    """Return the text of a file; nothing of one that is not there, as its job had nothing to say."""
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: {error}") from None
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], os.environ))

@@ -1,0 +1,74 @@
+"""Find the comment of an earlier run by its hidden marker and replace it, else write a new one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+_CLEAN: Final = re.compile(r"[^A-Za-z0-9._/]+")
+_LONGEST_NAME: Final = 100
+MOST_COMMENTS: Final = 10_000
+"""Comments of one request that are looked through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment: its number, its text, and whether whoever holds our token wrote it."""
+
+    number: int
+    text: str
+    ours: bool
+
+
+class NotAllowedError(Exception):
+    """The service does not let us do this: the token may not write, as that of a pull request from a fork."""
+
+
+class Service(Protocol):
+    """The comments of one request."""
+
+    @property
+    def longest(self) -> int:
+        """Most characters of a comment."""
+
+    def comments(self) -> Iterator[Comment]:
+        """Yield the comments, oldest first. Raise NotAllowedError."""
+
+    def update(self, number: int, text: str) -> None:
+        """Replace a comment's text. Raise NotAllowedError."""
+
+    def create(self, text: str) -> None:
+        """Write a new comment. Raise NotAllowedError."""
+
+
+class Posted(Enum):
+    """What became of a comment."""
+
+    UPDATED = "updated"
+    UNCHANGED = "is as it was"
+    CREATED = "written"
+
+
+def marker(name: str) -> str:
+    """Return the hidden first line of the comment called `name`."""
+    return f"<!-- gpolicy: {_CLEAN.sub('-', name)[:_LONGEST_NAME].strip('-') or 'policy'} -->"
+
+
+def post(service: Service, name: str, text: str) -> Posted:
+    """Let the one comment called `name` say `text`. Raise NotAllowedError.
+
+    Only a comment that we wrote is replaced: who writes a comment with our marker first could else change it later.
+    """
+    first = marker(name)
+    whole = f"{first}\n{text}"
+    for comment in service.comments():
+        if comment.ours and comment.text.startswith(first):
+            if comment.text.replace("\r\n", "\n").rstrip() == whole.rstrip():
+                return Posted.UNCHANGED
+            service.update(comment.number, whole)
+            return Posted.UPDATED
+    service.create(whole)
+    return Posted.CREATED

@@ -1,0 +1,92 @@
+"""Comments of a pull request on GitHub (or GitHub Enterprise)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from gpolicy.errors import InputError, UsageError
+from gpolicy.posting.comments import MOST_COMMENTS, Comment, NotAllowedError
+from gpolicy.posting.json_api import Api
+
+_PAGE: Final = 100
+_REPOSITORY: Final = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """The comments of a pull request (to the API it is an issue as well)."""
+
+    api: Api
+    repository: str
+    number: int
+    longest: int = 65_536
+
+    def comments(self) -> Iterator[Comment]:
+        """Yield the comments, oldest first."""
+        login = self._login()
+        found = self.api.pages(f"/repos/{self.repository}/issues/{self.number}/comments", _PAGE)
+        for item in itertools.islice(found, MOST_COMMENTS):
+            user = item.get("user") if isinstance(item.get("user"), dict) else {}
+            ours = user.get("login") == login if login else user.get("type") == "Bot"
+            yield Comment(_number(item), str(item.get("body") or ""), ours)
+
+    def update(self, number: int, text: str) -> None:
+        """Replace the text of a comment."""
+        self.api.ask("PATCH", f"/repos/{self.repository}/issues/comments/{number}", {"body": text})
+
+    def create(self, text: str) -> None:
+        """Write a new comment."""
+        self.api.ask("POST", f"/repos/{self.repository}/issues/{self.number}/comments", {"body": text})
+
+    def _login(self) -> str | None:
+        """Return whose token this is; None for the tokens of workflows and apps, which are not told and are bots."""
+        try:
+            user = self.api.ask("GET", "/user")
+        except NotAllowedError:
+            return None
+        return str(user["login"]) if isinstance(user, dict) and user.get("login") else None
+
+
+def _number(item: Mapping[str, Any]) -> int:
+    number = item.get("id")
+    if not isinstance(number, int):
+        raise InputError("GitHub: a comment without a number")
+    return number
+
+
+def pull_request(environ: Mapping[str, str]) -> PullRequest | None:
+    """Return the pull request that a workflow runs for; None if it runs for none. Raise UsageError.
+
+    GitHub says in the environment which one it is; the token is GITHUB_TOKEN.
+    """
+    number = _request_number(environ)
+    if number is None:
+        return None
+    token, repository = environ.get("GITHUB_TOKEN", ""), environ.get("GITHUB_REPOSITORY", "")
+    if not token:
+        raise UsageError("no token to write a comment with", hint="set GITHUB_TOKEN")
+    if not _REPOSITORY.fullmatch(repository):
+        raise UsageError(f"GITHUB_REPOSITORY is {repository!r}, not OWNER/NAME")
+    headers = {"Authorization": f"Bearer {token}", "X-GitHub-Api-Version": "2022-11-28"}
+    return PullRequest(Api(environ.get("GITHUB_API_URL") or "https://api.github.com", headers), repository, number)
+
+
+def _request_number(environ: Mapping[str, str]) -> int | None:
+    path = environ.get("GITHUB_EVENT_PATH")
+    if path:
+        try:
+            event = json.loads(Path(path).read_bytes())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"GITHUB_EVENT_PATH: {error}") from None
+        request = event.get("pull_request") if isinstance(event, dict) else None
+        number = request.get("number") if isinstance(request, dict) else None
+        if isinstance(number, int):
+            return number
+    found = re.fullmatch(r"refs/pull/([0-9]{1,12})/.*", environ.get("GITHUB_REF", ""))
+    return int(found[1]) if found else None

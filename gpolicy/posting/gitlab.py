@@ -1,0 +1,67 @@
+"""Notes of a merge request on GitLab."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.errors import InputError, UsageError
+from gpolicy.posting.comments import MOST_COMMENTS, Comment
+from gpolicy.posting.json_api import Api
+
+_PAGE: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """The notes of a merge request."""
+
+    api: Api
+    project: int
+    number: int
+    longest: int = 1_000_000
+
+    def comments(self) -> Iterator[Comment]:
+        """Yield the notes, oldest first."""
+        user = self.api.ask("GET", "/user")
+        mine = user.get("id") if isinstance(user, dict) else None
+        found = self.api.pages(f"{self._path}?sort=asc&order_by=created_at", _PAGE)
+        for item in itertools.islice(found, MOST_COMMENTS):
+            author, number = item.get("author"), item.get("id")
+            if not isinstance(number, int):
+                raise InputError("GitLab: a note without a number")
+            ours = isinstance(author, dict) and mine is not None and author.get("id") == mine
+            yield Comment(number, str(item.get("body") or ""), ours)
+
+    def update(self, number: int, text: str) -> None:
+        """Replace the text of a note."""
+        self.api.ask("PUT", f"{self._path}/{number}", {"body": text})
+
+    def create(self, text: str) -> None:
+        """Write a new note."""
+        self.api.ask("POST", self._path, {"body": text})
+
+    @property
+    def _path(self) -> str:
+        return f"/projects/{self.project}/merge_requests/{self.number}/notes"
+
+
+def merge_request(environ: Mapping[str, str]) -> MergeRequest | None:
+    """Return the merge request that a pipeline runs for; None if it runs for none. Raise UsageError.
+
+    GitLab says in the environment which one it is. The token is GPOLICY_GITLAB_TOKEN: that of the job may not write
+    notes, so it takes one of the project's with the scope `api`.
+    """
+    number = environ.get("CI_MERGE_REQUEST_IID", "")
+    if not number:
+        return None
+    token, project = environ.get("GPOLICY_GITLAB_TOKEN", ""), environ.get("CI_PROJECT_ID", "")
+    for name, value in (("CI_MERGE_REQUEST_IID", number), ("CI_PROJECT_ID", project)):
+        if not (value.isascii() and value.isdigit() and len(value) < 19):
+            raise UsageError(f"{name} is {value!r}, not a number")
+    if not token:
+        raise UsageError("no token to write a note with", hint="set GPOLICY_GITLAB_TOKEN to a token with the scope api")
+    base = environ.get("CI_API_V4_URL", "")
+    return MergeRequest(Api(base, {"PRIVATE-TOKEN": token}), int(project), int(number))

@@ -1,0 +1,180 @@
+"""Findings as SARIF 2.1.0 (OASIS): what GitHub code scanning, editors and other collectors of findings read.
+
+One run for all policies of a check, with the whole catalogue of rules. Nothing in it depends on the machine or the
+clock, so equal findings give equal bytes. Paths are relative to `%SRCROOT%`, the top of the checkout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote_from_bytes
+
+from gpolicy.findings import Finding, Fix, RuleInfo, Severity, Span
+from gpolicy.report.findings_text import printable
+
+SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+SOURCE_ROOT: Final = "%SRCROOT%"
+FINGERPRINT: Final = "gpolicyFinding/v1"
+"""The name under which a finding's fingerprint stands. GitHub adds one of its own, made from the line."""
+
+_LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_LINE_ENDS: Final = ["\r\n", "\n", "\r", "\x85", "\u2028", "\u2029"]  # what the YAML reader counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suppressed:
+    """A finding that does not count, and why. `kind` is inSource (a comment beside it) or external (elsewhere)."""
+
+    finding: Finding
+    kind: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalogue:
+    """All rules in their order, and what the families of codes (`GP2`) are about."""
+
+    rules: Sequence[RuleInfo]
+    families: Mapping[str, str]
+    version: str
+
+
+def findings_sarif(
+    findings: Iterable[Finding],
+    catalogue: Catalogue,
+    *,
+    fingerprint: Callable[[Finding], str],
+    locate: Callable[[str], str] = str,
+    suppressed: Iterable[Suppressed] = (),
+    without_place: str = "",
+) -> str:
+    """Return findings as SARIF text, ASCII only.
+
+    `locate` turns the name of a file into its path in the repository. A finding that has no place is shown at the file
+    `without_place`, as collectors refuse a result without any.
+    """
+    writer = _Writer(catalogue.rules, fingerprint, locate, without_place)
+    counted = [writer.result(finding) for finding in dict.fromkeys(findings)]
+    passed = [writer.suppressed(item) for item in dict.fromkeys(suppressed)]
+    run = {
+        "tool": {"driver": _driver(catalogue)},
+        "invocations": [{"executionSuccessful": True}],
+        "originalUriBaseIds": {SOURCE_ROOT: {"description": {"text": "The top of the checkout."}}},
+        "columnKind": "unicodeCodePoints",
+        "newlineSequences": _LINE_ENDS,
+        "results": counted + passed,
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _driver(catalogue: Catalogue) -> dict[str, Any]:
+    return {
+        "name": "gpolicy",
+        "version": catalogue.version,
+        "shortDescription": {"text": "Policy as code for Ganeti clusters."},
+        "rules": [_rule(info, catalogue.families) for info in catalogue.rules],
+    }
+
+
+def _rule(info: RuleInfo, families: Mapping[str, str]) -> dict[str, Any]:
+    family = families.get(info.code[:3])
+    return {
+        "id": info.code,
+        "name": info.name,
+        "shortDescription": {"text": info.summary},
+        "fullDescription": {"text": info.rationale},
+        "help": {"text": _help(info, "{}\n"), "markdown": _help(info, "```yaml\n{}\n```\n")},
+        "defaultConfiguration": {"level": _LEVELS[info.severity]},
+        **({"properties": {"tags": [family]}} if family else {}),
+    }
+
+
+def _help(info: RuleInfo, example: str) -> str:
+    parts = [f"{info.rationale}\n", f"Source: {info.source}.\n"]
+    parts += [f"Bad:\n\n{example.format(info.bad.rstrip())}"] if info.bad else []
+    parts += [f"Good:\n\n{example.format(info.good.rstrip())}"] if info.good else []
+    parts += [f"gpolicy check --fix: {info.fix}\n"] if info.fix else []
+    return "\n".join(parts)
+
+
+class _Writer:
+    def __init__(
+        self,
+        rules: Sequence[RuleInfo],
+        fingerprint: Callable[[Finding], str],
+        locate: Callable[[str], str],
+        without_place: str,
+    ) -> None:
+        self._positions = {info.code: position for position, info in enumerate(rules)}
+        self._fingerprint = fingerprint
+        self._locate = locate
+        self._without_place = without_place
+
+    def result(self, finding: Finding) -> dict[str, Any]:
+        hint = f"\nhint: {finding.hint}" if finding.hint else ""
+        related = [
+            {"id": number, **self._location(item.span), "message": {"text": _text(item.message)}}
+            for number, item in enumerate(finding.related, start=1)
+        ]
+        return {
+            "ruleId": finding.code,
+            "ruleIndex": self._positions[finding.code],
+            "level": _LEVELS[finding.severity],
+            "message": {"text": _text(finding.message + hint)},
+            "locations": self._locations(finding.span),
+            **({"relatedLocations": related} if related else {}),
+            "partialFingerprints": {FINGERPRINT: self._fingerprint(finding)},
+            **({"fixes": [self._fix(finding.fix)]} if finding.fix else {}),
+        }
+
+    def suppressed(self, item: Suppressed) -> dict[str, Any]:
+        why = {"justification": _text(item.reason)} if item.reason else {}
+        return {**self.result(item.finding), "suppressions": [{"kind": item.kind, "status": "accepted", **why}]}
+
+    def _fix(self, fix: Fix) -> dict[str, Any]:
+        files: dict[str, list[dict[str, Any]]] = {}
+        for edit in fix.edits:
+            replacement = {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}}
+            files.setdefault(edit.span.file, []).append(replacement)
+        changes = [{"artifactLocation": self._artifact(file), "replacements": edits} for file, edits in files.items()]
+        return {"description": {"text": _text(fix.message)}, "artifactChanges": changes}
+
+    def _locations(self, span: Span | None) -> list[dict[str, Any]]:
+        if span is not None:
+            return [self._location(span)]
+        place = self._without_place
+        return [{"physicalLocation": {"artifactLocation": self._artifact(place)}}] if place else []
+
+    def _location(self, span: Span) -> dict[str, Any]:
+        return {"physicalLocation": {"artifactLocation": self._artifact(span.file), "region": _region(span)}}
+
+    def _artifact(self, file: str) -> dict[str, str]:
+        path = self._locate(file)
+        if Path(path).is_absolute():  # outside of the checkout
+            return {"uri": f"file://{_quoted(path)}"}
+        return {"uri": _quoted(path), "uriBaseId": SOURCE_ROOT}
+
+
+def _region(span: Span) -> dict[str, int]:
+    """Return a place as SARIF has it: as ours, from 1 and with the end column just behind the last character."""
+    return {
+        "startLine": span.line,
+        "startColumn": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
+    }
+
+
+def _quoted(path: str) -> str:
+    """Return a path as a URI reference; bytes that are no text and colons in its first part are escaped as well."""
+    return quote_from_bytes(os.fsencode(path))
+
+
+def _text(text: str) -> str:
+    """Return a message in which nothing hides and nothing is a link: viewers read `[text](target)` as one."""
+    return "\n".join(map(printable, text.split("\n"))).replace("](", "] (")

@@ -1,0 +1,83 @@
+"""What a repository wants of the rules: which count, how bad each is, their numbers, and what is accepted for now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from gpolicy.findings import Finding, RuleInfo, Severity
+from gpolicy.policy.boundary import relative_path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerFile:
+    """Rules (codes) that do not count in files that match `glob`, whose path is taken from `directory`."""
+
+    glob: str
+    codes: frozenset[str]
+    directory: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of one check. `severities` by rule code; `parameters` by rule code, then by name.
+
+    `ignored` are the codes of rules that do not count anywhere; `fail_on` is the least severity that makes a check
+    fail, None if nothing does; `source` is the file that the settings come from.
+    """
+
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+    parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    ignored: frozenset[str] = frozenset()
+    per_file: tuple[PerFile, ...] = ()
+    fail_on: Severity | None = Severity.ERROR
+    baseline: Path | None = None
+    source: Path | None = None
+
+    def parameter(self, info: RuleInfo, name: str) -> float:
+        """Return the number `name` of a rule: the repository's, or the rule's default. KeyError for an unknown one."""
+        defaults = {parameter.name: parameter.default for parameter in info.parameters}
+        return self.parameters.get(info.code, {}).get(name, defaults[name])
+
+    def counts(self, finding: Finding) -> bool:
+        """Return whether a finding is one that the repository wants to hear of."""
+        if finding.code in self.ignored:
+            return False
+        return not (self.per_file and finding.span and self._is_ignored_in(finding.span.file, finding.code))
+
+    def as_bad_as_wanted(self, finding: Finding) -> Finding:
+        """Return the finding with the severity that the repository gives its rule."""
+        wanted = self.severities.get(finding.code)
+        return finding if wanted in (None, finding.severity) else replace(finding, severity=wanted or finding.severity)
+
+    def fails(self, finding: Finding) -> bool:
+        """Return whether a finding makes the check fail."""
+        return self.fail_on is not None and finding.severity.rank <= self.fail_on.rank
+
+    def _is_ignored_in(self, file: str, code: str) -> bool:
+        return any(code in item.codes and _matches(file, item) for item in self.per_file)
+
+
+DEFAULT: Final = Settings()
+
+
+def cannot_be_off(info: RuleInfo) -> str:
+    """Return why a rule can be neither ignored nor made less than an error; nothing if it can."""
+    if info.severity is not Severity.ERROR:
+        return ""
+    if info.code.startswith("GP0"):
+        return "a policy that cannot be read as a whole cannot be planned"
+    return "there is no plan with it" if info.code.startswith("GP7") else ""
+
+
+def _matches(file: str, item: PerFile) -> bool:
+    """Return whether a glob names a file: by its path from the settings' directory, by the end of it, or a directory.
+
+    As in other linters, `*` goes over slashes.
+    """
+    path = relative_path(file, item.directory)
+    glob = item.glob.removeprefix("./").rstrip("/")
+    return any(fnmatchcase(path, pattern) for pattern in (glob, f"*/{glob}", f"{glob}/*"))

@@ -1,0 +1,231 @@
+"""Comments that accept a finding where it stands: `# gpolicy: ignore[GP201] the reason`, and the rules about them.
+
+At the end of a line the comment is about the findings that begin on that line; alone on a line about those that begin
+on the next line that is neither blank nor a comment. `# gpolicy: ignore-file[...]`, before the first value of a file,
+is about all of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.findings import Edit, Finding, Fix, RuleInfo, Severity, Span
+from gpolicy.policy.comments import comments_like
+from gpolicy.policy.model import Policy
+from gpolicy.policy.source_text import line_and_column, line_starts, line_text, span_between
+from gpolicy.policy.yaml_document import YamlDocument
+from gpolicy.policy.yaml_reader import read_yaml
+
+_BAD: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {ssh_port: 22}"
+_GOOD: Final = (
+    "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {exclusive_storage: true}\nipolicy:\n"
+    "  vcpu-ratio: 2  # gpolicy: ignore[dedicated-vcpu-ratio] agreed with the owners\n  disk-templates: [plain]\n"
+)
+
+SUPPRESSION_UNUSED: Final = RuleInfo(
+    code="GP911",
+    name="suppression-unused",
+    severity=Severity.WARNING,
+    summary="A comment that accepts a finding which is not there.",
+    rationale="A comment that outlives its reason would hide the next finding of that rule on that line.",
+    source="gpolicy",
+    bad=f"{_BAD}  # gpolicy: ignore[spec-overlap]\n",
+    good=_GOOD,
+    fix="The comment is removed, or the rule from its list.",
+)
+SUPPRESSION_MALFORMED: Final = RuleInfo(
+    code="GP912",
+    name="suppression-malformed",
+    severity=Severity.WARNING,
+    summary="A comment for gpolicy that does nothing as it is written.",
+    rationale="It names no rules, is misspelt, or stands where it is about nothing. A comment that accepts whatever may"
+    " come would hide mistakes that nobody has seen yet, so the rules must be named.",
+    source="gpolicy",
+    bad=f"{_BAD}  # gpolicy: ignore\n",
+    good=_GOOD,
+)
+SUPPRESSION_UNKNOWN_RULE: Final = RuleInfo(
+    code="GP913",
+    name="suppression-unknown-rule",
+    severity=Severity.WARNING,
+    summary="A comment accepts findings of a rule that does not exist.",
+    rationale="It can never accept anything; most likely the name is misspelt.",
+    source="gpolicy",
+    bad=f"{_BAD}  # gpolicy: ignore[spec-overlaps]\n",
+    good=_GOOD,
+)
+SUPPRESSION_NOT_POSSIBLE: Final = RuleInfo(
+    code="GP914",
+    name="suppression-not-possible",
+    severity=Severity.WARNING,
+    summary="A comment accepts findings that cannot be accepted.",
+    rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it; and comments that accept"
+    " findings about such comments would never end.",
+    source="gpolicy",
+    bad=f"{_BAD}  # gpolicy: ignore[unknown-key]\n",
+    good=_GOOD,
+)
+SUPPRESSION_RULES: Final = (
+    SUPPRESSION_UNUSED,
+    SUPPRESSION_MALFORMED,
+    SUPPRESSION_UNKNOWN_RULE,
+    SUPPRESSION_NOT_POSSIBLE,
+)
+
+RulesNamed = Callable[[str], tuple[tuple[RuleInfo, ...], str]]
+"""Returns the rules that a code, a name or a family names; or none, and a hint about what may have been meant."""
+
+_LINE, _FILE = "ignore", "ignore-file"
+_WORDS: Final = re.compile(
+    r"\#[ \t]*gpolicy:[ \t]*(?P<word>ignore[\w-]*|[\w-]+(?=[ \t]*\[))[ \t]*(?:\[(?P<rules>[^]\n\r]*)(?P<end>\])?)?",
+    re.IGNORECASE,
+)
+_MOST_WORDS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Comment:
+    """A comment that accepts findings of some rules on one line of a file, or in all of it (line 0)."""
+
+    span: Span
+    line: int
+    words: tuple[str, ...]
+    reason: str
+
+
+class Suppressions:
+    """The comments of one policy that accept findings; what is wrong with them is in `findings`."""
+
+    def __init__(self, policy: Policy, rules_named: RulesNamed, can_be_accepted: Callable[[RuleInfo], bool]) -> None:
+        self.findings: list[Finding] = []
+        self._rules_named = rules_named
+        self._can_be_accepted = can_be_accepted
+        self._own_files = frozenset(policy.paths)
+        self._sources = policy.sources
+        self._accepted: dict[tuple[str, int], list[tuple[int, str, frozenset[str]]]] = {}
+        self._comments: list[_Comment] = []
+        self._used: set[tuple[int, str]] = set()
+        documents: dict[str, list[YamlDocument]] = {file: [] for file in policy.paths}
+        for document in policy.documents:
+            documents.setdefault(document.file, []).append(document)
+        for file, text in policy.sources.items():
+            if "gpolicy:" in text and _WORDS.search(text):
+                self._read(file, text, documents[file] if file in documents else read_yaml(text, file).documents)
+
+    def reason(self, finding: Finding) -> str | None:
+        """Return what a comment says that accepts the finding (it may say nothing); None if none does."""
+        if not self._accepted or finding.span is None:
+            return None
+        file, line = finding.span.file, finding.span.line
+        covering = [
+            (number, word)
+            for place in ((file, line), (file, 0))
+            for number, word, codes in self._accepted.get(place, ())
+            if finding.code in codes
+        ]
+        self._used.update(covering)
+        return self._comments[covering[0][0]].reason if covering else None
+
+    def unused(self, ran: Callable[[str], bool]) -> Iterator[Finding]:
+        """Yield a finding for each rule of a comment that accepted nothing, if all that it names (by code) has run.
+
+        Comments in a file that only serves as a base are left alone: another policy may need them.
+        """
+        idle: dict[int, list[str]] = {}
+        for words in self._accepted.values():
+            for number, word, codes in words:
+                is_own = self._comments[number].span.file in self._own_files
+                if is_own and (number, word) not in self._used and all(map(ran, codes)):
+                    idle.setdefault(number, []).append(word)
+        for number, unused in idle.items():
+            comment = self._comments[number]
+            message = f"{', '.join(unused)} finds nothing here: the comment is not needed"
+            fix = self._without(comment, unused)
+            yield SUPPRESSION_UNUSED.finding(message, comment.span, hint=fix.message, fix=fix)
+
+    # --- reading -----------------------------------------------------------------------------------------------
+
+    def _read(self, file: str, text: str, documents: list[YamlDocument]) -> None:
+        first_value = min((document.mark[0] for document in documents if document.root is not None), default=0)
+        for found in comments_like(text, documents, _WORDS):
+            span = span_between(file, text, found.start(), found.end())
+            word = found["word"].lower()
+            if word not in (_LINE, _FILE) or not found["end"]:
+                self._malformed(span, *_what_is_wrong(word, found))
+                continue
+            words = tuple(dict.fromkeys(item.strip() for item in found["rules"].split(",") if item.strip()))
+            before = line_text(text, span.line)[: span.column - 1].strip()
+            own_line = not before or before.startswith("#")
+            if not words or len(words) > _MOST_WORDS:
+                self._malformed(span, "names no rules", "write the codes or names of rules, such as ignore[GP201]")
+            elif word == _FILE and first_value and span.line > first_value:
+                self._malformed(span, "stands behind the head of the file", "move it above the first line of values")
+            elif word == _FILE:
+                self._add(_Comment(span, 0, words, _reason(text, found)))
+            elif line := _line_about(text, span.line) if own_line else span.line:
+                self._add(_Comment(span, line, words, _reason(text, found)))
+            else:
+                self._malformed(span, "is about nothing: no values follow", "remove it")
+
+    def _add(self, comment: _Comment) -> None:
+        number = len(self._comments)
+        self._comments.append(comment)
+        for word in comment.words:
+            infos, hint = self._rules_named(word)
+            codes = frozenset(info.code for info in infos if self._can_be_accepted(info))
+            if codes:
+                self._accepted.setdefault((comment.span.file, comment.line), []).append((number, word, codes))
+            elif infos:
+                message = f"{word} cannot be accepted by a comment"
+                self.findings.append(SUPPRESSION_NOT_POSSIBLE.finding(message, comment.span, hint="mend what it finds"))
+            else:
+                message = f"there is no rule {word[:60]!r}"
+                self.findings.append(SUPPRESSION_UNKNOWN_RULE.finding(message, comment.span, hint=hint))
+
+    def _malformed(self, span: Span, message: str, hint: str) -> None:
+        self.findings.append(SUPPRESSION_MALFORMED.finding(f"this comment for gpolicy {message}", span, hint=hint))
+
+    # --- mending -----------------------------------------------------------------------------------------------
+
+    def _without(self, comment: _Comment, unused: list[str]) -> Fix:
+        """Return the fix that takes rules out of a comment, or all of it if none is left."""
+        file, text = comment.span.file, self._sources[comment.span.file]
+        kept = [word for word in comment.words if word not in unused]
+        starts = line_starts(text)
+        begin = starts[comment.span.line - 1] + comment.span.column - 1
+        if kept:
+            opening = text.index("[", begin)
+            place = span_between(file, text, opening + 1, text.index("]", opening))
+            return Fix(f"remove {', '.join(unused)} from the comment", (Edit(place, ", ".join(kept)),))
+        end = starts[comment.span.line - 1] + len(line_text(text, comment.span.line))
+        before = text[starts[comment.span.line - 1] : begin]
+        if before.strip():
+            begin -= len(before) - len(before.rstrip())
+        else:  # the line holds nothing else
+            begin, end = starts[comment.span.line - 1], starts[comment.span.line]
+        return Fix("remove the comment", (Edit(span_between(file, text, begin, end), ""),))
+
+
+def _what_is_wrong(word: str, found: re.Match[str]) -> tuple[str, str]:
+    if word not in (_LINE, _FILE):
+        return f"says {found['word'][:60]!r}", "write ignore[RULE, ...] or ignore-file[RULE, ...]"
+    if found["rules"] is None:
+        return "names no rules", f"write the codes or names of rules: {word}[RULE, ...]"
+    return "lacks its closing bracket", f"write {word}[RULE, ...] on one line"
+
+
+def _line_about(text: str, line: int) -> int:
+    """Return the next line that is neither blank nor a comment nor the mark of a document; 0 if there is none."""
+    for number in range(line + 1, len(line_starts(text))):
+        stripped = line_text(text, number).strip()
+        if stripped and not stripped.startswith("#"):
+            return 0 if stripped.startswith(("---", "...")) else number
+    return 0
+
+
+def _reason(text: str, found: re.Match[str]) -> str:
+    line, column = line_and_column(text, found.end())
+    return line_text(text, line)[column - 1 :].strip(" \t-:#")

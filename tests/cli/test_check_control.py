@@ -1,0 +1,363 @@
+"""`gpolicy check`: settings, comments, baseline and mending, on the real command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import ROOT, STATE, gpolicy
+from jsonschema import Draft7Validator
+
+HEAD = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams:\n"
+BAD = f"{HEAD}  spindle_count: 0\n  ssh_port: 0\n"  # GP107 warning, GP106 error
+SLIP = f"# about gold\n{HEAD}  spindel_count: 4  # four\n"
+
+
+def write(directory: Path, text: str = BAD, name: str = "p.yaml") -> Path:
+    file = directory / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode())
+    return directory
+
+
+def settings(directory: Path, text: str) -> None:
+    (directory / "gpolicy.toml").write_text(text, encoding="utf-8")
+
+
+def codes(*arguments: str | Path, cwd: Path | None = None) -> tuple[list[str], int]:
+    """Return the codes that a check finds, in their order, and its exit code."""
+    done = gpolicy("check", "--format", "json", *arguments, cwd=cwd)
+    return [item["code"] for item in json.loads(done.stdout)["findings"]], done.returncode
+
+
+# --- which rules ---------------------------------------------------------------------------------------------------
+
+
+def test_rules_are_chosen_on_the_command_line(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert codes(tmp_path) == (["GP107", "GP106"], 1)
+    assert codes(tmp_path, "--select", "GP107") == (["GP107"], 1)
+    assert codes(tmp_path, "--select", "GP2,port-range", "--select", "GP3") == (["GP106"], 1)
+    assert codes(tmp_path, "--ignore", "GP1") == ([], 0)
+    assert codes(tmp_path, "--ignore", "port-range", "--ignore", "GP107") == ([], 0)
+    assert codes(tmp_path, "--severity", "GP1=warning") == (["GP107", "GP106"], 0)
+    assert codes(tmp_path, "--severity", "GP1=info,GP106=error", "--fail-on", "error") == (["GP107", "GP106"], 1)
+    assert codes(tmp_path, "--severity", "GP1=info", "--fail-on", "info") == (["GP107", "GP106"], 1)
+    assert codes(tmp_path, "--fail-on", "never") == (["GP107", "GP106"], 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (["--select", "zzz"], "--select: there is no rule 'zzz'", "`gpolicy explain` lists all rules"),
+        (["--ignore", "spec-overlapp"], "--ignore: there is no rule 'spec-overlapp'", "did you mean spec-overlap?"),
+        (["--ignore", "GP201,,"], "--ignore names no rule", "GP201,spec-order,GP3"),
+        (["--ignore", "GP002"], "--ignore: GP002 yaml-syntax cannot be ignored", "mend what it finds"),
+        (["--severity", "GP201"], "--severity 'GP201' is not RULE=LEVEL", "levels are error, warning, info"),
+        (["--severity", "GP201=bad"], "--severity 'GP201=bad' is not RULE=LEVEL", "levels are error, warning, info"),
+        (["--severity", "GP011=info"], "--severity: GP011 unknown-key cannot be less than an error", "mend what it"),
+        (["--severity", "nope=info"], "--severity: there is no rule 'nope'", ""),
+        (["--fail-on", "fatal"], "--fail-on cannot be 'fatal'", "error, warning, info, never"),
+        (["--config", "gone.toml"], "gone.toml: no such file", ""),
+        (["--config", "x.toml", "--isolated"], "--isolated reads no settings", "leave one of them out"),
+        (["--baseline", "gone.json"], "gone.json: no such baseline", "--write-baseline FILE writes one"),
+        (["--fix", "--diff"], "--fix and --diff do not go together", "one of them"),
+        (["--fix", "--write-baseline", "b"], "--fix and --write-baseline do not go together", "one of them"),
+        (["--baseline", "a", "--write-baseline", "b"], "--write-baseline and --baseline do not go", "--baseline"),
+        (["--diff", "-f", "json"], "--diff has no format 'json'", "--format"),
+    ],
+)
+def test_what_makes_no_sense_is_one_clear_line(arguments: list[str], message: str, hint: str, tmp_path: Path) -> None:
+    write(tmp_path)
+    done = gpolicy("check", *arguments, cwd=tmp_path)
+    assert done.returncode == 3
+    assert message in done.stderr
+    assert hint in done.stderr
+    assert done.stdout == ""
+
+
+# --- the settings file ---------------------------------------------------------------------------------------------
+
+
+def test_the_settings_are_found_and_the_command_line_goes_before_them(tmp_path: Path) -> None:
+    write(tmp_path / "policies")
+    settings(tmp_path, '[check]\nignore = ["GP107"]\nfail-on = "never"\n[check.severity]\nport-range = "info"\n')
+    assert codes(tmp_path / "policies") == (["GP106"], 0)
+    assert codes(cwd=tmp_path / "policies") == (["GP106"], 0)
+    assert codes("policies", "--isolated", cwd=tmp_path) == (["GP107", "GP106"], 1)
+    assert codes("policies", "--select", "GP107,GP106", cwd=tmp_path) == (["GP107", "GP106"], 0)
+    assert codes("policies", "--fail-on", "info", cwd=tmp_path) == (["GP106"], 1)
+    (tmp_path / "other.toml").write_text('[check]\nselect = ["GP2"]\n', encoding="utf-8")
+    assert codes("policies", "--config", "other.toml", cwd=tmp_path) == ([], 0)
+
+
+def test_a_mistake_in_the_settings_stops_every_verb_that_judges(tmp_path: Path) -> None:
+    write(tmp_path, "gpolicy: v1\nkind: Cluster\nname: c\n")
+    settings(tmp_path, '[check]\nselct = ["GP2"]\n')
+    for arguments in (["check"], ["show"], ["test"], ["plan", "--state", STATE], ["drift", "--state", STATE]):
+        done = gpolicy(*arguments[:1], tmp_path, *arguments[1:])
+        assert done.returncode == 3
+        assert "gpolicy.toml:2: check.selct: unknown key in [check]" in done.stderr
+        assert "did you mean select?" in done.stderr
+
+
+def test_check_show_and_plan_judge_by_the_same_settings(tmp_path: Path) -> None:
+    write(tmp_path, "gpolicy: v1\nkind: Cluster\nname: cluster\nndparams: {ssh_port: 0}\n")
+    for arguments in (["show"], ["plan", "--state", STATE]):
+        done = gpolicy(*arguments[:1], tmp_path, *arguments[1:])
+        assert (done.returncode, "GP106" in done.stderr) == (1, True)
+    settings(tmp_path, '[check.severity]\nGP106 = "warning"\n')
+    assert codes(tmp_path)[1] == 0
+    assert gpolicy("show", tmp_path).returncode == 0
+    assert "GP106" not in gpolicy("plan", tmp_path, "--state", STATE).stderr
+    write(
+        tmp_path, "gpolicy: v1\nkind: Cluster\nname: cluster\nndparams: {spindle_count: 4}\nbeparams: {maxmem: 130}\n"
+    )
+    settings(tmp_path, '[check.severity]\nGP015 = "error"\n')
+    assert codes(tmp_path)[1] == 1
+    assert gpolicy("show", tmp_path).returncode == 1
+    assert "GP015" in gpolicy("plan", tmp_path, "--state", STATE).stderr
+
+
+def test_several_policies_have_their_own_settings(tmp_path: Path) -> None:
+    for town, severity in (("amsterdam", "info"), ("berlin", "error")):
+        write(tmp_path / town, f"gpolicy: v1\nkind: Cluster\nname: {town}\nndparams: {{ssh_port: 0}}\n", "cluster.yaml")
+        settings(tmp_path / town, f'[check.severity]\nGP106 = "{severity}"\n')
+    done = gpolicy("check", tmp_path, "-f", "json")
+    assert [item["severity"] for item in json.loads(done.stdout)["findings"]] == ["info", "error"]
+    assert done.returncode == 1
+    settings(tmp_path / "berlin", "[check]\nfail-on = 'never'\n")
+    assert gpolicy("check", tmp_path).returncode == 0
+
+
+# --- comments ------------------------------------------------------------------------------------------------------
+
+
+def test_a_comment_accepts_and_the_summary_says_so(tmp_path: Path) -> None:
+    write(tmp_path, f"{HEAD}  ssh_port: 0  # gpolicy: ignore[GP106] only a test\n")
+    done = gpolicy("check", tmp_path)
+    assert (done.returncode, done.stdout) == (0, "nothing found; 1 more is accepted\n")
+
+
+def test_sarif_has_what_is_accepted_and_why(tmp_path: Path) -> None:
+    waiver = '  - {rule: GP107, where: group/gold, reason: no spindles yet, until: "2999-12-31"}\n'
+    text = f"{BAD.rstrip()}  # gpolicy: ignore[GP106] only a test\n---\ngpolicy: v1\nkind: Waiver\nwaivers:\n{waiver}"
+    write(tmp_path, text)
+    (run,) = json.loads(gpolicy("check", tmp_path, "-f", "sarif").stdout)["runs"]
+    shown = [(item["ruleId"], item["suppressions"][0]) for item in run["results"]]
+    assert [(code, item["kind"], item["justification"]) for code, item in shown] == [
+        ("GP107", "external", "no spindles yet"),
+        ("GP106", "inSource", "only a test"),
+    ]
+    write(tmp_path)
+    gpolicy("check", tmp_path, "--write-baseline", tmp_path / "b.json")
+    (run,) = json.loads(gpolicy("check", tmp_path, "-f", "sarif", "--baseline", tmp_path / "b.json").stdout)["runs"]
+    assert {item["suppressions"][0]["justification"] for item in run["results"]} == {"accepted by a baseline"}
+
+
+# --- baseline ------------------------------------------------------------------------------------------------------
+
+
+def test_an_old_policy_begins_with_a_baseline(tmp_path: Path) -> None:
+    write(tmp_path / "policies")
+    done = gpolicy("check", "policies", "--write-baseline", "baseline.json", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr == "baseline.json: 2 findings are accepted from now on\n"
+    data = json.loads((tmp_path / "baseline.json").read_text())
+    schema = json.loads((ROOT / "schemas/output/baseline.json").read_text())
+    Draft7Validator.check_schema(schema)
+    Draft7Validator(schema).validate(data)
+    assert {(item["rule"], item["file"]) for item in data["findings"]} == {
+        ("GP106", "policies/p.yaml"),
+        ("GP107", "policies/p.yaml"),
+    }
+    assert codes("policies", "--baseline", "baseline.json", cwd=tmp_path) == ([], 0)
+    settings(tmp_path, '[check]\nbaseline = "baseline.json"\n')
+    assert codes(tmp_path / "policies") == ([], 0)
+    write(tmp_path / "policies", f"{BAD}  cpu_speed: -1\n")
+    assert codes(tmp_path / "policies")[1] == 1
+    write(tmp_path / "policies", BAD.replace("ssh_port: 0", "ssh_port: 22"))
+    assert codes(tmp_path / "policies") == (["GP915"], 0)
+    first = (tmp_path / "baseline.json").read_bytes()
+    assert gpolicy("check", "policies", "--write-baseline", "baseline.json", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "baseline.json").read_bytes() != first
+    assert codes(tmp_path / "policies") == ([], 0)
+
+
+def test_errors_that_cannot_be_accepted_keep_a_baseline_from_being_written(tmp_path: Path) -> None:
+    write(tmp_path, f"{BAD}nonsense: 1\n")
+    done = gpolicy("check", tmp_path, "--write-baseline", tmp_path / "b.json")
+    assert done.returncode == 1
+    assert "GP011" in done.stdout
+    assert "no baseline was written" in done.stderr
+    assert not (tmp_path / "b.json").exists()
+
+
+def test_a_baseline_of_a_fleet_knows_a_shared_base_once(tmp_path: Path) -> None:
+    base = "gpolicy: v1\nkind: NodeGroup\nname: base\ntemplate: true\nndparams:\n  ssh_port: 0\n"
+    write(tmp_path, base, "base.yaml")
+    for town in ("amsterdam", "berlin"):
+        group = "gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: ../base.yaml\n"
+        write(tmp_path / town, f"gpolicy: v1\nkind: Cluster\nname: {town}.example.org\n---\n{group}", "cluster.yaml")
+    found, _ = codes(tmp_path)
+    assert found.count("GP106") == 1
+    assert gpolicy("check", tmp_path, "--write-baseline", tmp_path / "b.json").returncode == 0
+    assert codes(tmp_path, "--baseline", tmp_path / "b.json") == ([], 0)
+
+
+def test_a_baseline_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    write(tmp_path)
+    done = gpolicy("check", tmp_path, "--write-baseline", tmp_path / "gone" / "b.json")
+    assert done.returncode == 3
+    assert "cannot be written" in done.stderr
+    (tmp_path / "d").mkdir()
+    assert gpolicy("check", tmp_path / "p.yaml", "--write-baseline", tmp_path / "d").returncode == 3
+
+
+# --- mending -------------------------------------------------------------------------------------------------------
+
+
+def test_check_says_how_many_can_be_mended(tmp_path: Path) -> None:
+    write(tmp_path, SLIP)
+    assert gpolicy("check", tmp_path).stdout.endswith("\n1 error; 1 can be mended by --fix\n")
+
+
+def test_the_diff_is_what_fix_writes(tmp_path: Path) -> None:
+    write(tmp_path / "a", SLIP)
+    write(tmp_path / "a", SLIP.replace("gold", "silver").removesuffix("\n"), "q.yaml")
+    write(tmp_path / "a", SLIP.replace("gold", "bronze").replace("\n", "\r\n"), "crlf.yaml")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
+    done = subprocess.run(
+        ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "gpolicy", "check", "--diff", "a"],
+        cwd=tmp_path, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == b"3 can be mended by --fix, in 3 files; 0 will be left\n"
+    assert {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()} == before
+    patched = subprocess.run(
+        ["patch", "-p0", "--binary"], cwd=tmp_path, input=done.stdout, capture_output=True, check=False
+    )
+    assert patched.returncode == 0, patched.stdout
+    wanted = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
+    for name, content in before.items():
+        (tmp_path / "a" / name).write_bytes(content)
+    fixed = gpolicy("check", "--fix", "a", cwd=tmp_path)
+    assert fixed.returncode == 0
+    assert {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()} == wanted
+    assert wanted["crlf.yaml"].count(b"\r\n") == SLIP.count("\n")
+    assert not wanted["q.yaml"].endswith(b"\n")
+    again = gpolicy("check", "--diff", "a", cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (0, "")
+
+
+def test_fix_says_what_it_mended_and_reports_the_rest(tmp_path: Path) -> None:
+    write(tmp_path, f"{SLIP}  ssh_port: 0\n")
+    done = gpolicy("check", "--fix", "p.yaml", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.startswith("p.yaml:6:3: mended GP011 unknown-key: write spindle_count\n1 mended in 1 file\n\n")
+    assert "p.yaml:7:13: error GP106" in done.stdout
+    assert done.stdout.endswith("\n1 error\n")
+    assert (tmp_path / "p.yaml").read_text() == SLIP.replace("spindel", "spindle") + "  ssh_port: 0\n"
+
+
+def test_with_another_format_what_was_mended_is_told_aside(tmp_path: Path) -> None:
+    write(tmp_path, SLIP)
+    done = gpolicy("check", "--fix", "-f", "json", "p.yaml", cwd=tmp_path)
+    assert json.loads(done.stdout)["findings"] == []
+    assert "mended GP011" in done.stderr
+
+
+def test_the_json_has_the_fix(tmp_path: Path) -> None:
+    write(tmp_path, SLIP)
+    data = json.loads(gpolicy("check", "-f", "json", "p.yaml", cwd=tmp_path).stdout)
+    Draft7Validator(json.loads((ROOT / "schemas/output/check.json").read_text())).validate(data)
+    (finding,) = data["findings"]
+    place = {"file": "p.yaml", "line": 6, "column": 3, "end_line": 6, "end_column": 16}
+    assert finding["fix"] == {"message": "write spindle_count", "edits": [{**place, "text": "spindle_count"}]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "comment"),
+    [(["--ignore", "GP015"], ""), (["--select", "GP1"], ""), ([], "  # gpolicy: ignore[GP015]")],
+)
+def test_what_is_not_found_is_not_mended(arguments: list[str], comment: str, tmp_path: Path) -> None:
+    text = f"gpolicy: v1\nkind: Cluster\nname: c\nbeparams:\n  maxmem: 130{comment}\n"
+    write(tmp_path, text)
+    assert gpolicy("check", "--fix", tmp_path, *arguments).returncode == 0
+    assert (tmp_path / "p.yaml").read_text() == text
+
+
+def test_what_the_baseline_accepts_is_not_mended(tmp_path: Path) -> None:
+    text = "gpolicy: v1\nkind: Cluster\nname: c\nbeparams:\n  maxmem: 130\n"
+    write(tmp_path, text)
+    gpolicy("check", tmp_path, "--write-baseline", tmp_path / "b.json")
+    gpolicy("check", "--fix", tmp_path, "--baseline", tmp_path / "b.json")
+    assert (tmp_path / "p.yaml").read_text() == text
+
+
+def test_a_byte_order_mark_a_mode_and_a_link_stay(tmp_path: Path) -> None:
+    write(tmp_path / "real", "\ufeff" + SLIP)
+    (tmp_path / "real" / "p.yaml").chmod(0o600)
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "link.yaml").symlink_to("../real/p.yaml")
+    assert gpolicy("check", "--fix", tmp_path / "policy").returncode == 0
+    assert (tmp_path / "policy" / "link.yaml").is_symlink()
+    assert (tmp_path / "real" / "p.yaml").read_bytes() == b"\xef\xbb\xbf" + SLIP.replace("spindel", "spindle").encode()
+    assert stat.S_IMODE((tmp_path / "real" / "p.yaml").stat().st_mode) == 0o600
+
+
+def test_what_a_link_leads_to_outside_of_the_work_tree_is_not_written(tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere", SLIP)
+    (tmp_path / "repository" / "policy").mkdir(parents=True)
+    (tmp_path / "repository" / ".git").mkdir()
+    (tmp_path / "repository" / "policy" / "p.yaml").symlink_to(tmp_path / "elsewhere" / "p.yaml")
+    done = gpolicy("check", "--fix", tmp_path / "repository" / "policy")
+    assert done.returncode == 1
+    assert (tmp_path / "elsewhere" / "p.yaml").read_text() == SLIP
+
+
+def test_a_base_is_mended_only_if_it_is_given(tmp_path: Path) -> None:
+    base = "gpolicy: v1\nkind: NodeGroup\nname: base\ntemplate: true\nndparams: {spindel_count: 4}\n"
+    write(tmp_path, base, "base.yaml")
+    write(tmp_path / "policy", "gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: ../base.yaml\n")
+    done = gpolicy("check", tmp_path / "policy")
+    assert done.returncode == 1
+    assert "--fix" not in done.stdout
+    gpolicy("check", "--fix", tmp_path / "policy")
+    assert (tmp_path / "base.yaml").read_text() == base
+    assert gpolicy("check", "--fix", tmp_path / "policy", tmp_path / "base.yaml").returncode == 0
+    assert (tmp_path / "base.yaml").read_text() == base.replace("spindel", "spindle")
+
+
+def test_two_slips_that_mean_one_key_are_not_both_mended(tmp_path: Path) -> None:
+    text = f"{HEAD}  spindel_count: 4\n  spindle_cuont: 5\n"
+    write(tmp_path, text)
+    assert gpolicy("check", "--fix", tmp_path).returncode == 1
+    mended = (tmp_path / "p.yaml").read_text()
+    assert mended.count("spindle_count") <= 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_a_directory_that_may_not_be_written_is_one_error(tmp_path: Path) -> None:
+    write(tmp_path / "a", SLIP)
+    (tmp_path / "a").chmod(0o555)
+    done = gpolicy("check", "--fix", tmp_path / "a")
+    (tmp_path / "a").chmod(0o755)
+    assert done.returncode == 3
+    assert "cannot be written: Permission denied" in done.stderr
+    assert (tmp_path / "a" / "p.yaml").read_text() == SLIP
+
+
+def test_a_file_that_is_not_text_is_left_alone(tmp_path: Path) -> None:
+    write(tmp_path, SLIP)
+    (tmp_path / "q.yaml").write_bytes(b"\xff\xfe\x00")
+    done = gpolicy("check", "--fix", tmp_path)
+    assert done.returncode == 1
+    assert "GP001" in done.stdout
+    assert (tmp_path / "q.yaml").read_bytes() == b"\xff\xfe\x00"
+    assert (tmp_path / "p.yaml").read_text() == SLIP.replace("spindel", "spindle")

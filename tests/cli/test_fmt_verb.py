@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import GOOD, ROOT, gpolicy
+
+LOOSE = "# top\nname:   'c'   \nkind: Cluster\ngpolicy: v1\n\n\nipolicy: {vcpu-ratio: 4}  # why\n"
+IN_FORM = "# top\ngpolicy: v1\nkind: Cluster\nname: c\n\nipolicy: {vcpu-ratio: 4}  # why\n"
+
+
+def from_standard_input(data: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "gpolicy", "fmt", "-", *options],
+        input=data,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_files_below_a_directory_are_formatted_and_named(tmp_path: Path) -> None:
+    (tmp_path / "groups").mkdir()
+    loose, good = tmp_path / "groups/a.yaml", tmp_path / "b.yml"
+    loose.write_text(LOOSE, encoding="utf-8")
+    good.write_text(IN_FORM, encoding="utf-8")
+    run = gpolicy("fmt", cwd=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == "formatted groups/a.yaml\n1 file formatted, 1 left as they are\n"
+    assert loose.read_text(encoding="utf-8") == IN_FORM
+    again = gpolicy("fmt", cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (0, "all 2 files are in form\n")
+
+
+def test_check_names_and_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(LOOSE, encoding="utf-8")
+    run = gpolicy("fmt", "--check", cwd=tmp_path)
+    assert run.returncode == 1
+    assert run.stdout == "would be formatted: a.yaml\n1 file would be formatted, 0 left as they are\n"
+    assert file.read_text(encoding="utf-8") == LOOSE
+    file.write_text(IN_FORM, encoding="utf-8")
+    assert gpolicy("fmt", "--check", "a.yaml", cwd=tmp_path).returncode == 0
+
+
+def test_a_diff_that_patch_takes(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(LOOSE, encoding="utf-8")
+    run = gpolicy("fmt", "--diff", "a.yaml", cwd=tmp_path)
+    assert run.returncode == 1
+    assert file.read_text(encoding="utf-8") == LOOSE
+    subprocess.run(["patch", "-p0"], input=run.stdout, text=True, cwd=tmp_path, check=True, capture_output=True)
+    assert file.read_text(encoding="utf-8") == IN_FORM
+
+
+def test_links_and_modes_are_kept(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.txt", tmp_path / "link.yaml"
+    real.write_bytes(b"\xef\xbb\xbf" + LOOSE.replace("\n", "\r\n").encode())
+    real.chmod(0o640)
+    link.symlink_to(real)
+    assert gpolicy("fmt", link).returncode == 0
+    assert link.is_symlink()
+    assert real.read_bytes() == IN_FORM.encode()
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_standard_input_to_standard_output() -> None:
+    run = from_standard_input(LOOSE.encode())
+    assert (run.returncode, run.stdout, run.stderr) == (0, IN_FORM.encode(), b"")
+    assert from_standard_input(LOOSE.encode(), "--check").returncode == 1
+    assert from_standard_input(IN_FORM.encode(), "--check").returncode == 0
+
+
+def test_a_broken_file_is_passed_on_as_it_is() -> None:
+    broken = b"name: [\r\n"
+    run = from_standard_input(broken)
+    assert (run.returncode, run.stdout) == (1, broken)
+    assert b"standard input:1:" in run.stderr
+    assert b"left as it is" in run.stderr
+
+
+def test_a_broken_file_does_not_keep_others_from_being_formatted(tmp_path: Path) -> None:
+    broken, loose = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    broken.write_text(GOOD + "name: twice\n", encoding="utf-8")
+    loose.write_text(LOOSE, encoding="utf-8")
+    run = gpolicy("fmt", tmp_path)
+    assert run.returncode == 1
+    assert f"{broken}:5:1: left as it is: the key 'name' stands twice here" in run.stderr
+    assert loose.read_text(encoding="utf-8") == IN_FORM
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("name: x\n", "is no policy document"),
+        ("- a\n", ":1: left as it is: it holds a document that is no policy document"),
+        ("%YAML 1.1\n---\ngpolicy: v1\n", "it has a %directive"),
+        ("gpolicy: v1\n? kind\n: Cluster\n", ":2: left as it is: it has YAML that gpolicy does not format"),
+        ("gpolicy: v1\nx: |2\n    y\n", ":2: left as it is: a block of text says how far it is indented"),
+        ("gpolicy: v1\ntags: &t [a]\nnodes: *t\n", "an anchor would come behind its alias"),
+        ("gpolicy: v1\nx: &a !!str\n  y\n---\n", "no policy document"),
+        ("gpolicy: v1\nx: a\u2028\n", "it has a line that ends in an odd way"),
+    ],
+)
+def test_what_is_not_safe_is_left_and_named_without_an_error(tmp_path: Path, text: str, reason: str) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(text, encoding="utf-8")
+    run = gpolicy("fmt", "a.yaml", cwd=tmp_path)
+    assert run.returncode == 0
+    assert reason in run.stderr
+    assert file.read_text(encoding="utf-8") == text
+
+
+def test_what_cannot_be_read_changes_nothing_at_all(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(LOOSE, encoding="utf-8")
+    (tmp_path / "b.yaml").write_bytes(b"name: \xff\n")
+    run = gpolicy("fmt", cwd=tmp_path)
+    assert run.returncode == 3
+    assert "b.yaml: not UTF-8 text (byte 6)" in run.stderr
+    assert (tmp_path / "a.yaml").read_text(encoding="utf-8") == LOOSE
+    assert gpolicy("fmt", "-", "a.yaml", cwd=tmp_path).returncode == 3
+    assert gpolicy("fmt", "missing", cwd=tmp_path).returncode == 3

@@ -1,0 +1,87 @@
+"""Every fix of every rule, on the examples and cases of the rules: it mends what it is about and harms nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from gpolicy.findings import Finding, Severity
+from gpolicy.fixing.applying import applied
+from gpolicy.fixing.mending import Look, mend
+from gpolicy.policy.loading import load_policy
+from gpolicy.rules.catalogue import CATALOGUE
+from gpolicy.rules.checking import check_policy
+
+TODAY = date(2026, 6, 15)
+ROOT = Path(__file__).resolve().parents[2]
+CASES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests/rules/cases").glob("*.yaml"))}
+TEXTS = {info.code: info.bad for info in CATALOGUE if info.bad} | CASES
+POLICIES = [path for path in (ROOT / "policies").rglob("*.yaml") if not path.is_symlink()]
+
+
+class OnePolicy:
+    def __init__(self, text: str, directory: Path) -> None:
+        self.file = directory / "policy.yaml"
+        self.file.write_text(text, encoding="utf-8")
+
+    def __call__(self, texts: Mapping[str, str]) -> Look:
+        policy = load_policy(self.file, texts)
+        return Look(
+            findings=check_policy(policy, today=TODAY), sources=policy.sources, editable=frozenset({str(self.file)})
+        )
+
+
+def comments(text: str) -> Counter[str]:
+    return Counter(re.findall(r"(?:^|\s)(#[^\n]*)", text))
+
+
+def keys(findings: list[Finding]) -> Counter[str]:
+    return Counter(finding.code for finding in findings)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_each_fix_alone_mends_its_finding(name: str, tmp_path: Path) -> None:
+    check = OnePolicy(TEXTS[name], tmp_path)
+    before = check({})
+    for finding in before.findings:
+        if finding.fix is None:
+            continue
+        info = next(info for info in CATALOGUE if info.code == finding.code)
+        assert info.fix, f"{info.code} has a fix; say in its `fix` what it does"
+        assert finding.fix.message == finding.fix.message.strip()
+        texts = applied(before.sources, [finding])
+        assert texts != {}
+        after = check(texts)
+        assert keys(after.findings)[finding.code] < keys(before.findings)[finding.code], texts[str(check.file)]
+        fewer = keys(after.findings) - keys(before.findings)
+        assert all(code[:3] != "GP0" for code in fewer), fewer
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_mended_together_nothing_is_worse_and_nothing_is_left_that_could_be(name: str, tmp_path: Path) -> None:
+    check = OnePolicy(TEXTS[name], tmp_path)
+    before = check({})
+    result = mend(check)
+    assert [finding.code for finding in result.left.findings if finding.fix] == []
+    assert (result.texts != {}) == any(finding.fix for finding in before.findings)
+    assert result.left.findings == check(result.texts).findings
+    errors = [finding for finding in before.findings if finding.severity is Severity.ERROR]
+    if not any(finding.code.startswith("GP0") for finding in errors):
+        assert sum(finding.severity is Severity.ERROR for finding in result.left.findings) <= len(errors)
+    for text in result.texts.values():
+        assert not comments(text) - comments(TEXTS[name]), "a fix has written a comment"
+
+
+def test_there_are_fixes() -> None:
+    assert sum(bool(info.fix) for info in CATALOGUE) >= 10
+
+
+@pytest.mark.parametrize("path", POLICIES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_examples_have_nothing_to_mend(path: Path) -> None:
+    policy = load_policy(path)
+    assert [finding.code for finding in check_policy(policy, today=date(2026, 1, 1)) if finding.fix] == []

@@ -1,0 +1,88 @@
+"""Rounds of mending, on real policies and on checks that are made to be difficult."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from gpolicy.findings import Edit, Finding, Fix, Severity
+from gpolicy.fixing.mending import MOST_LOOKS, Look, mend
+from gpolicy.policy.source_text import span_between
+
+
+class Words:
+    """A check of words: each rule is a pattern with what to write instead, its code and severity."""
+
+    def __init__(self, text: str, rules: list[tuple[str, str, str, Severity]], editable: str = "f") -> None:
+        self.text = text
+        self.rules = rules
+        self.editable = frozenset(editable)
+        self.looks = 0
+
+    def __call__(self, texts: Mapping[str, str]) -> Look:
+        self.looks += 1
+        text = texts.get("f", self.text)
+        found = [
+            Finding(code, "x", severity, match[0], place, fix=Fix("mend", (Edit(place, new),)))
+            for pattern, new, code, severity in self.rules
+            for match in re.finditer(pattern, text)
+            for place in [span_between("f", text, *match.span())]
+        ]
+        return Look(findings=found, sources={"f": text, "base": ""}, editable=self.editable)
+
+
+def test_rounds_go_on_until_nothing_changes() -> None:
+    check = Words("a a", [("a", "b", "GP101", Severity.ERROR), ("b", "c", "GP102", Severity.WARNING)])
+    result = mend(check)
+    assert result.texts == {"f": "c c"}
+    assert [finding.code for finding in result.fixed] == ["GP101", "GP101", "GP102", "GP102"]
+    assert result.left.findings == []
+
+
+def test_nothing_to_mend_changes_nothing() -> None:
+    result = mend(Words("x", [("a", "b", "GP101", Severity.ERROR)]))
+    assert (result.texts, result.fixed) == ({}, [])
+
+
+def test_a_fix_that_adds_an_error_is_dropped_and_the_others_are_kept() -> None:
+    rules = [
+        ("bad", "WORSE WORSE", "GP101", Severity.WARNING),
+        ("good", "fine", "GP102", Severity.WARNING),
+        ("WORSE", "WORSE", "GP103", Severity.ERROR),
+    ]
+    result = mend(Words("good bad good good bad", rules))
+    assert result.texts == {"f": "fine bad fine fine bad"}
+    assert {finding.code for finding in result.left.findings} == {"GP101"}
+
+
+def test_a_fix_that_breaks_the_file_is_dropped_though_fewer_errors_are_left() -> None:
+    rules = [
+        ("error", "{", "GP101", Severity.ERROR),
+        (r"\{", "{", "GP002", Severity.ERROR),
+    ]
+    check = Words("error error error", rules)
+    result = mend(check)
+    assert result.texts == {}
+
+
+def test_what_becomes_readable_may_show_more_errors() -> None:
+    rules = [("misspelt", "known known", "GP011", Severity.ERROR), ("known", "known", "GP201", Severity.ERROR)]
+    assert mend(Words("misspelt", rules)).texts == {"f": "known known"}
+
+
+def test_two_rules_that_undo_each_other_come_to_an_end() -> None:
+    check = Words("a", [("a", "b", "GP101", Severity.WARNING), ("b", "a", "GP102", Severity.WARNING)])
+    result = mend(check)
+    assert result.texts == {"f": "b"}
+    assert check.looks < 10
+
+
+def test_a_fix_that_never_ends_is_bounded() -> None:
+    check = Words("a", [("a$", "aa", "GP101", Severity.WARNING)])
+    result = mend(check)
+    assert check.looks <= MOST_LOOKS + 1
+    assert set(result.texts["f"]) == {"a"}
+
+
+def test_files_that_were_not_given_are_not_edited() -> None:
+    assert mend(Words("a", [("a", "b", "GP101", Severity.ERROR)], editable="")).texts == {}

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_format_laws import comments, roots
+from written_policies import shown
+
+from gpolicy.adopt.adopting import adopt
+from gpolicy.cluster.sources import read_state
+from gpolicy.formatting.formatting import format_text
+from gpolicy.starter.files import starter_files
+
+ROOT = Path(__file__).resolve().parents[2]
+POLICIES = sorted((ROOT / "policies").rglob("*.yaml"))
+CLUSTERS = sorted((ROOT / "tests/data/clusters").glob("*/config.data"))
+HEAD = "gpolicy: v1\nkind: NodeGroup\n"
+
+
+def formatted(text: str) -> str:
+    made = format_text(text, "x.yaml")
+    assert made.reason == ""
+    assert format_text(made.text, "x.yaml").text == made.text
+    return made.text
+
+
+def body(text: str) -> str:
+    """Return the form of a document's text behind its first lines."""
+    whole = formatted(HEAD + textwrap.dedent(text))
+    assert whole.startswith(HEAD)
+    return whole.removeprefix(HEAD)
+
+
+@pytest.mark.parametrize("path", POLICIES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_example_is_in_form(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert formatted(text) == text
+
+
+def test_what_init_writes_is_in_form() -> None:
+    files = {name: text for name, text in starter_files("c.example.org").items() if name.endswith(".yaml")}
+    assert {name: formatted(text) for name, text in files.items()} == files
+
+
+@pytest.mark.parametrize("path", CLUSTERS, ids=lambda path: path.parent.name)
+def test_what_adopt_writes_is_in_form(path: Path) -> None:
+    files = {name: text for name, text in adopt(read_state(f"config:{path}")).files.items() if name.endswith(".yaml")}
+    assert len(files) > 1
+    assert {name: formatted(text) for name, text in files.items()} == files
+
+
+def test_the_order_of_keys_with_their_comments() -> None:
+    text = """\
+        tags: [a]
+        # about the policy
+        ipolicy:
+            # about the ratio
+            vcpu-ratio: 4 # and why
+            minmax: inherit
+            # at the end
+        unknown: 1
+
+        # where
+        nodes: [b]
+        """
+    assert body(text) == textwrap.dedent("""\
+
+        # where
+        nodes: [b]
+        # about the policy
+        ipolicy:
+          minmax: inherit
+          # about the ratio
+          vcpu-ratio: 4  # and why
+          # at the end
+        tags: [a]
+        unknown: 1
+        """)
+
+
+def test_the_top_of_a_document_stays_at_the_top() -> None:
+    text = (
+        "# yaml-language-server: $schema=x\n# What it is.\n\n# about the name\nname: b\nkind: NodeGroup\ngpolicy: v1\n"
+    )
+    assert formatted(text) == (
+        "# yaml-language-server: $schema=x\n# What it is.\ngpolicy: v1\nkind: NodeGroup\n\n# about the name\nname: b\n"
+    )
+
+
+def test_a_list_of_mappings() -> None:
+    text = """\
+        ipolicy:
+          minmax:
+          -   max: {spindle-use: 1, memory-size: 2G}
+              # named late
+              name: big
+          # the next
+          - name: "small"
+        """
+    assert body(text) == textwrap.dedent("""\
+        ipolicy:
+          minmax:
+            # named late
+            - name: big
+              max: {memory-size: 2G, spindle-use: 1}
+            # the next
+            - name: small
+        """)
+
+
+def test_brackets_over_several_lines_are_joined_if_there_is_no_comment() -> None:
+    assert body("nodes: [\n  a,\n  b,\n]  # c\n") == "nodes: [a, b]  # c\n"
+    assert body("nodes: [\n  a,  # first\n  # then\n  b,\n  # end\n]  # c\n") == textwrap.dedent("""\
+        nodes:  # c
+          - a  # first
+          # then
+          - b
+          # end
+        """)
+
+
+def test_what_does_not_fit_becomes_a_block_and_a_suppressed_line_does_not() -> None:
+    nodes = ", ".join(f"node{number}.example.org" for number in range(9))
+    assert body(f"nodes: [{nodes}]\n").splitlines()[:2] == ["nodes:", "  - node0.example.org"]
+    kept = f"nodes: [{nodes}]  # gpolicy: ignore[GP201] they are all there\n"
+    assert body(kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("written", "form"),
+    [
+        ("'gold'", "gold"),
+        ('"3.0"', '"3.0"'),
+        ("'3.0'", '"3.0"'),
+        ("'a b'", '"a b"'),
+        ("a b", "a b"),
+        ('"node*"', '"node*"'),
+        ("node*", "node*"),
+        ("on", '"on"'),
+        ("'it''s'", '"it\'s"'),
+        ("'a\\b'", "'a\\b'"),
+        ('"\\u00e9"', '"\\u00e9"'),
+        ("1024", "1024"),
+        ("1T", "1T"),
+        ("0o17", "0o17"),
+        ("4.0", "4.0"),
+        ("true", "true"),
+        ("~", "~"),
+        ("2026-12-31", "2026-12-31"),
+    ],
+)
+def test_scalars(written: str, form: str) -> None:
+    assert body(f"description:   {written}  \n") == f"description: {form}\n"
+
+
+def test_text_of_several_lines_is_kept() -> None:
+    text = "description: |  # c\n     one\n       two\n\nname: >-\n  a\n  b\n"
+    assert body(text) == "\nname: >-\n  a\n  b\ndescription: |  # c\n  one\n    two\n"
+    assert body('description: "a\n\n    b"\n') == 'description: "a\n\n  b"\n'
+
+
+def test_aligned_comments_keep_their_column() -> None:
+    text = "name: a              # one\nnodes:   [b]         # two\n"
+    assert body(text) == "name: a              # one\nnodes: [b]           # two\n"
+
+
+def test_markers_blank_lines_and_line_ends() -> None:
+    text = "\ufeff---\r\n\r\ngpolicy: v1  \r\n\r\n\r\nkind: X\r\n...\r\n# between\r\n---\r\n\r\ngpolicy: v1\r\n\r\n"
+    assert formatted(text) == "gpolicy: v1\n\nkind: X\n# between\n---\ngpolicy: v1\n"
+
+
+def test_a_file_of_comments_only() -> None:
+    assert formatted("\n# a\n\n\n  # b\n") == "# a\n\n# b\n"
+    assert formatted("") == ""
+
+
+def test_anchors_are_kept_where_they_still_come_first() -> None:
+    text = "nodes: &all [a]\ntags: *all\n"
+    assert body(text) == text
+
+
+_WORDS = [
+    "- ",
+    "  ",
+    "\n",
+    ": ",
+    "#",
+    "# x",
+    "'",
+    '"',
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "&a ",
+    "*a",
+    "|",
+    ">",
+    "---\n",
+    "?",
+    "\t",
+]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.sampled_from([path.read_text(encoding="utf-8") for path in POLICIES]),
+    st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 30), st.sampled_from(_WORDS)), min_size=1, max_size=4),
+)
+def test_damaged_files_are_formatted_truly_or_left(text: str, damages: list[tuple[int, int, str]]) -> None:
+    for place, length, word in damages:
+        start = place % (len(text) + 1)
+        text = text[:start] + word + text[start + length :]
+    made = format_text(text, "x.yaml")
+    if made.reason:
+        assert made.text == text
+        return
+    assert shown(roots(made.text)) == shown(roots(text))
+    assert comments(made.text) == comments(text)
+    assert format_text(made.text, "x.yaml").text == made.text

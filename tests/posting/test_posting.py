@@ -1,0 +1,230 @@
+"""One comment that is kept up to date, against a server that speaks as GitHub and GitLab do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from comment_server import BOT, STRANGER, TOKEN, Comments, running
+
+from gpolicy.posting.__main__ import main
+from gpolicy.posting.comments import marker
+
+SERVICES = ("github", "gitlab")
+
+
+@pytest.fixture
+def server() -> Iterator[Comments]:
+    with running() as held:
+        yield held
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    file = tmp_path / "plan.md"
+    file.write_text("### 3 changes\n", encoding="utf-8")
+    return file
+
+
+def environment(service: str, server: Comments, tmp_path: Path) -> dict[str, str]:
+    if service == "gitlab":
+        return {
+            "CI_API_V4_URL": server.base,
+            "CI_PROJECT_ID": "3",
+            "CI_MERGE_REQUEST_IID": "7",
+            "GPOLICY_GITLAB_TOKEN": TOKEN,
+        }
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"pull_request": {"number": 7}}), encoding="utf-8")
+    return {
+        "GITHUB_API_URL": server.base,
+        "GITHUB_REPOSITORY": "o/r",
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_TOKEN": TOKEN,
+    }
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_first_run_writes_and_the_next_replaces(
+    service: str, server: Comments, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = environment(service, server, tmp_path)
+    server.add("nice work")
+    assert main([service, "policy", str(text)], environ) == 0
+    assert server.bodies() == ["nice work", "<!-- gpolicy: policy -->\n### 3 changes"]
+    text.write_text("### no change\n", encoding="utf-8")
+    assert main([service, "policy", str(text)], environ) == 0
+    assert server.bodies() == ["nice work", "<!-- gpolicy: policy -->\n### no change"]
+    assert main([service, "policy", str(text)], environ) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert [line.rpartition(" -->")[2] for line in said] == [" written", " updated", " is as it was"]
+    assert TOKEN not in "".join(said)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_comment_is_found_behind_many_others(service: str, server: Comments, text: Path, tmp_path: Path) -> None:
+    for number in range(250):
+        server.add(f"comment {number}")
+    ours = server.add("<!-- gpolicy: policy -->\nold", BOT)
+    for number in range(60):
+        server.add(f"comment {number}")
+    assert main([service, "policy", str(text)], environment(service, server, tmp_path)) == 0
+    assert len(server.comments) == 311
+    assert next(item["body"] for item in server.comments if item["id"] == ours).endswith("3 changes")
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("knows_user", [True, False])
+def test_a_stranger_with_our_marker_is_passed_by(
+    service: str, knows_user: bool, server: Comments, text: Path, tmp_path: Path
+) -> None:
+    server.knows_user = knows_user
+    server.add("<!-- gpolicy: policy -->\ntrust me", STRANGER)
+    assert main([service, "policy", str(text)], environment(service, server, tmp_path)) == 0
+    assert server.bodies() == ["<!-- gpolicy: policy -->\ntrust me", "<!-- gpolicy: policy -->\n### 3 changes"]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_two_policies_have_two_comments(service: str, server: Comments, text: Path, tmp_path: Path) -> None:
+    environ = environment(service, server, tmp_path)
+    for name in ("policies/a", "policies/ab", "policies/a"):
+        assert main([service, name, str(text)], environ) == 0
+    assert len(server.comments) == 2
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("may_read", [True, False])
+def test_without_permission_nothing_fails(
+    service: str, may_read: bool, server: Comments, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.may_write, server.may_read = False, may_read
+    assert main([service, "policy", str(text)], environment(service, server, tmp_path)) == 0
+    assert "no comment: the token does not allow it" in capsys.readouterr().err
+    assert server.comments == []
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_wrong_token_is_not_shown(
+    service: str, server: Comments, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = {
+        key: "wr0ng" if value == TOKEN else value for key, value in environment(service, server, tmp_path).items()
+    }
+    assert main([service, "policy", str(text)], environ) == 0
+    assert "wr0ng" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_no_request_no_comment(service: str, server: Comments, text: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([service, "policy", str(text)], {"GITHUB_REF": "refs/heads/main"}) == 0
+    assert "no pull request" in capsys.readouterr().err
+    assert server.asked == []
+
+
+def test_the_request_is_read_from_the_ref_as_well(server: Comments, text: Path, tmp_path: Path) -> None:
+    environ = environment("github", server, tmp_path) | {"GITHUB_REF": "refs/pull/7/merge"}
+    (tmp_path / "event.json").write_text("{}", encoding="utf-8")
+    assert main(["github", "policy", str(text)], environ) == 0
+    assert len(server.comments) == 1
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize(
+    ("code", "body", "says"),
+    [
+        (500, b"", "answers 500"),
+        (302, b"", "answers 302"),
+        (200, b"<html>", "no JSON"),
+        (200, b'{"a": 1}', "no list of objects"),
+        (200, b"[1]", "no list of objects"),
+        (200, b'[{"body": "x"}]', "without a number"),
+        (200, b"[" * 100_000, "no JSON"),
+    ],
+)
+def test_a_strange_answer_is_one_line(
+    service: str,
+    code: int,
+    body: bytes,
+    says: str,
+    server: Comments,
+    text: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for path in ("/repos/o/r/issues/7/comments", "/projects/3/merge_requests/7/notes"):
+        server.answers[path] = (code, body)
+    assert main([service, "policy", str(text)], environment(service, server, tmp_path)) == 3
+    said = capsys.readouterr().err
+    assert says in said
+    assert said.count("\n") == 1
+
+
+def test_a_token_goes_over_https_only(
+    server: Comments, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = environment("gitlab", server, tmp_path) | {"CI_API_V4_URL": "http://gitlab.example.org/api/v4"}
+    assert main(["gitlab", "policy", str(text)], environ) == 3
+    assert "https://" in capsys.readouterr().err
+
+
+def test_nobody_there(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running() as server:
+        environ = environment("gitlab", server, tmp_path)
+    assert main(["gitlab", "policy", str(text)], environ) == 3
+    assert "refused" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "changes", "says"),
+    [
+        (["github"], {}, "usage"),
+        (["forge", "a", "b"], {}, "usage"),
+        (["github", "policy", "plan.md"], {"GITHUB_TOKEN": ""}, "no token"),
+        (["github", "policy", "plan.md"], {"GITHUB_REPOSITORY": "o/r/../x"}, "not OWNER/NAME"),
+        (["github", "policy", "plan.md"], {"GITHUB_EVENT_PATH": "/nonexistent"}, "GITHUB_EVENT_PATH"),
+    ],
+)
+def test_wrong_usage(
+    arguments: list[str],
+    changes: dict[str, str],
+    says: str,
+    server: Comments,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(arguments, environment("github", server, tmp_path) | changes) == 3
+    assert says in capsys.readouterr().err
+    assert server.asked == []
+
+
+def test_too_long_a_text_is_refused_before_anything_is_asked(
+    server: Comments, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text.write_text("x" * 65_536, encoding="utf-8")
+    assert main(["github", "policy", str(text)], environment("github", server, tmp_path)) == 3
+    assert "--budget" in capsys.readouterr().err
+    assert server.asked == []
+
+
+def test_missing_and_empty_files_are_nothing_to_say(
+    server: Comments, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["github", "policy", str(tmp_path / "none.md")], environment("github", server, tmp_path)) == 0
+    assert "nothing to say" in capsys.readouterr().err
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("policies/a", "<!-- gpolicy: policies/a -->"),
+        ("a --> <script>", "<!-- gpolicy: a-script -->"),
+        ("a\nb", "<!-- gpolicy: a-b -->"),
+        ("-->", "<!-- gpolicy: policy -->"),
+        ("x" * 500, f"<!-- gpolicy: {'x' * 100} -->"),
+    ],
+)
+def test_a_name_cannot_end_the_marker(name: str, line: str) -> None:
+    assert marker(name) == line

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+from findings_samples import FINDINGS, OVERLAP, WITHOUT_PLACE
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpolicy.findings import Finding, Severity, Span
+from gpolicy.report.findings_junit import findings_junit
+
+WARNING = Finding("GP202", "spec-order", Severity.WARNING, "1 < 2 & 3", Span("b.yaml", 4, 1, 4, 2))
+
+
+def fails(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR
+
+
+def report(findings: list[Finding], files: list[str]) -> ET.Element:
+    text = findings_junit(findings, files, fails=fails)
+    assert text.isascii()
+    return ET.fromstring(text)  # noqa: S314 (our own)
+
+
+def cases(root: ET.Element, file: str) -> list[tuple[str, str, str]]:
+    """Return name, line and state of each case of a suite."""
+    (suite,) = (suite for suite in root if suite.get("name") == file)
+    return [
+        (case.get("name", ""), case.get("line", ""), case[0].tag if len(case) else "passed")
+        for case in suite.findall("testcase")
+    ]
+
+
+def test_what_fails_the_check_fails_the_rest_is_skipped_and_a_clean_file_passes() -> None:
+    root = report([OVERLAP, WARNING, WITHOUT_PLACE], ["policies/gold.yaml", "b.yaml", "c.yaml"])
+    assert cases(root, "policies/gold.yaml") == [("GP201 spec-overlap: small overlaps large", "3", "failure")]
+    assert cases(root, "b.yaml") == [("GP202 spec-order: 1 < 2 & 3", "4", "skipped"), ("gpolicy check", "1", "passed")]
+    assert cases(root, "c.yaml") == [("gpolicy check", "1", "passed")]
+    assert cases(root, "policy")[0][2] == "skipped"
+    assert root.attrib == {"tests": "6", "failures": "1", "errors": "0", "skipped": "2"}
+    failure = root.find(".//failure")
+    assert failure is not None
+    assert failure.get("message") == "small overlaps large"
+    assert failure.text == (
+        "error GP201 spec-overlap: small overlaps large\n"
+        "policies/gold.yaml:3:7\n"
+        "policies/silver.yaml:1:2: large is here\n"
+        "hint: move a bound"
+    )
+
+
+def test_names_hold_no_line_and_are_unique_in_their_file() -> None:
+    again = [Finding("GP202", "spec-order", Severity.ERROR, "m", Span("b.yaml", line, 1, line, 2)) for line in (3, 9)]
+    assert [name for name, _, _ in cases(report(again, []), "b.yaml")] == [
+        "GP202 spec-order: m",
+        "GP202 spec-order: m (2)",
+    ]
+
+
+@given(st.lists(FINDINGS, max_size=6), st.lists(st.sampled_from(["a.yaml", "z.yaml"]), unique=True))
+def test_any_findings_are_well_formed_and_counted(findings: list[Finding], files: list[str]) -> None:
+    root = report(findings, files)
+    assert int(root.get("tests", "")) == len(root.findall(".//testcase"))
+    assert int(root.get("failures", "")) == len(root.findall(".//failure")) == sum(map(fails, set(findings)))
+    assert int(root.get("skipped", "")) == len(root.findall(".//skipped"))
+    for file in files:
+        assert any(state in ("passed", "failure") for _, _, state in cases(root, file))

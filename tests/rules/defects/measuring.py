@@ -1,0 +1,86 @@
+"""Check every mutant, and count which of them are caught: an error or a warning that the good policy has not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from defects import (  # noqa: F401 (each registers its defects)
+    group_defects,
+    guard_defects,
+    hardware_defects,
+    key_defects,
+    parameter_defects,
+    spec_defects,
+    tag_defects,
+    template_defects,
+    text_defects,
+    value_defects,
+)
+from defects.bases import good_policies
+from defects.seeding import DEFECTS, Base, Defect, chosen
+from gpolicy.findings import Finding, Severity
+from gpolicy.policy.loading import load_policy
+from gpolicy.policy.roots import policy_roots
+from gpolicy.rules.checking import check_policy
+
+TODAY = date(2026, 6, 15)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A good policy with one mistake, and the new findings (errors and warnings) about it."""
+
+    defect: Defect
+    base: str
+    where: str
+    found: tuple[Finding, ...]
+
+    @property
+    def caught(self) -> bool:
+        return bool(self.found)
+
+
+def mutants(directory: Path) -> list[Mutant]:
+    """Make and check all mutants, in `directory`. Changes that say the same as before do not count."""
+    bases = good_policies()
+    result: list[Mutant] = []
+    for base in bases:
+        _write(directory / base.name, base.texts)
+    before = {base.name: _serious(directory / base.name) for base in bases}
+    for kind in DEFECTS:
+        for base, seed in chosen(kind, bases):
+            changed = seed.files()
+            if all(base.texts[file] == text for file, text in changed.items()):
+                continue
+            home = directory / base.name
+            _write(home, changed)
+            known = {_key(finding) for finding in before[base.name]}
+            new = tuple(finding for finding in _serious(home) if _key(finding) not in known)
+            result.append(Mutant(kind, base.name, seed.where, new))
+            _write(home, {file: base.texts[file] for file in changed})
+    return result
+
+
+def sound(base: Base, directory: Path) -> list[Finding]:
+    """Return the errors and warnings about a good policy as it is: there should be none."""
+    _write(directory, base.texts)
+    return _serious(directory)
+
+
+def _key(finding: Finding) -> tuple[str, str]:
+    return finding.code, finding.message
+
+
+def _serious(directory: Path) -> list[Finding]:
+    """Return what `gpolicy check DIRECTORY` says, less what it only wants to be known."""
+    findings = [item for root in policy_roots(directory) for item in check_policy(load_policy(root), today=TODAY)]
+    return [finding for finding in findings if finding.severity is not Severity.INFO]
+
+
+def _write(directory: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,41 @@
+"""The clusters on which rules about an observed cluster show their examples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from run_rules import cluster, with_instance, with_resources
+
+from gpolicy.cluster.state import ClusterObject, ClusterState, PhysicalVolume
+
+
+def with_volumes(state: ClusterState, *sizes: int) -> ClusterState:
+    """Return the cluster with physical volumes of these sizes (MiB) on every node."""
+    volumes = tuple(
+        PhysicalVolume(name=f"/dev/sd{letter}", size=size, free=size, used=0)
+        for letter, size in zip("abcdefgh", sizes, strict=False)
+    )
+    nodes = {name: replace(node, physical_volumes=volumes) for name, node in state.nodes.items()}
+    return replace(state, nodes=nodes)
+
+
+def with_enabled(state: ClusterState, *templates: str) -> ClusterState:
+    """Return the cluster with these disk templates enabled."""
+    return replace(state, cluster=ClusterObject(own={("enabled_disk_templates",): list(templates)}))
+
+
+_ONE = cluster({"gold": {}}, {"node1.example.org": "gold"})
+_TWO = cluster({"gold": {}, "silver": {}}, {"node1.example.org": "gold"})
+_MOVING = cluster({"gold": {}, "silver": {}}, {"node1.example.org": "silver"})
+_INSTANCE = {"node": "node1.example.org", "hypervisor": "kvm"}
+
+OBSERVED: dict[str, ClusterState] = {
+    "GP309": with_enabled(with_instance(_ONE, template="drbd", **_INSTANCE), "drbd", "plain"),
+    "GP417": with_instance(_ONE, template="drbd", **_INSTANCE),
+    "GP418": with_volumes(_ONE, 1000 * 1024, 1021 * 1024),
+    "GP721": cluster({"gold": {}}),
+    "GP722": _TWO,
+    "GP723": with_instance(_MOVING, template="plain", **_INSTANCE),
+    "GP724": with_resources(_ONE, memory_total=64 * 1024, cpu_total=16, disk_total=1024 * 1024),
+    "GP725": with_resources(_ONE, memory_total=64 * 1024, cpu_total=16),
+}
