@@ -158,8 +158,8 @@ def capacity_change(
         unavailable[""] = next(iter({**old.gaps, **new.gaps}.values()))
     elif len(groups) > 1 and len(old.data.nodes) > MOST_NODES_AS_A_WHOLE:
         unavailable[""] = (
-            f"not counted as a whole in a plan, with over {MOST_NODES_AS_A_WHOLE} nodes in {len(groups)} groups:"
-            " `gpolicy capacity` does that"
+            f"over {MOST_NODES_AS_A_WHOLE} nodes in {len(groups)} groups take too long for a plan;"
+            " gpolicy capacity counts them as a whole"
         )
     else:
         whole = counter.change(GroupMatch(None, None), (_side(clusters, old, None), _side(clusters, new, None)))

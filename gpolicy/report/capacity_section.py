@@ -139,7 +139,7 @@ def _named(item: GroupCapacityChange) -> str:
 
 def _not_counted(change: CapacityChange) -> Iterator[str]:
     for group, reason in change.unavailable.items():
-        yield f"{f'group {group}' if group else 'the whole cluster'} could not be counted: {reason}"
+        yield f"{f'group {group}' if group else 'the whole cluster'} is not counted: {reason}"
 
 
 def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> str:
