@@ -2,8 +2,8 @@
 
 Run `scripts/venv dev && .venv/bin/python benchmarks/plan_impact.py [RUNS]`. Three clusters: the demo of eight nodes,
 the recorded one of five, whose policy is read back and changed a little, and the made-up one of 200 nodes and 800
-instances (`benchmarks/large_cluster.py`). CPU seconds are what the process and its children used; on a busy machine they
-say more than the clock. The aim is 3 CPU seconds for the largest.
+instances (`benchmarks/large_cluster.py`). CPU seconds are what the process and its children used; on a busy machine
+they say more than the clock. The aim is 3 CPU seconds for the largest.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpolicy.allocator.model import Spec
-from gpolicy.impact.capacity_change import CapacityChange, Fit, FitChange, GroupCapacityChange
+from gpolicy.impact.fit_change import CapacityChange, Fit, FitChange, GroupCapacityChange
 from gpolicy.impact.stranded import Stranded
 from gpolicy.report.section import (
     NOTHING,
