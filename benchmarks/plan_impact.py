@@ -3,7 +3,7 @@
 Run `scripts/venv dev && .venv/bin/python benchmarks/plan_impact.py [RUNS]`. Three clusters: the demo of eight nodes,
 the recorded one of five, whose policy is read back and changed a little, and the made-up one of 200 nodes and 800
 instances (`benchmarks/large_cluster.py`). CPU seconds are what the process and its children used; on a busy machine
-they say more than the clock. The aim is 3 seconds for the largest.
+they say more than the clock. The aim is 3 CPU seconds for the largest.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def main() -> int:
             for option in ("--no-impact", "--impact"):
                 command = [sys.executable, "-m", "gpolicy", "plan", str(policy), "--state", f"snapshot:{state}", option]
                 cpu, clock = min(spent(command) for _ in range(runs))
-                worst = max(worst, clock)
+                worst = max(worst, cpu)
                 print(f"{title + ' ' + option:44} {cpu:8.2f}s {clock:8.2f}s", flush=True)
-        print(f"aim: {AIM_SECONDS:g} s; {'met' if worst <= AIM_SECONDS else 'missed'}")
+        print(f"aim: {AIM_SECONDS:g} s of CPU; {'met' if worst <= AIM_SECONDS else 'missed'}")
     return 0
 
 

@@ -18,108 +18,20 @@ from gpolicy.impact.capacity import GroupCapacity, Observer, SpecCapacity, Stand
 from gpolicy.impact.capacity_run import Run
 from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.disk_templates import enabled_templates, first_allowed
+from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, Fit, FitChange, GroupCapacityChange
 from gpolicy.impact.group_match import GroupMatch, matched_groups
 from gpolicy.impact.pair_match import matched_pairs
 from gpolicy.impact.pair_names import PairNames
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import ClusterData, Policy, Spec
+    from gpolicy.allocator.model import ClusterData, Policy
     from gpolicy.allocator.node import Node
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.impact.binding import Binding
     from gpolicy.impact.known_part import KnownPart
 
 
 MOST_NODES_AS_A_WHOLE: Final = 100
 """A plan counts a cluster of several groups as a whole up to this size: what decides are the groups."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """So many instances of `spec` (a pair's maximum, the standard size; None for a tiered run), bound by `binding`."""
-
-    fits: int
-    binding: Binding
-    spec: Spec | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FitChange:
-    """One row: what fitted and what will fit. None on the side where there is no such pair, or no such group.
-
-    `name` is the pair's name in the policy, otherwise its position ("was 2" for the place of one that is gone);
-    `tiered` and `standard` are rows of their own.
-    `old_size_after` is how many instances of the old size fit under the new policy, for a pair that is removed or
-    resized (an instance of that size may be forbidden then: bound by ipolicy.minmax).
-    """
-
-    name: str
-    before: Fit | None
-    after: Fit | None
-    old_size_after: Fit | None = None
-
-    @property
-    def delta(self) -> int | None:
-        """Instances won (or lost, below 0); None where one side is missing."""
-        return None if self.before is None or self.after is None else self.after.fits - self.before.fits
-
-    @property
-    def percent(self) -> float | None:
-        """The change in % of what fitted before; None where nothing fitted, or one side is missing."""
-        delta = self.delta
-        return None if delta is None or self.before is None or not self.before.fits else 100 * delta / self.before.fits
-
-
-@dataclass(frozen=True, slots=True)
-class AllocationVectors:
-    """How many instances of each pair's least size the group's nodes take, one size at a time, biggest disk first.
-
-    Summed over the online nodes (design document "dedicated allocation", "Dedicated Allocation Metric"). `names` are
-    the pairs of the old policy, `before` and `after` count their least sizes on the nodes now and as they will be;
-    `lost` is the difference. `new_names` and `new_after` are the same for the pairs of the new policy.
-    """
-
-    names: tuple[str, ...]
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    new_names: tuple[str, ...]
-    new_after: tuple[int, ...]
-
-    @property
-    def lost(self) -> tuple[int, ...]:
-        """The lost-allocations vector; below 0 where more fit than before."""
-        return tuple(then - now for then, now in zip(self.before, self.after, strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class GroupCapacityChange:
-    """One group (None: the whole cluster). `before` or `after` is None for a group that is new or removed.
-
-    `rows` are the pairs. `group` is the name after the change, `renamed_from` the one before where it differs.
-    `vectors` is None where not every node has exclusive storage before and after.
-    """
-
-    group: str | None
-    before: GroupCapacity | None
-    after: GroupCapacity | None
-    rows: tuple[FitChange, ...]
-    tiered: FitChange
-    standard: FitChange
-    renamed_from: str | None = None
-    vectors: AllocationVectors | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CapacityChange:
-    """Capacity of each group and of the whole cluster, before and after.
-
-    `unavailable` says by group name why a group could not be counted ("" stands for the whole cluster).
-    """
-
-    groups: tuple[GroupCapacityChange, ...]
-    cluster: GroupCapacityChange | None
-    notes: tuple[str, ...] = ()
-    unavailable: Mapping[str, str] = field(default_factory=dict)
 
 
 def capacity_change(
@@ -158,8 +70,8 @@ def capacity_change(
         unavailable[""] = next(iter({**old.gaps, **new.gaps}.values()))
     elif len(groups) > 1 and len(old.data.nodes) > MOST_NODES_AS_A_WHOLE:
         unavailable[""] = (
-            f"not counted as a whole in a plan, with over {MOST_NODES_AS_A_WHOLE} nodes in {len(groups)} groups:"
-            " `gpolicy capacity` does that"
+            f"over {MOST_NODES_AS_A_WHOLE} nodes in {len(groups)} groups take too long for a plan;"
+            " gpolicy capacity counts them as a whole"
         )
     else:
         whole = counter.change(GroupMatch(None, None), (_side(clusters, old, None), _side(clusters, new, None)))

@@ -15,10 +15,10 @@ from gpolicy.plan.guards import GuardResult
 from gpolicy.policy.guard import Guard, Measure
 
 if TYPE_CHECKING:
-    from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange
+    from gpolicy.impact.breaches import UnknownViolation, ViolationChange
+    from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
     from gpolicy.impact.impact import Impact
     from gpolicy.impact.redundancy import GroupRedundancy, GroupRedundancyChange, RedundancyChange
-    from gpolicy.impact.violations import UnknownViolation, ViolationChange
     from gpolicy.plan.change import Change
     from gpolicy.policy.model import Policy
 

@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from gpolicy.errors import GpolicyError
-from gpolicy.impact.capacity_change import CapacityChange, capacity_change
+from gpolicy.impact.breaches import ViolationChange
+from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.clusters import Clusters
-from gpolicy.impact.exclusive_storage import ExclusiveStorageChange, exclusive_storage_change
+from gpolicy.impact.exclusive_storage import exclusive_storage_change
+from gpolicy.impact.fit_change import CapacityChange
 from gpolicy.impact.location import LocationChange, location_change
 from gpolicy.impact.pair_names import pair_names
 from gpolicy.impact.redundancy import RedundancyChange, redundancy_change
 from gpolicy.impact.resource_model import ResourceModelChange, resource_model_change
-from gpolicy.impact.violations import ViolationChange, violation_change
+from gpolicy.impact.storage_findings import ExclusiveStorageChange
+from gpolicy.impact.violations import violation_change
 from gpolicy.plan.projection import projected
 
 if TYPE_CHECKING:

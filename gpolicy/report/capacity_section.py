@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpolicy.allocator.model import Spec
-from gpolicy.impact.capacity_change import CapacityChange, Fit, FitChange, GroupCapacityChange
+from gpolicy.impact.fit_change import CapacityChange, Fit, FitChange, GroupCapacityChange
 from gpolicy.impact.stranded import Stranded
 from gpolicy.report.section import (
     NOTHING,
@@ -139,7 +139,7 @@ def _named(item: GroupCapacityChange) -> str:
 
 def _not_counted(change: CapacityChange) -> Iterator[str]:
     for group, reason in change.unavailable.items():
-        yield f"{f'group {group}' if group else 'the whole cluster'} could not be counted: {reason}"
+        yield f"{f'group {group}' if group else 'the whole cluster'} is not counted: {reason}"
 
 
 def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> str:

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from gpolicy.allocator.model import Spec
 from gpolicy.impact.binding import Binding, Cause
+from gpolicy.impact.breaches import Breach
 from gpolicy.impact.capacity import GroupCapacity, Score, ScoreComponent, spec_values
-from gpolicy.impact.capacity_change import AllocationVectors, FitChange
-from gpolicy.impact.exclusive_storage import DiskTrouble
+from gpolicy.impact.fit_change import AllocationVectors, FitChange
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.redundancy import GroupRedundancyChange, Loss
 from gpolicy.impact.resource_model import Declared, NodeModel
-from gpolicy.impact.violations import Breach
+from gpolicy.impact.storage_findings import DiskTrouble
 from gpolicy.report.capacity_json import binding_data, capacity_of_group
 
 _DERIVED: Final[Mapping[type, tuple[str, ...]]] = {

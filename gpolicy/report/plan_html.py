@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpolicy import __version__
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import TakesEffect
-from gpolicy.impact.capacity_change import CapacityChange
+from gpolicy.impact.fit_change import CapacityChange
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.pair_names import PairNames
 from gpolicy.plan.change import NAME, Action, Change, some

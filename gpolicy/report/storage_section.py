@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.impact.exclusive_storage import (
+from gpolicy.impact.storage_findings import (
     DiskFinding,
     ExclusiveStorageChange,
     GroupVolumes,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
-from gpolicy.impact.violations import Breach, InstanceViolation, PolicyViolation, UnknownViolation, ViolationChange
+from gpolicy.impact.breaches import Breach, InstanceViolation, PolicyViolation, UnknownViolation, ViolationChange
 from gpolicy.report.section import Cell, Name, Section, Table, Weight, count, filled, heaviest, size
 
 _HEADINGS: Final = ("instance", "primary node", "group", "what", "nearest pair")

@@ -14,7 +14,7 @@ from gpolicy.testing.outcome import CannotRunError, Check, checked
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Instance
-    from gpolicy.impact.violations import PolicyViolation
+    from gpolicy.impact.breaches import PolicyViolation
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Expectation, Scenario
 

@@ -19,8 +19,9 @@ from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.allocator_input import cluster_data
 from gpolicy.impact.binding import Cause
 from gpolicy.impact.capacity import capacity
-from gpolicy.impact.capacity_change import CapacityChange, GroupCapacityChange, capacity_change
+from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.capacity_run import Run
+from gpolicy.impact.fit_change import CapacityChange, GroupCapacityChange
 from gpolicy.impact.pair_match import matched_pairs
 from gpolicy.impact.pair_names import PairNames
 from gpolicy.impact.stranded import Room

@@ -7,18 +7,12 @@ from pathlib import Path
 import pytest
 
 from gpolicy.impact.binding import Binding, Cause
+from gpolicy.impact.breaches import InstanceViolation, PolicyViolation, UnknownViolation, Verdict, ViolationChange
 from gpolicy.impact.capacity import Score
-from gpolicy.impact.capacity_change import CapacityChange, Fit, FitChange, GroupCapacityChange
+from gpolicy.impact.fit_change import CapacityChange, Fit, FitChange, GroupCapacityChange
 from gpolicy.impact.guards import declared_guards, failures_asked
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.redundancy import GroupRedundancy, GroupRedundancyChange, Homeless, Loss, RedundancyChange
-from gpolicy.impact.violations import (
-    InstanceViolation,
-    PolicyViolation,
-    UnknownViolation,
-    Verdict,
-    ViolationChange,
-)
 from gpolicy.plan.guards import GUARDS, GuardResult
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.policy.loading import load_policy

@@ -17,7 +17,8 @@ from gpolicy.cluster.process import Output
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Resources
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Values
-from gpolicy.impact.exclusive_storage import (
+from gpolicy.impact.exclusive_storage import exclusive_storage_change
+from gpolicy.impact.storage_findings import (
     DiskTrouble,
     ExclusiveStorageChange,
     GroupVolumes,
@@ -26,7 +27,6 @@ from gpolicy.impact.exclusive_storage import (
     SpindleNumbers,
     Turn,
     VolumesFrom,
-    exclusive_storage_change,
 )
 from gpolicy.policy.model import Hardware, Located
 

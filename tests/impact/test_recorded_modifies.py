@@ -13,7 +13,8 @@ from transcripts import DATA, separate_messages
 
 from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterState
-from gpolicy.impact.violations import Breach, violation_change
+from gpolicy.impact.breaches import Breach
+from gpolicy.impact.violations import violation_change
 
 Row = dict[str, Any]
 

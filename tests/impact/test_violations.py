@@ -16,8 +16,9 @@ from gpolicy.cluster.state import ClusterState, Disk, Instance
 from gpolicy.cluster.text import read_text_file
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.impact.breaches import Breach, InstanceViolation, ViolationChange
 from gpolicy.impact.pair_names import PairNames
-from gpolicy.impact.violations import Breach, InstanceViolation, ViolationChange, violation_change, violations_of
+from gpolicy.impact.violations import violation_change, violations_of
 
 MINMAX = ("ipolicy", "minmax")
 TEMPLATES = ("ipolicy", "disk-templates")

@@ -7,25 +7,16 @@ from collections.abc import Callable
 from gpolicy.allocator.kinds import DiskTemplate
 from gpolicy.allocator.model import Spec, SpecPair
 from gpolicy.impact.binding import Binding, Cause
+from gpolicy.impact.breaches import (
+    Breach,
+    InstanceViolation,
+    PolicyViolation,
+    UnknownViolation,
+    Verdict,
+    ViolationChange,
+)
 from gpolicy.impact.capacity import GroupCapacity, Score, ScoreComponent, Size, SpecCapacity, StandardCapacity
-from gpolicy.impact.capacity_change import (
-    AllocationVectors,
-    CapacityChange,
-    Fit,
-    FitChange,
-    GroupCapacityChange,
-)
-from gpolicy.impact.exclusive_storage import (
-    DiskFinding,
-    DiskTrouble,
-    ExclusiveStorageChange,
-    GroupVolumes,
-    InstanceEffect,
-    PartlyUsedVolume,
-    SpindleNumbers,
-    Turn,
-    VolumesFrom,
-)
+from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, Fit, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location import (
     Compared,
@@ -53,16 +44,19 @@ from gpolicy.impact.resource_model import (
     ResourceModel,
     ResourceModelChange,
 )
+from gpolicy.impact.storage_findings import (
+    DiskFinding,
+    DiskTrouble,
+    ExclusiveStorageChange,
+    GroupVolumes,
+    InstanceEffect,
+    PartlyUsedVolume,
+    SpindleNumbers,
+    Turn,
+    VolumesFrom,
+)
 from gpolicy.impact.stranded import Room
 from gpolicy.impact.stranded import Stranded as LeftOver
-from gpolicy.impact.violations import (
-    Breach,
-    InstanceViolation,
-    PolicyViolation,
-    UnknownViolation,
-    Verdict,
-    ViolationChange,
-)
 
 Named = Callable[[str], str]
 

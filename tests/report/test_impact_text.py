@@ -5,10 +5,10 @@ from dataclasses import fields
 
 from impact_samples import capacity_change, full_impact
 
-from gpolicy.impact.capacity_change import GroupCapacityChange
+from gpolicy.impact.breaches import ViolationChange
+from gpolicy.impact.fit_change import GroupCapacityChange
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location import LocationChange
-from gpolicy.impact.violations import ViolationChange
 from gpolicy.report.capacity_section import capacity_section
 from gpolicy.report.impact_text import MOST_ROWS, impact_lines
 from gpolicy.report.section import plain_text
