@@ -109,7 +109,7 @@ def test_t57_live_a_step_that_was_accepted_in_part_is_told_and_can_go_on_or_back
     assert applied.code == 1, applied.out + applied.err
     stored = fresh.config()["cluster"]
     assert (stored["enabled_disk_templates"], stored["master_netdev"]) == (turned, before["master_netdev"])
-    assert f'cluster master_netdev: expected "xen-br0", found "{before["master_netdev"]}"' in applied.err
+    assert "cluster master_netdev: expected xen-br0, found lo" in applied.err
     failed = next(
         event
         for line in (tmp_path / "plan.journal.jsonl").read_text().splitlines()
