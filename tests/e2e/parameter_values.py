@@ -162,9 +162,7 @@ def free_text() -> Iterator[tuple[Path, Level, Type]]:
             yield path, level, parameter.type
 
 
-_ALMOST_FREE: Final = frozenset(
-    {("install_image",), ("zeroing_image",), ("ndparams", "oob_program"), ("diskparams", "drbd", "metavg")}
-)
+_ALMOST_FREE: Final = frozenset({("install_image",), ("zeroing_image",), ("ndparams", "oob_program")})
 _PLACES: Final = frozenset({("file_storage_dir",), ("shared_file_storage_dir",)})
 """Directories that Ganeti takes from a list of its own only."""
 

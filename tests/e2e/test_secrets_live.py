@@ -159,17 +159,17 @@ def holding(place: Path) -> Iterator[Path]:
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused_unless_a_flag_says_otherwise(
-    cluster: LiveCluster, tmp_path: Path
+    fresh: LiveCluster, tmp_path: Path
 ) -> None:
     policy = write_policy(tmp_path / "policy.yaml", [document("Cluster", "cluster", {("ipolicy", "vcpu-ratio"): 6})])
-    refused = ran("plan", policy, "--state", cluster.rapi, "-o", tmp_path / "plan.json")
+    refused = ran("plan", policy, "--state", fresh.rapi, "-o", tmp_path / "plan.json")
     assert refused.code == 3
     assert "certificate" in refused.err
     assert not (tmp_path / "plan.json").exists()
-    insecure = ran("plan", policy, "--state", cluster.rapi, "-o", tmp_path / "plan.json", "--insecure-rapi")
+    insecure = ran("plan", policy, "--state", fresh.rapi, "-o", tmp_path / "plan.json", "--insecure-rapi")
     assert insecure.code == 0
     assert "certificate was not verified" in insecure.out + insecure.err
-    refused = ran("apply", tmp_path / "plan.json", "--to", cluster.rapi, "--yes")
+    refused = ran("apply", tmp_path / "plan.json", "--to", fresh.rapi, "--yes")
     assert refused.code == 3
     assert "certificate" in refused.err
     assert not (tmp_path / "plan.journal.jsonl").exists()
