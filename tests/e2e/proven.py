@@ -128,7 +128,7 @@ _SUITE: Final = """
 | the connection that holds the lock on the master cut in mid-run | at both ends | |
 | texts that a shell or a parser would read, in every parameter that takes any | 43 a way, also ssh | |
 | groups, tags and files with such names | ssh; what RAPI can address | local |
-| passwords stand in no argument, environment, log, plan, journal or output | 17 runs, 9 end badly | |
+| passwords stand in no argument, environment, log, plan, journal or output | 17 runs, 8 end badly | |
 | [traps](traps.md) | 62 of 62 | |
 
 ¹ less serial numbers and times. ² For some, `gnt-cluster verify` says of every instance what the plan says of it.
