@@ -6,7 +6,7 @@ afterwards can only have come from the policy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from strategies import Document, as_written, document
@@ -150,6 +150,21 @@ def two_values(parameter: Parameter, level: Level) -> tuple[Any, Any]:
         case Type.LIST:
             return ["xenvg/a.*"], ["b\\..*", "c,d"]
     return f"/a {path[-1]}{shift}", f"/b\\,{path[-1]}={shift}"
+
+
+def free_text() -> Iterator[tuple[Path, Level, Type]]:
+    """Give the parameters that take any text (or a list, or a mapping of texts), at each level that has them."""
+    for parameter, level in levels():
+        path = concrete(parameter.path)
+        formed = path in FIXED or path in ALONE or path in _PLACES or (path in _SPECIAL and path not in _ALMOST_FREE)
+        known = parameter.choices or (path[0] == "hvparams" and _of_hypervisor(path))
+        if parameter.type in {Type.STRING, Type.LIST, Type.DICT} and not formed and not known:
+            yield path, level, parameter.type
+
+
+_ALMOST_FREE: Final = frozenset({("install_image",), ("zeroing_image",), ("ndparams", "oob_program")})
+_PLACES: Final = frozenset({("file_storage_dir",), ("shared_file_storage_dir",)})
+"""Directories that Ganeti takes from a list of its own only."""
 
 
 def _of_hypervisor(path: Path) -> tuple[Any, Any] | None:

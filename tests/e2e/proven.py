@@ -113,7 +113,26 @@ def page(proofs: Mapping[str, Any]) -> str:
         for name, reason in lacking.items()
     }
     lines += [f"| `{name}` | {_WAYS[route]} | {reason} |" for name, route, reason in sorted(reasons)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + _SUITE
+
+
+_SUITE: Final = """
+## What else is shown there
+
+| what | each time | more with `--full` |
+|---|---|---|
+| random policies A and B: nothing left after each, and back to the same config.data¹ | 12 a way | 40 a way |
+| random changes: Ganeti warns of exactly those instances that the plan named² | 12 a way | 40 a way |
+| `kill -9` of gpolicy, `--resume`, an empty plan, `--rollback` | 4 points a way | after every line, also ssh |
+| a daemon of Ganeti (luxid, wconfd, noded) killed in mid-job | 3 | 15, also ssh |
+| the connection that holds the lock on the master cut in mid-run | at both ends | |
+| texts that a shell or a parser would read, in every parameter that takes any | 43 a way, also ssh | |
+| groups, tags and files with such names | ssh; what RAPI can address | local |
+| passwords stand in no argument, environment, log, plan, journal or output | 17 runs, 8 end badly | |
+| [traps](traps.md) | 62 of 62 | |
+
+¹ less serial numbers and times. ² For some, `gnt-cluster verify` says of every instance what the plan says of it.
+"""
 
 
 _WAYS: Final = {"local": "command line", "rapi": "RAPI"}

@@ -14,13 +14,15 @@ from live_cluster import MASTER_ADDRESS, RAPI_USER, LiveCluster
 JOB_SECONDS = 120
 
 
-def ask(cluster: LiveCluster, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+def ask(
+    cluster: LiveCluster, method: str, path: str, body: Any = None, user: tuple[str, str] = RAPI_USER
+) -> tuple[int, Any]:
     """Return the status and the answer of one request."""
     context = ssl.create_default_context(cafile=str(cluster.certificate))
     context.check_hostname = False  # Ganeti's certificate is for ganeti.example.com
     context.verify_flags &= ~ssl.VerifyFlags.VERIFY_X509_STRICT
     connection = HTTPSConnection(MASTER_ADDRESS, 5080, context=context, timeout=60)
-    word = base64.b64encode(":".join(RAPI_USER).encode()).decode()
+    word = base64.b64encode(":".join(user).encode()).decode()
     headers = {"Authorization": f"Basic {word}", "Content-Type": "application/json"}
     try:
         connection.request(method, path, None if body is None else json.dumps(body), headers)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from carried_out import ROUTES, Way, write_policy
 from crowded import crowd
+from given_directly import Real, bounds
 from live_cluster import LiveCluster
 from messages import breaches_told, violated
 from policy_cases import policy
@@ -131,7 +132,7 @@ def test_ganeti_warns_of_exactly_those_that_many_plans_named(
     assert min(counted.warned, counted.healed) > 0, counted
 
 
-def bounds(*, least: int = 128, most: int = 1024**2) -> dict[ValuePath, Any]:
+def memory(*, least: int = 128, most: int = 1024**2) -> dict[ValuePath, Any]:
     """Return one spec pair that bounds the memory, and hardly anything else."""
     low = {**dict.fromkeys(DEFAULT_MIN, 0), "memory-size": least, "disk-size": 4}
     return {("ipolicy", "minmax"): [{"min": low, "max": {**DEFAULT_MAX, "memory-size": most}}]}
@@ -141,11 +142,11 @@ def test_what_ganeti_does_not_warn_of_the_plan_names_all_the_same(fresh: LiveClu
     """A node that moves to a stricter group takes its instances along; a minmem below the policy."""
     crowd(fresh, 1, exclusive_storage=False)
     way = Way(fresh, "local")
-    strict = write_policy(tmp_path / "strict.yaml", [document("NodeGroup", "strict", bounds(most=256))])
+    strict = write_policy(tmp_path / "strict.yaml", [document("NodeGroup", "strict", memory(most=256))])
     assert way.carry_out(strict, tmp_path / "strict.json")
     cases = {
         "move": (document("NodeGroup", "strict", nodes=["node4", "node5"]), "newly"),
-        "minmem": (document("NodeGroup", "default", bounds(least=257)), "minmem_newly"),
+        "minmem": (document("NodeGroup", "default", memory(least=257)), "minmem_newly"),
     }
     for name, (policy_document, kind) in cases.items():
         plan = tmp_path / f"{name}.json"
@@ -158,3 +159,32 @@ def test_what_ganeti_does_not_warn_of_the_plan_names_all_the_same(fresh: LiveClu
         assert applied.code == 0, applied.err
         assert silent.isdisjoint(warned_of(plan))
         assert name == "move" or set(warned_of(plan)) == {item["instance"] for item in told["newly"]}
+
+
+def test_t27_live_five_things_are_called_spindles(fresh: LiveCluster) -> None:
+    """Each has its own place; with exclusive storage the bounds are those of the disks' spindles."""
+    crowd(fresh, 7, exclusive_storage=True)
+    real = Real(fresh)
+    places: dict[tuple[str, ...], ValuePath] = {
+        ("--ipolicy-std-specs=spindle-use=2",): ("ipolicy", "std", "spindle-use"),
+        ("--ipolicy-spindle-ratio=3",): ("ipolicy", "spindle-ratio"),
+        ("--node-parameters=spindle_count=4",): ("ndparams", "spindle_count"),
+        ("-B", "spindle_use=5"): ("beparams", "spindle_use"),
+    }
+    for options, path in places.items():
+        before = fresh.state().cluster.own
+        real.taken("gnt-cluster", "modify", *options)
+        after = fresh.state().cluster.own
+        assert {key for key in after if after[key] != before.get(key)} == {path}
+    real.taken("gnt-group", "modify", bounds(spindle_use=1, memory_size=1024**2), "gold")
+    told = verified_by_ganeti(fresh)
+    state = fresh.state()
+    for instance in state.instances.values():
+        if state.nodes[instance.primary_node].group == "gold":
+            counts = [disk.spindles for disk in instance.disks]
+            known = [count for count in counts if count is not None]
+            wanted = {("spindle-use", sum(known))} if known == counts else {("spindles", None)}
+            breaches = told.get(instance.name, [])
+            assert {(one.parameter, one.value) for one in breaches if "spindle" in one.parameter} == {
+                item for item in wanted if item != ("spindle-use", 1)
+            }
