@@ -26,6 +26,7 @@ from gpolicy.rules.parameters import PARAMETER_RULES
 from gpolicy.rules.ratios import RATIO_RULES, SPINDLE_RATIO_RULES
 from gpolicy.rules.rule import Rule
 from gpolicy.rules.scenario_disks import SCENARIO_DISK_RULES
+from gpolicy.rules.scenario_sizes import SCENARIO_SIZE_RULES
 from gpolicy.rules.scenarios import SCENARIO_RULES
 from gpolicy.rules.spec_shape import SPEC_SHAPE_RULES
 from gpolicy.rules.specs import SPEC_RULES
@@ -74,6 +75,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *OBSERVED_RULES,
     *GUARD_RULES,
     *SCENARIO_RULES,
+    *SCENARIO_SIZE_RULES,
     *SCENARIO_DISK_RULES,
 )
 """Families by range of codes: GP1xx parameters, GP2xx specs, GP3xx disk templates, GP4xx exclusive storage, GP5xx
