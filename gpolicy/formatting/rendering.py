@@ -49,7 +49,7 @@ class _Renderer:
         for comment in comments:
             if comment.blank and not first:
                 self._blank()
-            self.lines.append(f"{' ' * indent}{comment.text}")
+            self.lines += [f"{' ' * indent}{text}" for text in comment.texts]
             first = False
 
     def _blank(self) -> None:
@@ -73,7 +73,7 @@ class _Renderer:
             self._blank()
         start = f"{' ' * indent}{_start(entry)}"
         if one_line is not None:
-            self.lines.append(_with_comment(_joined(start, one_line), entry.behind))
+            self.lines += _with_comment(_joined(start, one_line), entry.behind)
         elif isinstance(entry.value, Scalar):
             self._scalar(entry.value, start, indent + _INDENT, entry)
         else:
@@ -98,12 +98,12 @@ class _Renderer:
         """Write a scalar of several lines."""
         if is_block(value):
             header, *lines = block_lines(value, indent)
-            self.lines.append(_with_comment(_joined(start, header), value.behind))
+            self.lines += _with_comment(_joined(start, header), value.behind)
             self.lines += lines
             return
         first, *lines = written_lines(value, indent)
         self.lines += [_joined(start, first), *lines]
-        self.lines[-1] = _with_comment(self.lines[-1], entry.behind)
+        self.lines[-1:] = _with_comment(self.lines[-1], entry.behind)
 
     def _block(self, entry: Entry, value: Collection, start: str, indent: int, order: KeyOrder) -> None:
         assert isinstance(value, Mapping | Sequence)  # noqa: S101
@@ -124,7 +124,7 @@ class _Renderer:
                 mark += 1
             self.lines[mark] = f"{head} {self.lines[mark].lstrip(' ')}"
         else:
-            self.lines.append(_with_comment(head, opening))
+            self.lines += _with_comment(head, opening)
             self._entries(entries, inside, order)
         self.comments(after, inside)
 
@@ -162,12 +162,16 @@ def _with_prefix(prefix: str, text: str) -> str:
     return f"{prefix} {text}".strip() if prefix else text
 
 
-def _with_comment(line: str, comment: Comment | None) -> str:
-    """Return a line with the comment behind it, in the column where its writer has put it if there is room."""
+def _with_comment(line: str, comment: Comment | None) -> list[str]:
+    """Return a line with the comment behind it, in the column where its writer has put it if there is room.
+
+    Where the comment goes on below, its other lines follow.
+    """
     if comment is None:
-        return line
-    aligned = comment.column - len(line) if comment.gap > _APART else _APART
-    return f"{line}{' ' * max(aligned, _APART)}{comment.text}"
+        return [line]
+    aligned = comment.column if comment.gap > _APART else 0
+    column = max(aligned, len(line) + _APART)
+    return [f"{line:<{column}}{comment.text}", *(f"{' ' * column}{text}" for text in comment.more)]
 
 
 def _flow(node: Node, order: KeyOrder) -> str | None:
