@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpolicy.cli.terminal import wants_colour
 from gpolicy.errors import UsageError
 from gpolicy.findings import Finding
 from gpolicy.report.findings_json import findings_json
 from gpolicy.report.findings_text import findings_text
-
-if TYPE_CHECKING:
-    from gpolicy.rules.checking import Accepted
 
 CHECK_FORMATS = ("text", "json", "markdown", "github", "sarif", "junit", "gitlab")
 
@@ -28,12 +24,12 @@ def shown(
     budget: int,
     fails: Callable[[Finding], bool],
     fixable: int = 0,
-    accepted: Sequence[Accepted] = (),
+    accepted: int = 0,
 ) -> str:
     """Return findings in one of CHECK_FORMATS. `sources` holds the text of all files that were checked.
 
-    `fails` says which make the check fail, `fixable` how many can be mended; `accepted` are those that something in the
-    repository accepts.
+    `fails` says which make the check fail, `fixable` how many can be mended, `accepted` how many more the repository
+    accepts.
     """
     match form:
         case "json":
@@ -51,7 +47,7 @@ def shown(
 
             return findings_junit(findings, sources, fails=fails, locate=repository_path)
         case "sarif":
-            return _sarif(findings, sources, accepted)
+            return _sarif(findings, sources)
         case "gitlab":
             from gpolicy.report.findings_gitlab import findings_gitlab  # noqa: PLC0415
 
@@ -60,30 +56,19 @@ def shown(
             return findings_gitlab(findings, fingerprint=known.__getitem__, locate=repository_path, without_place=first)
         case _:
             colour = wants_colour(sys.stdout)
-            return findings_text(findings, sources, colour=colour, fixable=fixable, accepted=len(accepted))
+            return findings_text(findings, sources, colour=colour, fixable=fixable, accepted=accepted)
 
 
-def _sarif(findings: list[Finding], sources: Mapping[str, str], accepted: Sequence[Accepted]) -> str:
+def _sarif(findings: list[Finding], sources: Mapping[str, str]) -> str:
     from gpolicy import __version__  # noqa: PLC0415
-    from gpolicy.report.findings_sarif import Catalogue, Suppressed, findings_sarif  # noqa: PLC0415
+    from gpolicy.report.findings_sarif import Catalogue, findings_sarif  # noqa: PLC0415
     from gpolicy.rules.catalogue import CATALOGUE, FAMILIES  # noqa: PLC0415
-    from gpolicy.rules.checking import COMMENT  # noqa: PLC0415
 
-    suppressed = [
-        Suppressed(
-            finding=item.finding,
-            kind="inSource" if item.by == COMMENT else "external",
-            reason=item.reason or f"accepted by a {item.by}",
-        )
-        for item in accepted
-    ]
-    every = [*findings, *(item.finding for item in accepted)]
     return findings_sarif(
         findings,
         Catalogue(rules=CATALOGUE, families=FAMILIES, version=__version__),
-        fingerprint=_fingerprints(every, sources).__getitem__,
+        fingerprint=_fingerprints(findings, sources).__getitem__,
         locate=repository_path,
-        suppressed=suppressed,
         without_place=min(sources, default=""),
     )
 

@@ -144,22 +144,6 @@ def test_a_comment_accepts_and_the_summary_says_so(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "nothing found; 1 more is accepted\n")
 
 
-def test_sarif_has_what_is_accepted_and_why(tmp_path: Path) -> None:
-    waiver = '  - {rule: GP107, where: group/gold, reason: no spindles yet, until: "2999-12-31"}\n'
-    text = f"{BAD.rstrip()}  # gpolicy: ignore[GP106] only a test\n---\ngpolicy: v1\nkind: Waiver\nwaivers:\n{waiver}"
-    write(tmp_path, text)
-    (run,) = json.loads(gpolicy("check", tmp_path, "-f", "sarif").stdout)["runs"]
-    shown = [(item["ruleId"], item["suppressions"][0]) for item in run["results"]]
-    assert [(code, item["kind"], item["justification"]) for code, item in shown] == [
-        ("GP107", "external", "no spindles yet"),
-        ("GP106", "inSource", "only a test"),
-    ]
-    write(tmp_path)
-    gpolicy("check", tmp_path, "--write-baseline", tmp_path / "b.json")
-    (run,) = json.loads(gpolicy("check", tmp_path, "-f", "sarif", "--baseline", tmp_path / "b.json").stdout)["runs"]
-    assert {item["suppressions"][0]["justification"] for item in run["results"]} == {"accepted by a baseline"}
-
-
 # --- baseline ------------------------------------------------------------------------------------------------------
 
 
