@@ -84,7 +84,7 @@ def _report(judged: list[Judged], request: Request, *, fixable: bool = True) -> 
     findings = unique(finding for item in judged for finding in item.findings)
     sources = {file: text for item in judged for file, text in item.policy.sources.items()}
     failing = {finding for item in judged for finding in item.findings if item.settings.fails(finding)}
-    accepted = len({known.finding for item in judged for known in item.accepted})
+    accepted = list(dict.fromkeys(known for item in judged for known in item.accepted))
     editable = editable_files(item.policy for item in judged) if fixable else frozenset()
     count = sum(finding.fix is not None and _files(finding) <= editable for finding in findings)
     text = shown(

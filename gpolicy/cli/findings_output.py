@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from gpolicy.cli.terminal import wants_colour
 from gpolicy.errors import UsageError
-from gpolicy.findings import Finding
+from gpolicy.findings import Accepted, Finding
 from gpolicy.report.findings_json import findings_json
 from gpolicy.report.findings_text import findings_text
 
@@ -24,16 +24,16 @@ def shown(
     budget: int,
     fails: Callable[[Finding], bool],
     fixable: int = 0,
-    accepted: int = 0,
+    accepted: Sequence[Accepted] = (),
 ) -> str:
     """Return findings in one of CHECK_FORMATS. `sources` holds the text of all files that were checked.
 
-    `fails` says which make the check fail, `fixable` how many can be mended, `accepted` how many more the repository
+    `fails` says which make the check fail, `fixable` how many can be mended, `accepted` are those that the repository
     accepts.
     """
     match form:
         case "json":
-            return findings_json(findings)
+            return findings_json(findings, accepted)
         case "markdown":
             from gpolicy.report.findings_markdown import findings_markdown  # noqa: PLC0415
 
@@ -56,7 +56,7 @@ def shown(
             return findings_gitlab(findings, fingerprint=known.__getitem__, locate=repository_path, without_place=first)
         case _:
             colour = wants_colour(sys.stdout)
-            return findings_text(findings, sources, colour=colour, fixable=fixable, accepted=accepted)
+            return findings_text(findings, sources, colour=colour, fixable=fixable, accepted=len(accepted))
 
 
 def _sarif(findings: list[Finding], sources: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Final
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.findings import Finding, Span
+from gpolicy.findings import Accepted, Finding, Span
 from gpolicy.policy.model import Policy
 from gpolicy.rules.baseline import Baseline
 from gpolicy.rules.catalogue import CATALOGUE, find_rule
@@ -20,16 +20,6 @@ from gpolicy.rules.selection import rules_named
 from gpolicy.rules.settings import DEFAULT, Settings
 from gpolicy.rules.suppressing import Suppressions
 from gpolicy.rules.waiving import Waivers, can_be_waived
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A finding that is not shown, since something in the repository accepts it: `by` says what, `reason` why."""
-
-    finding: Finding
-    by: str
-    reason: str
-
 
 WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
 """What may accept a finding."""
@@ -97,7 +87,7 @@ def examine(
     found = _unique(settings.as_bad_as_wanted(finding) for finding in kept)
     if baseline is not None:
         found, known, met = baseline.split(found, policy.sources, ACCEPTABLE)
-        accepted += [Accepted(finding, BASELINE, "") for finding in known]
+        accepted += [Accepted(finding, BASELINE) for finding in known]
         if context.whole:
             stale = baseline.stale(met, policy.paths, ran)
             found += [settings.as_bad_as_wanted(finding) for finding in stale if settings.counts(finding)]

@@ -144,6 +144,22 @@ def test_a_comment_accepts_and_the_summary_says_so(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "nothing found; 1 more is accepted\n")
 
 
+def test_the_json_tells_what_is_accepted_and_why(tmp_path: Path) -> None:
+    waiver = '  - {rule: GP107, where: group/gold, reason: no spindles yet, until: "2999-12-31"}\n'
+    text = f"{BAD.rstrip()}  # gpolicy: ignore[GP106] only a test\n---\ngpolicy: v1\nkind: Waiver\nwaivers:\n{waiver}"
+    write(tmp_path, text)
+    data = json.loads(gpolicy("check", tmp_path, "-f", "json").stdout)
+    Draft7Validator(json.loads((ROOT / "schemas/output/check.json").read_text())).validate(data)
+    assert [(item["code"], item["by"], item["reason"]) for item in data["accepted"]] == [
+        ("GP107", "waiver", "no spindles yet"),
+        ("GP106", "comment", "only a test"),
+    ]
+    write(tmp_path)
+    gpolicy("check", tmp_path, "--write-baseline", tmp_path / "b.json")
+    data = json.loads(gpolicy("check", tmp_path, "-f", "json", "--baseline", tmp_path / "b.json").stdout)
+    assert [(item["code"], item["by"]) for item in data["accepted"]] == [("GP107", "baseline"), ("GP106", "baseline")]
+
+
 # --- baseline ------------------------------------------------------------------------------------------------------
 
 
