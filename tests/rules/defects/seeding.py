@@ -12,6 +12,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -243,6 +244,11 @@ _Loader.yaml_implicit_resolvers = {
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(true|false)$"), ["t", "f"])
+
+
+@cache  # every kind of mistake looks at every policy
+def _read(text: str) -> tuple[Data, ...]:
+    return tuple(item for item in yaml.load_all(text, _Loader) if item is not None)
 
 
 def dumped(documents: list[Data]) -> str:
