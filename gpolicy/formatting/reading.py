@@ -168,6 +168,8 @@ class _Reader:
             blank = self._line_is_blank_before(line_of(key_event))
             mapping.entries.append(self._value(key, before, blank=blank, line=key_event.end_mark.line + 1))
         self._pop()
+        if mapping.column > 0:
+            _without_blank(mapping.entries[0])
         return mapping
 
     def _block_sequence(self, event: Any, start: int, end: int) -> Sequence:
@@ -283,3 +285,11 @@ class _Reader:
             collection.entries[-1].behind = found[0]
             return found[1:]
         return found
+
+
+def _without_blank(first: Entry) -> None:
+    """Forget the empty line at the begin of a nested part, wherever its first entry is going to stand."""
+    if first.before:
+        first.before[0].blank = False
+    else:
+        first.blank = False

@@ -35,7 +35,7 @@ class _Renderer:
         order = key_order(_kind(root))
         entries = _sorted(root, order)
         if entries and entries[0] is not root.entries[0]:
-            _part_head(document, root.entries[0])
+            _part_head(document, root.entries[0], entries[0])
         if document.head:
             self._comment_lines(document.head, 0, first=True)
         self._entries(entries, 0, order, after_head=bool(document.head))
@@ -138,9 +138,13 @@ def _kind(root: Mapping) -> str:
     return next((value.text for value in values if isinstance(value, Scalar)), "")
 
 
-def _part_head(document: Document, first: Entry) -> None:
-    """Part the comments at the top from those of the first key, which is going to stand elsewhere."""
-    if first.blank:
+def _part_head(document: Document, first: Entry, new_first: Entry) -> None:
+    """Part the comments at the top from those of the first key, which is going to stand elsewhere.
+
+    The empty line between the top and what follows it stays there.
+    """
+    new_first.blank, first.blank = first.blank, False
+    if new_first.blank:
         return
     for place in range(len(document.head) - 1, 0, -1):
         if document.head[place].blank:

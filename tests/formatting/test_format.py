@@ -100,6 +100,13 @@ def test_the_top_of_a_document_stays_at_the_top() -> None:
     )
 
 
+def test_empty_lines_at_the_begin_of_a_part_do_not_wander() -> None:
+    assert formatted("# top\n\nkind: X\n\ngpolicy: v1\nname: z\n") == "# top\n\ngpolicy: v1\nkind: X\nname: z\n"
+    assert formatted("---\n\nkind: X\ngpolicy: v1\n") == "gpolicy: v1\nkind: X\n"
+    text = "ipolicy:\n\n  vcpu-ratio: 4\n  minmax: inherit\n"
+    assert body(text) == "ipolicy:\n  minmax: inherit\n  vcpu-ratio: 4\n"
+
+
 def test_a_list_of_mappings() -> None:
     text = """\
         ipolicy:
