@@ -49,7 +49,8 @@ def check(request: Request) -> int:
     known_format(request.form, CHECK_FORMATS)
     known_budget(request.budget)
     _one_purpose(request)
-    roots = [root for path in request.paths for root in policy_roots(path)]
+    named = [root for path in request.paths for root in policy_roots(path)]
+    roots = list({root.resolve(): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
     state = read(request.state, request.options) if request.state else None
     if state is not None and len(roots) > 1:
         names = ", ".join(map(str, roots))

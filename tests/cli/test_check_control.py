@@ -135,6 +135,14 @@ def test_several_policies_have_their_own_settings(tmp_path: Path) -> None:
     assert gpolicy("check", tmp_path).returncode == 0
 
 
+def test_a_policy_that_is_named_twice_is_one(tmp_path: Path) -> None:
+    write(tmp_path, f"gpolicy: v1\nkind: Cluster\nname: c.example.org\n---\n{BAD}")
+    (tmp_path / "link.yaml").symlink_to("p.yaml")
+    done = gpolicy("check", "p.yaml", "./p.yaml", "link.yaml", tmp_path / "p.yaml", "-f", "json", cwd=tmp_path)
+    findings = json.loads(done.stdout)["findings"]
+    assert [(item["code"], item["file"]) for item in findings] == [("GP107", "p.yaml"), ("GP106", "p.yaml")]
+
+
 # --- comments ------------------------------------------------------------------------------------------------------
 
 
