@@ -37,7 +37,7 @@ def shown(
         case "markdown":
             from gpolicy.report.findings_markdown import findings_markdown  # noqa: PLC0415
 
-            return findings_markdown(findings, budget=budget)
+            return findings_markdown(findings, budget=budget, fails=fails)
         case "github":
             from gpolicy.report.github import findings_github  # noqa: PLC0415
 

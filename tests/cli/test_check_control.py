@@ -14,7 +14,7 @@ from command_line import ROOT, STATE, gpolicy
 from jsonschema import Draft7Validator
 
 HEAD = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams:\n"
-BAD = f"{HEAD}  spindle_count: 0\n  ssh_port: 0\n"  # GP107 warning, GP106 error
+BAD = f"{HEAD}  spindle_count: 0\n  ssh_port: 0\n"  # GP107, GP106
 SLIP = f"# about gold\n{HEAD}  spindel_count: 4  # four\n"
 
 
@@ -49,6 +49,14 @@ def test_rules_are_chosen_on_the_command_line(tmp_path: Path) -> None:
     assert codes(tmp_path, "--severity", "GP1=info,GP106=error", "--fail-on", "error") == (["GP107", "GP106"], 1)
     assert codes(tmp_path, "--severity", "GP1=info", "--fail-on", "info") == (["GP107", "GP106"], 1)
     assert codes(tmp_path, "--fail-on", "never") == (["GP107", "GP106"], 0)
+
+
+def test_the_verdict_in_markdown_is_that_of_the_exit_code(tmp_path: Path) -> None:
+    write(tmp_path, f"{HEAD}  spindle_count: 0\n")
+    for level, verdict in (("warning", "❌"), ("error", "✅"), ("never", "✅")):
+        done = gpolicy("check", tmp_path, "-f", "markdown", "--fail-on", level, "--severity", "GP1=warning")
+        assert f"{verdict} **1 warning**" in done.stdout
+        assert done.returncode == int(verdict == "❌")
 
 
 @pytest.mark.parametrize(
