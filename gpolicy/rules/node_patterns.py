@@ -19,8 +19,7 @@ _GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 _LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
-_EMPTY_WILDCARD: Final = re.compile(r"[*?\[]")
-_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
+_EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
 _WILDCARD: Final = re.compile(r"[*?\[]")
 _RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
 

@@ -7,6 +7,7 @@ from typing import Final
 from gpolicy.rules.bases import BASE_RULES
 from gpolicy.rules.ceilings import CEILING_RULES
 from gpolicy.rules.cluster_fit import FIT_RULES
+from gpolicy.rules.cluster_name import CLUSTER_NAME_RULES
 from gpolicy.rules.cluster_parameters import CLUSTER_PARAMETER_RULES
 from gpolicy.rules.dedicated import DEDICATED_RULES
 from gpolicy.rules.drbd import DRBD_RULES
@@ -43,6 +44,7 @@ from gpolicy.rules.templates import TEMPLATE_RULES
 RULES: Final[tuple[Rule, ...]] = (
     *PARAMETER_RULES,
     *CLUSTER_PARAMETER_RULES,
+    *CLUSTER_NAME_RULES,
     *STORAGE_RULES,
     *NODE_PARAMETER_RULES,
     *STATE_RULES,

@@ -22,6 +22,4 @@ REASONS: Final = {
     "an owned prefix misspelt": "The name has two letters: almost any short name would pass for a slip of it.",
     "a ratio with two digits too many": "Told as an info (GP115): some switch the limit off that way, since Ganeti has"
     " no other.",
-    "a name that cannot be one": "The name of a cluster is only compared with that of the cluster; a plan for"
-    " another is refused (guard right-cluster).",
 }
