@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from gpolicy.cli import capacity, checking, planning
+from gpolicy.cli import capacity, findings_output, planning
 from gpolicy.report.cluster_picture import MOST_ROWS
 from gpolicy.report.impact_text import MOST_ROWS as MOST_TEXT_ROWS
 from gpolicy.report.markdown import COMMENT_BUDGET, LEAST_BUDGET
@@ -26,7 +26,7 @@ def test_the_snippets_are_yaml_and_find_their_comment_by_the_first_line() -> Non
 
 def test_the_forms_of_each_verb() -> None:
     rows = {row[0]: row[1] for row in re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE)}
-    verbs = {"check": checking.CHECK_FORMATS, "plan": planning.FORMATS, "capacity": capacity.FORMATS}
+    verbs = {"check": findings_output.CHECK_FORMATS, "plan": planning.FORMATS, "capacity": capacity.FORMATS}
     for form, named in rows.items():
         has = {verb for verb, forms in verbs.items() if form in forms}
         assert has == (set(verbs) if named == "all" else set(named.split(", ")) & set(verbs)), form
