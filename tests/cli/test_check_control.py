@@ -104,6 +104,13 @@ def test_the_settings_are_found_and_the_command_line_goes_before_them(tmp_path: 
     assert codes("policies", "--config", "other.toml", cwd=tmp_path) == ([], 0)
 
 
+def test_a_number_of_a_rule_is_set(tmp_path: Path) -> None:
+    write(tmp_path, f"{HEAD}  cpu_speed: 30\n")
+    assert codes(tmp_path) == (["GP141"], 0)
+    settings(tmp_path, "[rules.cpu-speed-unlikely]\nmost = 50\n")
+    assert codes(tmp_path) == ([], 0)
+
+
 def test_a_mistake_in_the_settings_stops_every_verb_that_judges(tmp_path: Path) -> None:
     write(tmp_path, "gpolicy: v1\nkind: Cluster\nname: c\n")
     settings(tmp_path, '[check]\nselct = ["GP2"]\n')
