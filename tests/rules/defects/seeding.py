@@ -112,7 +112,7 @@ class Base:
     def documents(self, *kinds: str) -> Iterator[Document]:
         """Yield the documents of these kinds, or all."""
         for file, text in self.texts.items():
-            everything = tuple(item for item in yaml.load_all(text, _Loader) if item is not None)
+            everything = _read(text)
             for index, data in enumerate(everything):
                 if not kinds or data["kind"] in kinds:
                     yield Document(file, index, data, everything)
