@@ -25,7 +25,7 @@ Events = list[tuple[Any, int, int]]
 """Events of the parser, each with the offsets of its text; both the same where it has none of its own."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_PREFIX: Final = re.compile(r"(?:[&!]\S*[ \t]*)*")
+_PREFIX: Final = re.compile(r"(?:(?:&[\w-]+|!\S*)[ \t]*)*", re.ASCII)
 _COMMENT: Final = re.compile(r"#[^\n]*")
 _BETWEEN: Final = re.compile(r"[\s:,-]*")
 _HEADER: Final = re.compile(r"([|>])([+-]?)([ \t]*)(#[^\n]*)?")

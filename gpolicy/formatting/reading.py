@@ -137,6 +137,8 @@ class _Reader:
     def _scalar(self, event: Any, start: int, end: int) -> Scalar:
         prefix = prefix_at(self._text, start) if event.anchor is not None or event.tag is not None else ""
         body = self._text[start + len(prefix) : end]
+        if prefix and not body.strip():
+            raise CannotFormatError("there is nothing behind an anchor or a tag", line_of(event))
         self._place = end
         scalar = Scalar(event.value, body, prefix.strip(), event.style or "", tagged=event.tag is not None)
         if scalar.style in ("|", ">"):
