@@ -50,23 +50,24 @@ def events_of(text: str) -> Events:
 
 
 def _extent(event: Any, text: str) -> tuple[int, int]:
-    start, end = event.start_mark.index, event.end_mark.index
-    match event:
-        case MappingStartEvent() | SequenceStartEvent() if not event.flow_style:
-            named = event.anchor is not None or event.tag is not None
-            return start, start + len(prefix_at(text, start)) if named else start
-        case MappingStartEvent() | SequenceStartEvent():
+    kind = type(event)
+    start = event.start_mark.index
+    if kind is ScalarEvent or kind is AliasEvent:
+        return start, event.end_mark.index
+    if kind is MappingStartEvent or kind is SequenceStartEvent:
+        if event.flow_style:
+            end = event.end_mark.index
             return start, end if text[start:end].endswith(("{", "[")) else start  # a pair in brackets has no braces
-        case MappingEndEvent() | SequenceEndEvent():
-            return (start, end) if text[start:end] in ("}", "]") else (start, start)
-        case ScalarEvent() | AliasEvent():
-            return start, end
-        case DocumentStartEvent() if event.explicit:
-            if not text.startswith("---", start):
-                raise CannotFormatError("it has a %directive", line_of(event))
-            return start, start + 3
-        case DocumentEndEvent() if event.explicit:
-            return start, start + 3
+        named = event.anchor is not None or event.tag is not None
+        return start, start + len(prefix_at(text, start)) if named else start
+    if kind is MappingEndEvent or kind is SequenceEndEvent:
+        return start, start + 1 if text[start : event.end_mark.index] in ("}", "]") else start
+    if kind is DocumentStartEvent and event.explicit:
+        if not text.startswith("---", start):
+            raise CannotFormatError("it has a %directive", line_of(event))
+        return start, start + 3
+    if kind is DocumentEndEvent and event.explicit:
+        return start, start + 3
     return start, start
 
 

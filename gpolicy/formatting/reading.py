@@ -7,6 +7,7 @@ is indented as far. One behind a key or a value belongs to that.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import Any, Final
 
 from yaml.events import (
@@ -206,11 +207,7 @@ class _Reader:
         return place
 
     def _line_of(self, offset: int) -> int:
-        low, high = 0, len(self._starts)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._starts[middle] <= offset else (low, middle)
-        return low + 1
+        return bisect_right(self._starts, offset)
 
     def _value(self, key: Scalar | None, before: list[Comment], *, blank: bool, line: int) -> Entry:
         """Return the entry whose key or dash, on `line`, was read last."""
