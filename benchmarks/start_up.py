@@ -53,7 +53,7 @@ def main() -> int:
         _row("gpolicy --version", [*gpolicy, "--version"], None)
         for title, path in policies.items():
             files = sorted(path.rglob("*.yaml")) if path.is_dir() else [path]
-            _row(f"gpolicy check: {title}", [*gpolicy, "check", str(path)], _one_document_each(files, directory))
+            _row(f"gpolicy check: {title}", [*gpolicy, "check", str(path)], one_document_each(files, directory))
     return 0
 
 
@@ -62,7 +62,7 @@ def _write(path: Path, *, groups: int) -> Path:
     return path
 
 
-def _one_document_each(files: list[Path], directory: Path) -> list[str]:
+def one_document_each(files: list[Path], directory: Path) -> list[str]:
     """Return the check-jsonschema command for the same documents: it reads one document a file, as a JSON list."""
     import json
 

@@ -79,6 +79,18 @@ class Finding:
         return (span.file, span.line, span.column, self.severity.rank, self.code, self.message)
 
 
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A finding that does not count, since something in the repository accepts it.
+
+    `by` is waiver, comment or baseline; `reason` is what it says (it may say nothing).
+    """
+
+    finding: Finding
+    by: str
+    reason: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleParameter:
     """A number of a rule that a repository can set for itself: `[rules.NAME]` in its configuration."""

@@ -49,7 +49,8 @@ def check(request: Request) -> int:
     known_format(request.form, CHECK_FORMATS)
     known_budget(request.budget)
     _one_purpose(request)
-    roots = [root for path in request.paths for root in policy_roots(path)]
+    named = [root for path in request.paths for root in policy_roots(path)]
+    roots = list({root.resolve(): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
     state = read(request.state, request.options) if request.state else None
     if state is not None and len(roots) > 1:
         names = ", ".join(map(str, roots))
@@ -84,7 +85,7 @@ def _report(judged: list[Judged], request: Request, *, fixable: bool = True) -> 
     findings = unique(finding for item in judged for finding in item.findings)
     sources = {file: text for item in judged for file, text in item.policy.sources.items()}
     failing = {finding for item in judged for finding in item.findings if item.settings.fails(finding)}
-    accepted = [known for item in judged for known in item.accepted]
+    accepted = list(dict.fromkeys(known for item in judged for known in item.accepted))
     editable = editable_files(item.policy for item in judged) if fixable else frozenset()
     count = sum(finding.fix is not None and _files(finding) <= editable for finding in findings)
     text = shown(

@@ -6,16 +6,12 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpolicy.cli.terminal import wants_colour
 from gpolicy.errors import UsageError
-from gpolicy.findings import Finding
+from gpolicy.findings import Accepted, Finding
 from gpolicy.report.findings_json import findings_json
 from gpolicy.report.findings_text import findings_text
-
-if TYPE_CHECKING:
-    from gpolicy.rules.checking import Accepted
 
 CHECK_FORMATS = ("text", "json", "markdown", "github", "sarif", "junit", "gitlab")
 
@@ -32,16 +28,16 @@ def shown(
 ) -> str:
     """Return findings in one of CHECK_FORMATS. `sources` holds the text of all files that were checked.
 
-    `fails` says which make the check fail, `fixable` how many can be mended; `accepted` are those that something in the
-    repository accepts.
+    `fails` says which make the check fail, `fixable` how many can be mended, `accepted` are those that the repository
+    accepts.
     """
     match form:
         case "json":
-            return findings_json(findings)
+            return findings_json(findings, accepted)
         case "markdown":
             from gpolicy.report.findings_markdown import findings_markdown  # noqa: PLC0415
 
-            return findings_markdown(findings, budget=budget)
+            return findings_markdown(findings, budget=budget, fails=fails)
         case "github":
             from gpolicy.report.github import findings_github  # noqa: PLC0415
 
@@ -51,7 +47,7 @@ def shown(
 
             return findings_junit(findings, sources, fails=fails, locate=repository_path)
         case "sarif":
-            return _sarif(findings, sources, accepted)
+            return _sarif(findings, sources)
         case "gitlab":
             from gpolicy.report.findings_gitlab import findings_gitlab  # noqa: PLC0415
 
@@ -63,27 +59,16 @@ def shown(
             return findings_text(findings, sources, colour=colour, fixable=fixable, accepted=len(accepted))
 
 
-def _sarif(findings: list[Finding], sources: Mapping[str, str], accepted: Sequence[Accepted]) -> str:
+def _sarif(findings: list[Finding], sources: Mapping[str, str]) -> str:
     from gpolicy import __version__  # noqa: PLC0415
-    from gpolicy.report.findings_sarif import Catalogue, Suppressed, findings_sarif  # noqa: PLC0415
+    from gpolicy.report.findings_sarif import Catalogue, findings_sarif  # noqa: PLC0415
     from gpolicy.rules.catalogue import CATALOGUE, FAMILIES  # noqa: PLC0415
-    from gpolicy.rules.checking import COMMENT  # noqa: PLC0415
 
-    suppressed = [
-        Suppressed(
-            finding=item.finding,
-            kind="inSource" if item.by == COMMENT else "external",
-            reason=item.reason or f"accepted by a {item.by}",
-        )
-        for item in accepted
-    ]
-    every = [*findings, *(item.finding for item in accepted)]
     return findings_sarif(
         findings,
         Catalogue(rules=CATALOGUE, families=FAMILIES, version=__version__),
-        fingerprint=_fingerprints(every, sources).__getitem__,
+        fingerprint=_fingerprints(findings, sources).__getitem__,
         locate=repository_path,
-        suppressed=suppressed,
         without_place=min(sources, default=""),
     )
 

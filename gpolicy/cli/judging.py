@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.errors import UsageError
-from gpolicy.findings import Finding, Severity
+from gpolicy.findings import Accepted, Finding, Severity
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
@@ -17,7 +17,7 @@ from gpolicy.policy.model import Policy
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.rules.baseline import Baseline
-    from gpolicy.rules.checking import Accepted, Checked
+    from gpolicy.rules.checking import Checked
     from gpolicy.rules.rule import Hit
     from gpolicy.rules.settings import Settings
 

@@ -62,7 +62,7 @@ def schema(kind: str | None, output: Path | None) -> int:
     if kind is not None and kind not in KINDS:
         raise UsageError(f"there is no kind {kind!r}", hint=f"the kinds are {', '.join(KINDS)}")
     directory = data_directory("schemas")
-    names = [file_name(each) for each in KINDS] + ["policy.json"]
+    names = [*(file_name(each) for each in KINDS), "policy.json", "gpolicy-toml.json"]
     if output is None:
         text = (directory / (file_name(kind) if kind else "policy.json")).read_text(encoding="utf-8")
         sys.stdout.write(json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n")

@@ -25,10 +25,12 @@ Events = list[tuple[Any, int, int]]
 """Events of the parser, each with the offsets of its text; both the same where it has none of its own."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_PREFIX: Final = re.compile(r"(?:[&!]\S*[ \t]*)*")
+_PREFIX: Final = re.compile(r"(?:(?:&[\w-]+|!\S*)[ \t]*)*", re.ASCII)
 _COMMENT: Final = re.compile(r"#[^\n]*")
 _BETWEEN: Final = re.compile(r"[\s:,-]*")
 _HEADER: Final = re.compile(r"([|>])([+-]?)([ \t]*)(#[^\n]*)?")
+_INDENTATION: Final = re.compile(r"[ \t]*")
+_FAR: Final = 100  # comments to look past; no comment goes on for so long
 _MAY_TOUCH: Final = frozenset(" \t\n,[]{}:")
 
 
@@ -48,23 +50,24 @@ def events_of(text: str) -> Events:
 
 
 def _extent(event: Any, text: str) -> tuple[int, int]:
-    start, end = event.start_mark.index, event.end_mark.index
-    match event:
-        case MappingStartEvent() | SequenceStartEvent() if not event.flow_style:
-            named = event.anchor is not None or event.tag is not None
-            return start, start + len(prefix_at(text, start)) if named else start
-        case MappingStartEvent() | SequenceStartEvent():
+    kind = type(event)
+    start = event.start_mark.index
+    if kind is ScalarEvent or kind is AliasEvent:
+        return start, event.end_mark.index
+    if kind is MappingStartEvent or kind is SequenceStartEvent:
+        if event.flow_style:
+            end = event.end_mark.index
             return start, end if text[start:end].endswith(("{", "[")) else start  # a pair in brackets has no braces
-        case MappingEndEvent() | SequenceEndEvent():
-            return (start, end) if text[start:end] in ("}", "]") else (start, start)
-        case ScalarEvent() | AliasEvent():
-            return start, end
-        case DocumentStartEvent() if event.explicit:
-            if not text.startswith("---", start):
-                raise CannotFormatError("it has a %directive", line_of(event))
-            return start, start + 3
-        case DocumentEndEvent() if event.explicit:
-            return start, start + 3
+        named = event.anchor is not None or event.tag is not None
+        return start, start + len(prefix_at(text, start)) if named else start
+    if kind is MappingEndEvent or kind is SequenceEndEvent:
+        return start, start + 1 if text[start : event.end_mark.index] in ("}", "]") else start
+    if kind is DocumentStartEvent and event.explicit:
+        if not text.startswith("---", start):
+            raise CannotFormatError("it has a %directive", line_of(event))
+        return start, start + 3
+    if kind is DocumentEndEvent and event.explicit:
+        return start, start + 3
     return start, start
 
 
@@ -91,7 +94,36 @@ def comments_of(text: str, events: Events) -> list[Comment]:
             if type(event) is ScalarEvent and event.style in ("|", ">"):
                 _header(text, start, starts, comments)
     _scan(text, place, len(text), starts, comments)
-    return comments
+    return _joined(comments, text, starts)
+
+
+def _joined(comments: list[Comment], text: str, starts: list[int]) -> list[Comment]:
+    """Give the lines in which a comment behind something goes on, right below it and in its column, to it."""
+    joined: list[Comment] = []
+    for place, comment in enumerate(comments):
+        last = joined[-1] if joined else None
+        goes_on = (
+            last is not None
+            and comment.own_line
+            and not last.own_line
+            and comment.column == last.column
+            and comment.line == last.line + len(last.texts)
+        )
+        if goes_on and last is not None and comment.column > _next_column(comments, place, text, starts):
+            last.more.append(comment.text)
+        else:
+            joined.append(comment)
+    return joined
+
+
+def _next_column(comments: list[Comment], place: int, text: str, starts: list[int]) -> int:
+    """Return the column of what comes next behind a comment that stands on a line of its own; -1 at the end."""
+    passed = {comment.line for comment in comments[place : place + _FAR] if comment.own_line}
+    for line in range(comments[place].line + 1, len(starts) + 1):
+        if line not in passed and not is_blank(text, starts, line):
+            found = _INDENTATION.match(text, starts[line - 1])
+            return len(found.group()) if found else 0
+    return -1
 
 
 def _scan(text: str, start: int, end: int, starts: list[int], comments: list[Comment]) -> None:

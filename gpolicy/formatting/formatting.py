@@ -54,7 +54,7 @@ def _formatted(text: str, roots: list[Any]) -> str:
     for document in tree.documents:
         if not _is_of_a_policy(document.root):
             raise CannotFormatError("it holds a document that is no policy document (no key gpolicy)")
-    comments = Counter(comment.text for comment in tree.comments)
+    comments = Counter(text for comment in tree.comments for text in comment.texts)
     result = render(tree)
     _prove(result, roots, comments)
     return result
@@ -70,7 +70,7 @@ def _prove(result: str, roots: list[Any], comments: Counter[str]) -> None:
     if after.findings or not same([document.root for document in after.documents], roots):
         reason = "an anchor would come behind its alias" if _has_alias(result) else "its values would not be the same"
         raise CannotFormatError(reason)
-    if Counter(comment.text for comment in comments_of(result, events_of(result))) != comments:
+    if Counter(text for comment in comments_of(result, events_of(result)) for text in comment.texts) != comments:
         raise CannotFormatError("a comment would be lost")
 
 

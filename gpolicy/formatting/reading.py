@@ -7,6 +7,7 @@ is indented as far. One behind a key or a value belongs to that.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import Any, Final
 
 from yaml.events import (
@@ -137,6 +138,8 @@ class _Reader:
     def _scalar(self, event: Any, start: int, end: int) -> Scalar:
         prefix = prefix_at(self._text, start) if event.anchor is not None or event.tag is not None else ""
         body = self._text[start + len(prefix) : end]
+        if prefix and not body.strip():
+            raise CannotFormatError("there is nothing behind an anchor or a tag", line_of(event))
         self._place = end
         scalar = Scalar(event.value, body, prefix.strip(), event.style or "", tagged=event.tag is not None)
         if scalar.style in ("|", ">"):
@@ -168,6 +171,8 @@ class _Reader:
             blank = self._line_is_blank_before(line_of(key_event))
             mapping.entries.append(self._value(key, before, blank=blank, line=key_event.end_mark.line + 1))
         self._pop()
+        if mapping.column > 0:
+            _without_blank(mapping.entries[0])
         return mapping
 
     def _block_sequence(self, event: Any, start: int, end: int) -> Sequence:
@@ -202,11 +207,7 @@ class _Reader:
         return place
 
     def _line_of(self, offset: int) -> int:
-        low, high = 0, len(self._starts)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._starts[middle] <= offset else (low, middle)
-        return low + 1
+        return bisect_right(self._starts, offset)
 
     def _value(self, key: Scalar | None, before: list[Comment], *, blank: bool, line: int) -> Entry:
         """Return the entry whose key or dash, on `line`, was read last."""
@@ -283,3 +284,11 @@ class _Reader:
             collection.entries[-1].behind = found[0]
             return found[1:]
         return found
+
+
+def _without_blank(first: Entry) -> None:
+    """Forget the empty line at the begin of a nested part, wherever its first entry is going to stand."""
+    if first.before:
+        first.before[0].blank = False
+    else:
+        first.blank = False

@@ -35,7 +35,7 @@ class _Renderer:
         order = key_order(_kind(root))
         entries = _sorted(root, order)
         if entries and entries[0] is not root.entries[0]:
-            _part_head(document, root.entries[0])
+            _part_head(document, root.entries[0], entries[0])
         if document.head:
             self._comment_lines(document.head, 0, first=True)
         self._entries(entries, 0, order, after_head=bool(document.head))
@@ -49,7 +49,7 @@ class _Renderer:
         for comment in comments:
             if comment.blank and not first:
                 self._blank()
-            self.lines.append(f"{' ' * indent}{comment.text}")
+            self.lines += [f"{' ' * indent}{text}" for text in comment.texts]
             first = False
 
     def _blank(self) -> None:
@@ -73,7 +73,7 @@ class _Renderer:
             self._blank()
         start = f"{' ' * indent}{_start(entry)}"
         if one_line is not None:
-            self.lines.append(_with_comment(_joined(start, one_line), entry.behind))
+            self.lines += _with_comment(_joined(start, one_line), entry.behind)
         elif isinstance(entry.value, Scalar):
             self._scalar(entry.value, start, indent + _INDENT, entry)
         else:
@@ -98,12 +98,12 @@ class _Renderer:
         """Write a scalar of several lines."""
         if is_block(value):
             header, *lines = block_lines(value, indent)
-            self.lines.append(_with_comment(_joined(start, header), value.behind))
+            self.lines += _with_comment(_joined(start, header), value.behind)
             self.lines += lines
             return
         first, *lines = written_lines(value, indent)
         self.lines += [_joined(start, first), *lines]
-        self.lines[-1] = _with_comment(self.lines[-1], entry.behind)
+        self.lines[-1:] = _with_comment(self.lines[-1], entry.behind)
 
     def _block(self, entry: Entry, value: Collection, start: str, indent: int, order: KeyOrder) -> None:
         assert isinstance(value, Mapping | Sequence)  # noqa: S101
@@ -124,7 +124,7 @@ class _Renderer:
                 mark += 1
             self.lines[mark] = f"{head} {self.lines[mark].lstrip(' ')}"
         else:
-            self.lines.append(_with_comment(head, opening))
+            self.lines += _with_comment(head, opening)
             self._entries(entries, inside, order)
         self.comments(after, inside)
 
@@ -138,9 +138,13 @@ def _kind(root: Mapping) -> str:
     return next((value.text for value in values if isinstance(value, Scalar)), "")
 
 
-def _part_head(document: Document, first: Entry) -> None:
-    """Part the comments at the top from those of the first key, which is going to stand elsewhere."""
-    if first.blank:
+def _part_head(document: Document, first: Entry, new_first: Entry) -> None:
+    """Part the comments at the top from those of the first key, which is going to stand elsewhere.
+
+    The empty line between the top and what follows it stays there.
+    """
+    new_first.blank, first.blank = first.blank, False
+    if new_first.blank:
         return
     for place in range(len(document.head) - 1, 0, -1):
         if document.head[place].blank:
@@ -162,12 +166,16 @@ def _with_prefix(prefix: str, text: str) -> str:
     return f"{prefix} {text}".strip() if prefix else text
 
 
-def _with_comment(line: str, comment: Comment | None) -> str:
-    """Return a line with the comment behind it, in the column where its writer has put it if there is room."""
+def _with_comment(line: str, comment: Comment | None) -> list[str]:
+    """Return a line with the comment behind it, in the column where its writer has put it if there is room.
+
+    Where the comment goes on below, its other lines follow.
+    """
     if comment is None:
-        return line
-    aligned = comment.column - len(line) if comment.gap > _APART else _APART
-    return f"{line}{' ' * max(aligned, _APART)}{comment.text}"
+        return [line]
+    aligned = comment.column if comment.gap > _APART else 0
+    column = max(aligned, len(line) + _APART)
+    return [f"{line:<{column}}{comment.text}", *(f"{' ' * column}{text}" for text in comment.more)]
 
 
 def _flow(node: Node, order: KeyOrder) -> str | None:

@@ -18,7 +18,7 @@ class CannotFormatError(Exception):
 class Comment:
     """One comment. `column` from 0; `gap` is the number of blanks between it and what stands before it on its line.
 
-    `blank`: an empty line stands before it.
+    `blank`: an empty line stands before it. `more` are the lines below in which a comment behind something goes on.
     """
 
     start: int
@@ -28,6 +28,12 @@ class Comment:
     gap: int
     own_line: bool
     blank: bool
+    more: list[str] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[str]:
+        """All its lines."""
+        return [self.text, *self.more]
 
 
 @dataclass(slots=True)

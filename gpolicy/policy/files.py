@@ -43,6 +43,17 @@ def policy_files(path: Path) -> list[Path]:
     return files
 
 
+def is_part(path: Path) -> bool:
+    """Return whether `path` is one file among others that may belong to the same policy."""
+    if not path.is_file():
+        return False
+    try:
+        with os.scandir(path.parent) as entries:
+            return any(entry.name.endswith(SUFFIXES) and entry.name != path.name for entry in entries)
+    except OSError:
+        return True
+
+
 def _walk(directory: Path) -> Iterator[Path]:
     seen = 0
     for parent, directories, names in os.walk(directory):

@@ -12,7 +12,7 @@ from gpolicy.findings import Finding, Related
 from gpolicy.policy.boundary import boundary, home
 from gpolicy.policy.building import Builder
 from gpolicy.policy.extending import extend
-from gpolicy.policy.files import SUFFIXES, FileSet, policy_files, read_files
+from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files
 from gpolicy.policy.guard import Guard, build_guards
 from gpolicy.policy.model import (
     ClusterPolicy,
@@ -87,6 +87,7 @@ class _Loader:
             findings=tuple(sorted(self._findings, key=Finding.sort_key)),
             sources=self._files.sources,
             root=self._root,
+            is_part=is_part(self._root),
         )
 
     def _add(self, document: YamlDocument) -> None:

@@ -215,6 +215,7 @@ class Policy:
     findings: tuple[Finding, ...] = ()
     sources: dict[str, str] = field(default_factory=dict)
     root: pathlib.Path | None = None  # the file or directory that was named
+    is_part: bool = False  # one file was named that lies among others
 
     @property
     def version(self) -> str:

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
-from gpolicy.findings import Finding, Fix, Severity, Span
+from gpolicy.findings import Accepted, Finding, Fix, Severity, Span
 
 FORMAT_VERSION: Final = "1.1"
 
 
-def findings_data(findings: Iterable[Finding]) -> dict[str, Any]:
+def findings_data(findings: Iterable[Finding], accepted: Iterable[Accepted] = ()) -> dict[str, Any]:
     """Return findings as JSON's own types. Lines and columns count from 1, end columns are just behind the end.
 
     `file`, `line` and `column` are null for a finding without a place.
@@ -22,12 +22,13 @@ def findings_data(findings: Iterable[Finding]) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "findings": [_finding(finding) for finding in findings],
         "summary": summary(findings),
+        "accepted": [{**_finding(item.finding), "by": item.by, "reason": item.reason} for item in accepted],
     }
 
 
-def findings_json(findings: Iterable[Finding]) -> str:
+def findings_json(findings: Iterable[Finding], accepted: Iterable[Accepted] = ()) -> str:
     """Return findings as JSON text: ASCII only, so that it is safe to print anywhere."""
-    return json.dumps(findings_data(findings), indent=2) + "\n"
+    return json.dumps(findings_data(findings, accepted), indent=2) + "\n"
 
 
 def summary(findings: Iterable[Finding]) -> dict[str, int]:

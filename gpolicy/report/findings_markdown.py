@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from gpolicy.findings import Finding, Severity
@@ -12,10 +12,15 @@ from gpolicy.report.markdown import COMMENT_BUDGET, Block, Document, code, prose
 MARKER: Final = "<!-- gpolicy check -->"
 
 
-def findings_markdown(findings: Iterable[Finding], *, budget: int = COMMENT_BUDGET) -> str:
-    """Return findings as Markdown of at most `budget` bytes, marked so that a later run can replace the comment."""
+def findings_markdown(
+    findings: Iterable[Finding], *, budget: int = COMMENT_BUDGET, fails: Callable[[Finding], bool] | None = None
+) -> str:
+    """Return findings as Markdown of at most `budget` bytes, marked so that a later run can replace the comment.
+
+    `fails` says which findings make the check fail; errors, if it is not given.
+    """
     found = sorted(findings, key=lambda finding: finding.severity.rank)
-    bad = any(finding.severity is Severity.ERROR for finding in found)
+    bad = any(map(fails or _is_error, found))
     head = (MARKER, "### gpolicy check", "", f"{'❌' if bad else '✅'} **{summary_line(found)}**")
     blocks = [Block(name="", importance=100, head=head)]
     for severity in Severity:
@@ -24,6 +29,10 @@ def findings_markdown(findings: Iterable[Finding], *, budget: int = COMMENT_BUDG
             name = "findings" if severity is Severity.INFO else f"{severity}s"
             blocks.append(Block(name=name, importance=10 - severity.rank, head=("",), items=items))
     return Document(blocks).text(budget)
+
+
+def _is_error(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR
 
 
 def finding_items(findings: Iterable[Finding]) -> Iterator[str]:

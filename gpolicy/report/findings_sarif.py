@@ -2,6 +2,8 @@
 
 One run for all policies of a check, with the whole catalogue of rules. Nothing in it depends on the machine or the
 clock, so equal findings give equal bytes. Paths are relative to `%SRCROOT%`, the top of the checkout.
+
+Findings that are accepted are left out: GitHub and Jenkins do not read SARIF's `suppressions`, and show them as open.
 """
 
 from __future__ import annotations
@@ -27,15 +29,6 @@ _LINE_ENDS: Final = ["\r\n", "\n", "\r", "\x85", "\u2028", "\u2029"]  # what the
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suppressed:
-    """A finding that does not count, and why. `kind` is inSource (a comment beside it) or external (elsewhere)."""
-
-    finding: Finding
-    kind: str
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
     """All rules in their order, and what the families of codes (`GP2`) are about."""
 
@@ -50,7 +43,6 @@ def findings_sarif(
     *,
     fingerprint: Callable[[Finding], str],
     locate: Callable[[str], str] = str,
-    suppressed: Iterable[Suppressed] = (),
     without_place: str = "",
 ) -> str:
     """Return findings as SARIF text, ASCII only.
@@ -59,15 +51,13 @@ def findings_sarif(
     `without_place`, as collectors refuse a result without any.
     """
     writer = _Writer(catalogue.rules, fingerprint, locate, without_place)
-    counted = [writer.result(finding) for finding in dict.fromkeys(findings)]
-    passed = [writer.suppressed(item) for item in dict.fromkeys(suppressed)]
     run = {
         "tool": {"driver": _driver(catalogue)},
         "invocations": [{"executionSuccessful": True}],
         "originalUriBaseIds": {SOURCE_ROOT: {"description": {"text": "The top of the checkout."}}},
         "columnKind": "unicodeCodePoints",
         "newlineSequences": _LINE_ENDS,
-        "results": counted + passed,
+        "results": [writer.result(finding) for finding in dict.fromkeys(findings)],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
@@ -131,10 +121,6 @@ class _Writer:
             "partialFingerprints": {FINGERPRINT: self._fingerprint(finding)},
             **({"fixes": [self._fix(finding.fix)]} if finding.fix else {}),
         }
-
-    def suppressed(self, item: Suppressed) -> dict[str, Any]:
-        why = {"justification": _text(item.reason)} if item.reason else {}
-        return {**self.result(item.finding), "suppressions": [{"kind": item.kind, "status": "accepted", **why}]}
 
     def _fix(self, fix: Fix) -> dict[str, Any]:
         files: dict[str, list[dict[str, Any]]] = {}

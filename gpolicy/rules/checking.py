@@ -9,7 +9,7 @@ from datetime import date
 from typing import Final
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.findings import Finding, Span
+from gpolicy.findings import Accepted, Finding, Span
 from gpolicy.policy.model import Policy
 from gpolicy.rules.baseline import Baseline
 from gpolicy.rules.catalogue import CATALOGUE, find_rule
@@ -20,16 +20,6 @@ from gpolicy.rules.selection import rules_named
 from gpolicy.rules.settings import DEFAULT, Settings
 from gpolicy.rules.suppressing import Suppressions
 from gpolicy.rules.waiving import Waivers, can_be_waived
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A finding that is not shown, since something in the repository accepts it: `by` says what, `reason` why."""
-
-    finding: Finding
-    by: str
-    reason: str
-
 
 WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
 """What may accept a finding."""
@@ -77,7 +67,8 @@ def examine(
     suppressions = Suppressions(policy, rules_named, can_be_waived)
     kept: list[Finding] = []
     accepted: list[Accepted] = []
-    for hit in (*_hits(policy, rules, context), *fleet):
+    undecided: set[str] = set()
+    for hit in (*_hits(policy, rules, context, undecided), *fleet):
         if not settings.counts(hit.finding):
             continue
         reason = suppressions.reason(hit.finding) if _could_be_waived(hit.finding) else None
@@ -88,17 +79,17 @@ def examine(
             accepted.append(Accepted(settings.as_bad_as_wanted(hit.finding), COMMENT, reason))
         else:
             kept.append(hit.finding)
-    ran = frozenset(rule.info.code for rule in rules) | _ALWAYS_RUN - settings.ignored
+    ran = (frozenset(rule.info.code for rule in rules) | _ALWAYS_RUN) - settings.ignored - undecided
     about = [*waivers.findings, *suppressions.findings]
-    if context.whole:
+    if context.whole and not policy.is_part:  # else what is accepted may be found in the rest
         places = (*(item.label for item in policy.objects), *policy.paths)
         about += [*waivers.unused(ran.__contains__, places), *suppressions.unused(ran.__contains__)]
     kept += [finding for finding in about if settings.counts(finding)]
     found = _unique(settings.as_bad_as_wanted(finding) for finding in kept)
     if baseline is not None:
         found, known, met = baseline.split(found, policy.sources, ACCEPTABLE)
-        accepted += [Accepted(finding, BASELINE, "") for finding in known]
-        if context.whole:
+        accepted += [Accepted(finding, BASELINE) for finding in known]
+        if context.whole and not policy.is_part:
             stale = baseline.stale(met, policy.paths, ran)
             found += [settings.as_bad_as_wanted(finding) for finding in stale if settings.counts(finding)]
             found.sort(key=Finding.sort_key)
@@ -123,10 +114,14 @@ def _applies(rule: Rule, context: Context) -> bool:
     return fits_state and (context.whole or not rule.needs_whole_policy)
 
 
-def _hits(policy: Policy, rules: list[Rule], context: Context) -> Iterator[Hit]:
+def _hits(policy: Policy, rules: list[Rule], context: Context, undecided: set[str]) -> Iterator[Hit]:
+    """Yield what is found; add to `undecided` the codes of rules that may find more when they know the cluster."""
     yield from _structure_hits(policy)
     for rule in rules:
+        context.asked_for_state = False
         yield from rule.check(context)
+        if context.asked_for_state:
+            undecided.add(rule.info.code)
 
 
 def _structure_hits(policy: Policy) -> Iterator[Hit]:

@@ -160,10 +160,24 @@ def _volume_groups(context: Context, pattern: str) -> set[str]:
 
 
 def _covers(pattern: str, volume: str) -> bool:
+    """Return whether a pattern matches the name of a volume; False for one that might take for ever to try."""
+    if (
+        len(pattern) > _LONGEST_PATTERN
+        or _REPEATED_GROUP.search(pattern)
+        or len(_REPEAT.findall(pattern)) > _MOST_REPEATS
+    ):
+        return False
     try:
         return re.fullmatch(pattern, volume) is not None
     except (re.error, OverflowError, RecursionError):
         return False  # GP109
+
+
+_LONGEST_PATTERN: Final = 200
+_MOST_REPEATS: Final = 3
+_REPEAT: Final = re.compile(r"[*+?{]")
+_REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
+"""What makes matching take exponential time: a repeat in a group that is repeated."""
 
 
 class MacPrefixMulticast(Rule):

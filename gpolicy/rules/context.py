@@ -44,7 +44,9 @@ class Context:
 
     def __init__(self, policy: Policy, state: ClusterState | None = None, settings: Settings = DEFAULT) -> None:
         self.policy = policy
-        self.state = state
+        self.asked_for_state = False
+        """Whether a rule wanted the cluster's state and there is none: with one it may find more."""
+        self._state = state
         self.settings = settings
         self.version = policy.version
         errors = [finding for finding in policy.findings if finding.severity is Severity.ERROR]
@@ -53,6 +55,12 @@ class Context:
         self._leaves = {item.label: _sound(item.leaves, errors) for item in policy.objects}
         self._pairs: dict[int, tuple[Pair, ...]] = {}
         self._desired: Desired | None = None
+
+    @property
+    def state(self) -> ClusterState | None:
+        """The observed cluster, or None where none was given."""
+        self.asked_for_state = self.asked_for_state or self._state is None
+        return self._state
 
     # --- objects -----------------------------------------------------------------------------------------------
 

@@ -17,6 +17,8 @@ from gpolicy.rules.rule import Hit, Rule
 _SOURCE: Final = "Resource model, Disk parameters (disk-custom, net-custom); drbdsetup(8) of DRBD 8.3 and 8.4"
 CUSTOM: Final[tuple[Path, ...]] = (("diskparams", "drbd", "disk-custom"), ("diskparams", "drbd", "net-custom"))
 
+_LONGEST: Final = 4096
+
 _OF_GANETI: Final = {
     "disk-barrier": "disk-barriers",
     "no-disk-barrier": "disk-barriers",
@@ -65,6 +67,8 @@ class _Custom:
 
 def _strings(context: Context) -> Iterator[_Custom]:
     for declared, leaf in context.explicit_at(*CUSTOM):
+        if len(str(leaf.value)) > _LONGEST:
+            continue  # no options that anybody wrote
         try:
             words = tuple(shlex.split(str(leaf.value)))
         except ValueError:

@@ -232,7 +232,8 @@ def _holds_nowhere(policies: Sequence[Policy]) -> Iterator[FleetHit]:
         number, declared, leaf = uses[0]
         users = list(dict.fromkeys(_name(policies[user]) for user, _, _ in uses))
         shown = f"{' and '.join(users[:2])}{f' and {len(users) - 2} more' if len(users) > 2 else ''}"
-        message = f"{'.'.join(leaf.path)} of this base holds nowhere: {shown} override it"
+        verb = "overrides" if len(users) == 1 else "override"
+        message = f"{'.'.join(leaf.path)} of this base holds nowhere: {shown} {verb} it"
         hint = "write into the base what most clusters are to have"
         yield _hit(number, BASE_HOLDS_NOWHERE, declared.label, message, leaf.span, hint)
 

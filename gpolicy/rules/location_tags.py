@@ -100,7 +100,8 @@ class FailureDomainIncomplete(Rule):
             without = [node.name for node in nodes if not node.of(domain)]
             if without and len(without) < len(nodes):
                 shown = f"{', '.join(without[:3])}{' and more' if len(without) > 3 else ''}"
-                message = f"group {group}: {shown} have no tag {domain}:…, other nodes of the group have"
+                verb = "has" if len(without) == 1 else "have"
+                message = f"group {group}: {shown} {verb} no tag {domain}:…, as other nodes of the group have"
                 label, span = _place(nodes, domain, tag)
                 yield self.hit(label, message, span, hint=f"tag every node of the group {domain}:…")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import islice
 from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity
@@ -20,6 +20,7 @@ _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 _LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
 _EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
+_WILDCARD: Final = re.compile(r"[*?\[]")
 _RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
 
 
@@ -42,7 +43,8 @@ class PatternsOverlap(Rule):
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         patterns = [(group, entry) for group in context.groups for entry in group.nodes or () if is_glob(entry.value)]
         reported: set[tuple[str, str]] = set()
-        for (group, entry), (other, place) in combinations(patterns, 2):
+        for first, second in _could_meet([entry.value for _, entry in patterns]):
+            (group, entry), (other, place) = patterns[first], patterns[second]
             pair = (group.name, other.name)
             if group is not other and pair not in reported and _share_nodes(entry.value, place.value):
                 reported.add(pair)
@@ -50,6 +52,18 @@ class PatternsOverlap(Rule):
                 related = (Related(entry.span, f"{group.name} is here"),)
                 hint = "narrow one of them, or name the nodes: a name wins over a pattern"
                 yield self.hit(other, message, place.span, hint=hint, related=related)
+
+
+def _could_meet(patterns: list[str]) -> list[tuple[int, int]]:
+    """Return the pairs, by place, of patterns that begin alike up to their first wildcard: no others share nodes."""
+    begins = sorted((_WILDCARD.split(pattern, maxsplit=1)[0], place) for place, pattern in enumerate(patterns))
+    pairs: list[tuple[int, int]] = []
+    for number, (begin, place) in enumerate(begins):
+        for longer, other in islice(begins, number + 1, None):
+            if not longer.startswith(begin):
+                break  # sorted: whatever begins so stands together
+            pairs.append((min(place, other), max(place, other)))
+    return sorted(pairs)
 
 
 def _share_nodes(one: str, other: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 from gpolicy.rules.bases import BASE_RULES
 from gpolicy.rules.ceilings import CEILING_RULES
 from gpolicy.rules.cluster_fit import FIT_RULES
+from gpolicy.rules.cluster_name import CLUSTER_NAME_RULES
 from gpolicy.rules.cluster_parameters import CLUSTER_PARAMETER_RULES
 from gpolicy.rules.dedicated import DEDICATED_RULES
 from gpolicy.rules.drbd import DRBD_RULES
@@ -26,6 +27,7 @@ from gpolicy.rules.parameters import PARAMETER_RULES
 from gpolicy.rules.ratios import RATIO_RULES, SPINDLE_RATIO_RULES
 from gpolicy.rules.rule import Rule
 from gpolicy.rules.scenario_disks import SCENARIO_DISK_RULES
+from gpolicy.rules.scenario_sizes import SCENARIO_SIZE_RULES
 from gpolicy.rules.scenarios import SCENARIO_RULES
 from gpolicy.rules.spec_shape import SPEC_SHAPE_RULES
 from gpolicy.rules.specs import SPEC_RULES
@@ -42,6 +44,7 @@ from gpolicy.rules.templates import TEMPLATE_RULES
 RULES: Final[tuple[Rule, ...]] = (
     *PARAMETER_RULES,
     *CLUSTER_PARAMETER_RULES,
+    *CLUSTER_NAME_RULES,
     *STORAGE_RULES,
     *NODE_PARAMETER_RULES,
     *STATE_RULES,
@@ -74,6 +77,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *OBSERVED_RULES,
     *GUARD_RULES,
     *SCENARIO_RULES,
+    *SCENARIO_SIZE_RULES,
     *SCENARIO_DISK_RULES,
 )
 """Families by range of codes: GP1xx parameters, GP2xx specs, GP3xx disk templates, GP4xx exclusive storage, GP5xx

@@ -254,7 +254,7 @@ class _Reader:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return (isinstance(value, float) and math.isfinite(value)) or type(value) is int
 
 
 def _shown(value: Any) -> str:

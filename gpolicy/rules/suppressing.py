@@ -105,6 +105,9 @@ class Suppressions:
         self._can_be_accepted = can_be_accepted
         self._own_files = frozenset(policy.paths)
         self._sources = policy.sources
+        self._templates = [
+            item for item in policy.documents if isinstance(item.root, dict) and item.root.get("template") is True
+        ]
         self._accepted: dict[tuple[str, int], list[tuple[int, str, frozenset[str]]]] = {}
         self._comments: list[_Comment] = []
         self._used: set[tuple[int, str]] = set()
@@ -132,19 +135,25 @@ class Suppressions:
     def unused(self, ran: Callable[[str], bool]) -> Iterator[Finding]:
         """Yield a finding for each rule of a comment that accepted nothing, if all that it names (by code) has run.
 
-        Comments in a file that only serves as a base are left alone: another policy may need them.
+        Comments in a base are left alone: another policy may need them.
         """
         idle: dict[int, list[str]] = {}
         for words in self._accepted.values():
             for number, word, codes in words:
-                is_own = self._comments[number].span.file in self._own_files
-                if is_own and (number, word) not in self._used and all(map(ran, codes)):
+                if self._is_own(self._comments[number]) and (number, word) not in self._used and all(map(ran, codes)):
                     idle.setdefault(number, []).append(word)
         for number, unused in idle.items():
             comment = self._comments[number]
             message = f"{', '.join(unused)} finds nothing here: the comment is not needed"
             fix = self._without(comment, unused)
             yield SUPPRESSION_UNUSED.finding(message, comment.span, hint=fix.message, fix=fix)
+
+    def _is_own(self, comment: _Comment) -> bool:
+        """Return whether what a comment is about is all in this policy: not in a document or a file that is a base."""
+        if comment.span.file not in self._own_files:
+            return False
+        bases = (item.mark for item in self._templates if item.file == comment.span.file)
+        return not any(comment.line == 0 or mark[0] <= comment.line <= mark[2] for mark in bases)
 
     # --- reading -----------------------------------------------------------------------------------------------
 

@@ -75,11 +75,6 @@ def _lines(made: Suggestion, request: Request, source: str) -> Iterator[str]:
     yield from comment_lines(_disk(made))
     yield from comment_lines(_bounds(made))
     yield "ipolicy:"
-    if made.writes_ratio:
-        why = "a CPU of its own for each virtual CPU" if made.vcpu_ratio == 1 else "the sizes below rest on it"
-        yield from _leaf(("ipolicy", "vcpu-ratio"), values, why)
-    if made.exclusive:
-        yield from _leaf(("ipolicy", "disk-templates"), values, "exclusive storage is for plain disks only")
     yield "  minmax:"
     parameter = parameter_at(_MINMAX)
     assert parameter is not None  # noqa: S101 (it is in the table)
@@ -91,6 +86,11 @@ def _lines(made: Suggestion, request: Request, source: str) -> Iterator[str]:
         yield f"    - name: {size.name}"
         yield f"      min: {flow(pair['min'])}"
         yield f"      max: {flow(pair['max'])}"
+    if made.exclusive:
+        yield from _leaf(("ipolicy", "disk-templates"), values, "exclusive storage is for plain disks only")
+    if made.writes_ratio:
+        why = "a CPU of its own for each virtual CPU" if made.vcpu_ratio == 1 else "the sizes above rest on it"
+        yield from _leaf(("ipolicy", "vcpu-ratio"), values, why)
     if made.std_in is None:
         yield from comment_lines(_std(made), indent=2)
 

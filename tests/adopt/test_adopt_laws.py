@@ -1,4 +1,4 @@
-"""Law: whatever a cluster has, the policy adopted from it loads without an error, and its plan is empty."""
+"""Law: whatever a cluster has, the policy adopted from it loads without an error, is in form, and its plan is empty."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from gpolicy.adopt.adopting import Adopted, adopt, ganeti_version
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding
+from gpolicy.formatting.formatting import format_text
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, parameter_at
@@ -37,6 +38,8 @@ def check_law(state: ClusterState) -> None:
             if name != SCHEMA_FILE:  # the same each time, and large
                 (directory / name).parent.mkdir(parents=True, exist_ok=True)
                 (directory / name).write_text(text, encoding="utf-8")
+                made = format_text(text, name)
+                assert (made.text, made.reason) == (text, "")  # in form already
         policy = load_policy(directory)
     assert policy.findings == ()
     plan = make_plan(policy, state)

@@ -14,7 +14,7 @@ from command_line import ROOT, STATE, gpolicy
 from jsonschema import Draft7Validator
 
 HEAD = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams:\n"
-BAD = f"{HEAD}  spindle_count: 0\n  ssh_port: 0\n"  # GP107 warning, GP106 error
+BAD = f"{HEAD}  spindle_count: 0\n  ssh_port: 0\n"  # GP107, GP106
 SLIP = f"# about gold\n{HEAD}  spindel_count: 4  # four\n"
 
 
@@ -49,6 +49,14 @@ def test_rules_are_chosen_on_the_command_line(tmp_path: Path) -> None:
     assert codes(tmp_path, "--severity", "GP1=info,GP106=error", "--fail-on", "error") == (["GP107", "GP106"], 1)
     assert codes(tmp_path, "--severity", "GP1=info", "--fail-on", "info") == (["GP107", "GP106"], 1)
     assert codes(tmp_path, "--fail-on", "never") == (["GP107", "GP106"], 0)
+
+
+def test_the_verdict_in_markdown_is_that_of_the_exit_code(tmp_path: Path) -> None:
+    write(tmp_path, f"{HEAD}  spindle_count: 0\n")
+    for level, verdict in (("warning", "❌"), ("error", "✅"), ("never", "✅")):
+        done = gpolicy("check", tmp_path, "-f", "markdown", "--fail-on", level, "--severity", "GP1=warning")
+        assert f"{verdict} **1 warning**" in done.stdout
+        assert done.returncode == int(verdict == "❌")
 
 
 @pytest.mark.parametrize(
@@ -96,6 +104,13 @@ def test_the_settings_are_found_and_the_command_line_goes_before_them(tmp_path: 
     assert codes("policies", "--config", "other.toml", cwd=tmp_path) == ([], 0)
 
 
+def test_a_number_of_a_rule_is_set(tmp_path: Path) -> None:
+    write(tmp_path, f"{HEAD}  cpu_speed: 30\n")
+    assert codes(tmp_path) == (["GP141"], 0)
+    settings(tmp_path, "[rules.cpu-speed-unlikely]\nmost = 50\n")
+    assert codes(tmp_path) == ([], 0)
+
+
 def test_a_mistake_in_the_settings_stops_every_verb_that_judges(tmp_path: Path) -> None:
     write(tmp_path, "gpolicy: v1\nkind: Cluster\nname: c\n")
     settings(tmp_path, '[check]\nselct = ["GP2"]\n')
@@ -135,6 +150,14 @@ def test_several_policies_have_their_own_settings(tmp_path: Path) -> None:
     assert gpolicy("check", tmp_path).returncode == 0
 
 
+def test_a_policy_that_is_named_twice_is_one(tmp_path: Path) -> None:
+    write(tmp_path, f"gpolicy: v1\nkind: Cluster\nname: c.example.org\n---\n{BAD}")
+    (tmp_path / "link.yaml").symlink_to("p.yaml")
+    done = gpolicy("check", "p.yaml", "./p.yaml", "link.yaml", tmp_path / "p.yaml", "-f", "json", cwd=tmp_path)
+    findings = json.loads(done.stdout)["findings"]
+    assert [(item["code"], item["file"]) for item in findings] == [("GP107", "p.yaml"), ("GP106", "p.yaml")]
+
+
 # --- comments ------------------------------------------------------------------------------------------------------
 
 
@@ -144,20 +167,20 @@ def test_a_comment_accepts_and_the_summary_says_so(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "nothing found; 1 more is accepted\n")
 
 
-def test_sarif_has_what_is_accepted_and_why(tmp_path: Path) -> None:
+def test_the_json_tells_what_is_accepted_and_why(tmp_path: Path) -> None:
     waiver = '  - {rule: GP107, where: group/gold, reason: no spindles yet, until: "2999-12-31"}\n'
     text = f"{BAD.rstrip()}  # gpolicy: ignore[GP106] only a test\n---\ngpolicy: v1\nkind: Waiver\nwaivers:\n{waiver}"
     write(tmp_path, text)
-    (run,) = json.loads(gpolicy("check", tmp_path, "-f", "sarif").stdout)["runs"]
-    shown = [(item["ruleId"], item["suppressions"][0]) for item in run["results"]]
-    assert [(code, item["kind"], item["justification"]) for code, item in shown] == [
-        ("GP107", "external", "no spindles yet"),
-        ("GP106", "inSource", "only a test"),
+    data = json.loads(gpolicy("check", tmp_path, "-f", "json").stdout)
+    Draft7Validator(json.loads((ROOT / "schemas/output/check.json").read_text())).validate(data)
+    assert [(item["code"], item["by"], item["reason"]) for item in data["accepted"]] == [
+        ("GP107", "waiver", "no spindles yet"),
+        ("GP106", "comment", "only a test"),
     ]
     write(tmp_path)
     gpolicy("check", tmp_path, "--write-baseline", tmp_path / "b.json")
-    (run,) = json.loads(gpolicy("check", tmp_path, "-f", "sarif", "--baseline", tmp_path / "b.json").stdout)["runs"]
-    assert {item["suppressions"][0]["justification"] for item in run["results"]} == {"accepted by a baseline"}
+    data = json.loads(gpolicy("check", tmp_path, "-f", "json", "--baseline", tmp_path / "b.json").stdout)
+    assert [(item["code"], item["by"]) for item in data["accepted"]] == [("GP107", "baseline"), ("GP106", "baseline")]
 
 
 # --- baseline ------------------------------------------------------------------------------------------------------

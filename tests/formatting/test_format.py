@@ -13,6 +13,8 @@ from gpolicy.adopt.adopting import adopt
 from gpolicy.cluster.sources import read_state
 from gpolicy.formatting.formatting import format_text
 from gpolicy.starter.files import starter_files
+from gpolicy.suggest.model import Request
+from gpolicy.suggest.suggesting import suggest
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = sorted((ROOT / "policies").rglob("*.yaml"))
@@ -43,6 +45,14 @@ def test_every_example_is_in_form(path: Path) -> None:
 def test_what_init_writes_is_in_form() -> None:
     files = {name: text for name, text in starter_files("c.example.org").items() if name.endswith(".yaml")}
     assert {name: formatted(text) for name, text in files.items()} == files
+
+
+def test_what_suggest_writes_is_in_form() -> None:
+    state = read_state(f"snapshot:{ROOT / 'policies/two-groups.snapshot.json'}")
+    report = suggest(state, Request())
+    assert report.groups
+    for made in report.groups:
+        assert formatted(made.document) == made.document
 
 
 @pytest.mark.parametrize("path", CLUSTERS, ids=lambda path: path.parent.name)
@@ -88,6 +98,13 @@ def test_the_top_of_a_document_stays_at_the_top() -> None:
     assert formatted(text) == (
         "# yaml-language-server: $schema=x\n# What it is.\ngpolicy: v1\nkind: NodeGroup\n\n# about the name\nname: b\n"
     )
+
+
+def test_empty_lines_at_the_begin_of_a_part_do_not_wander() -> None:
+    assert formatted("# top\n\nkind: X\n\ngpolicy: v1\nname: z\n") == "# top\n\ngpolicy: v1\nkind: X\nname: z\n"
+    assert formatted("---\n\nkind: X\ngpolicy: v1\n") == "gpolicy: v1\nkind: X\n"
+    text = "ipolicy:\n\n  vcpu-ratio: 4\n  minmax: inherit\n"
+    assert body(text) == "ipolicy:\n  minmax: inherit\n  vcpu-ratio: 4\n"
 
 
 def test_a_list_of_mappings() -> None:
@@ -165,6 +182,18 @@ def test_text_of_several_lines_is_kept() -> None:
 def test_aligned_comments_keep_their_column() -> None:
     text = "name: a              # one\nnodes:   [b]         # two\n"
     assert body(text) == "name: a              # one\nnodes: [b]           # two\n"
+
+
+def test_a_comment_behind_something_that_goes_on_below() -> None:
+    text = "tags: [a]         # one\n                  # two\nnodes: [b]\n"
+    assert body(text) == "nodes: [b]\ntags: [a]         # one\n                  # two\n"
+    not_so = "tags:  # one\n       # of the item\n       - a\n"
+    assert body(not_so) == "tags:  # one\n  # of the item\n  - a\n"
+
+
+def test_the_example_of_the_readme_is_in_form() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
+    assert formatted(text) == text
 
 
 def test_markers_blank_lines_and_line_ends() -> None:

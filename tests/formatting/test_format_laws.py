@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 from hypothesis import HealthCheck, given, settings
-from written_policies import AFTER, BEFORE, BEHIND, Written, pointers_by_line, shown, written_policies
+from written_policies import AFTER, BEFORE, BEHIND, ON, Written, pointers_by_line, shown, written_policies
 
 from gpolicy.formatting.formatting import format_text
 from gpolicy.policy.yaml_reader import read_yaml
@@ -66,6 +66,10 @@ def test_each_comment_stays_with_what_it_is_about(written: Written) -> None:
             if line.lstrip(" -").startswith("#"):  # behind a dash whose item begins on a later line
                 here += begin.get(min((place for place in begin if place > number), default=0), [])
             assert pointer in here or _is_end_of(pointer, number, begin, lines), line
+        elif where == ON:
+            above = lines[number - 2]
+            assert above.find("# d") == line.index("# d")
+            assert written.owners[above[above.index("# d") :]][1] == pointer
         elif where == AFTER:
             assert own_line
             inside = [place for place, these in begin.items() for one in these if one[: len(pointer)] == pointer]

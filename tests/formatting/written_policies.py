@@ -12,7 +12,7 @@ from hypothesis.strategies import DrawFn
 
 from gpolicy.policy.yaml_document import Pointer, YamlMapping, YamlSequence
 
-BEFORE, BEHIND, AFTER = "before", "behind", "after"
+BEFORE, BEHIND, AFTER, ON = "before", "behind", "after", "goes on"
 
 KEYS: dict[Pointer, tuple[str, ...]] = {
     (): ("tags", "nodes", "ipolicy", "diskparams", "hardware", "ndparams", "alloc_policy", "x-own", "description"),
@@ -69,6 +69,9 @@ class _Writer:
         if self.chance(5):
             end = f"{' ' * self.draw(st.sampled_from([1, 2, 8]))}{self.comment(BEHIND, pointer)}"
         self.lines.append(f"{line}{end}{self.draw(st.sampled_from(['', '', '  ']))}")
+        is_text = line.endswith(("|", "|-"))
+        while end.startswith(" " * 8) and not is_text and self.chance(4):  # the comment goes on below itself
+            self.lines.append(f"{' ' * (len(line) + 8)}{self.comment(ON, pointer)}")
 
     def after(self, pointer: Pointer, column: int) -> None:
         if column and self.chance(6):

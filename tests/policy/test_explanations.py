@@ -47,7 +47,7 @@ SPEC = "memory-size: 1G, cpu-count: 1, disk-size: 1G, disk-count: 1, nic-count: 
         ('tags: [a, "a b"]\n', (4, 11), 'tags[2] cannot be "a b": expected only the letters', ""),
         ("renamed_from: ''\n", (4, 15), "renamed_from is empty", "leave it out if it is not to be managed"),
         ("nodes: [n1, n1]\n", (4, 8), 'names "n1" twice', ""),
-        ("hardware: {memory: 64K}\n", (4, 20), "or a size (MiB, or a number with M, G or T)", ""),
+        ("hardware: {memory: 64K}\n", (4, 20), "a size (MiB, or a number with M, G or T)", ""),
     ],
 )
 def test_an_explanation(body: str, place: tuple[int, int], message: str, hint: str, tmp_path: Path) -> None:

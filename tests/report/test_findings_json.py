@@ -45,6 +45,7 @@ def test_the_contract() -> None:
             }
         ],
         "summary": {"error": 0, "warning": 1, "info": 0},
+        "accepted": [],
     }
 
 

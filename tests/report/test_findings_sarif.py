@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.report.findings_sarif import FINGERPRINT, Catalogue, Suppressed, findings_sarif
+from gpolicy.report.findings_sarif import FINGERPRINT, Catalogue, findings_sarif
 from gpolicy.rules.catalogue import CATALOGUE, FAMILIES
 
 SCHEMA = Path(__file__).resolve().parents[1] / "data/sarif/sarif-2.1.0-rtm.5.json"
@@ -96,12 +96,6 @@ def test_a_name_of_a_file_is_a_relative_reference_whatever_is_in_it() -> None:
     (result,) = sarif([odd])["results"]
     uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
     assert uri == "a%3Ab%3F%23%25%C3%A9%FF.yaml"
-
-
-def test_suppressed_findings_are_there_and_marked() -> None:
-    accepted = Suppressed(finding=OVERLAP, kind="external", reason="until the move")
-    (result,) = sarif([], suppressed=[accepted])["results"]
-    assert result["suppressions"] == [{"kind": "external", "status": "accepted", "justification": "until the move"}]
 
 
 def test_what_two_policies_share_is_reported_once() -> None:

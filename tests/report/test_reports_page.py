@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from gpolicy.cli import capacity, checking, placing, planning, suggesting, testing
+from gpolicy.cli import capacity, findings_output, placing, planning, suggesting, testing
 from gpolicy.report.cluster_picture import MOST_ROWS
 from gpolicy.report.impact_text import MOST_ROWS as MOST_TEXT_ROWS
 from gpolicy.report.markdown import COMMENT_BUDGET, LEAST_BUDGET
@@ -27,7 +27,7 @@ def test_the_snippets_are_yaml_and_find_their_comment_by_the_first_line() -> Non
 def test_the_forms_of_each_verb() -> None:
     rows = {row[0]: row[1] for row in re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE)}
     verbs = {
-        "check": checking.CHECK_FORMATS,
+        "check": findings_output.CHECK_FORMATS,
         "plan": planning.FORMATS,
         "capacity": capacity.FORMATS,
         "place": placing.FORMATS,

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from run_rules import TODAY, check, codes
+from run_rules import TODAY, check, cluster, codes
 
 from gpolicy.findings import Finding
 from gpolicy.policy.comments import comments_like
@@ -149,6 +149,39 @@ def test_a_comment_in_a_base_is_not_unused_for_a_policy_that_has_no_need_of_it(t
     text = "gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: ../base.yaml\nndparams: {oob_program: /bin/oob}\n"
     (tmp_path / "one" / "p.yaml").write_text(text)
     assert check_policy(load_policy(tmp_path / "one"), today=TODAY) == []
+
+
+def test_a_comment_in_a_template_may_be_for_another_policy(tmp_path: Path) -> None:
+    base = "gpolicy: v1\nkind: NodeGroup\nname: base\ntemplate: true\nndparams:\n"
+    comment = "  # gpolicy: ignore[GP106]\n"
+    group = f"---\n{HEAD}  spindle_count: 4{comment}extends: base\n"
+    assert codes(check(f"{base}  ssh_port: 0{comment}{group}", tmp_path)) == ["GP911"]
+    found = check(f"{base}  ssh_port: 22{comment}{group}", tmp_path)
+    assert [(finding.code, finding.span and finding.span.line) for finding in found] == [("GP911", 12)]
+    assert (
+        check(f"# gpolicy: ignore-file[GP106]\n{base}  ssh_port: 22\n{group.replace(comment, chr(10))}", tmp_path) == []
+    )
+
+
+def test_one_file_among_others_says_nothing_about_unused_comments(tmp_path: Path) -> None:
+    text = f"{HEAD}  ssh_port: 22  # gpolicy: ignore[GP106]\n"
+    assert codes(check(text, tmp_path)) == ["GP911"]
+    (tmp_path / "cluster.yaml").write_text("gpolicy: v1\nkind: Cluster\nname: c\n", encoding="utf-8")
+    assert codes(check(text, tmp_path)) == ["GP911"]
+    assert check_policy(load_policy(tmp_path / "policy.yaml"), today=TODAY) == []
+    assert check_policy(load_policy(tmp_path / "cluster.yaml"), today=TODAY) == []
+
+
+def test_a_comment_that_only_a_cluster_shows_the_need_of_is_not_unused(tmp_path: Path) -> None:
+    text = "gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy: {disk-templates: [drbd]}  # gpolicy: ignore[GP301]\n"
+    assert check(text, tmp_path) == []
+    state = cluster({"gold": {}})
+    state.cluster.own["enabled_disk_templates",] = ["plain"]
+    assert check(text, tmp_path, state=state) == []
+    state.cluster.own["enabled_disk_templates",] = ["drbd"]
+    assert codes(check(text, tmp_path, state=state)) == ["GP911"]
+    cluster_document = "---\ngpolicy: v1\nkind: Cluster\nname: c\nenabled_disk_templates: [drbd]\n"
+    assert codes(check(text + cluster_document, tmp_path)) == ["GP911"]
 
 
 def test_a_broken_policy_says_nothing_about_unused_comments(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from defects import (  # noqa: F401 (each registers its defects)
     value_defects,
 )
 from defects.bases import good_policies
-from defects.seeding import DEFECTS, Base, Defect, chosen
+from defects.seeding import DEFECTS, MOST_SEEDS, Base, Defect, chosen
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.roots import policy_roots
@@ -42,15 +42,18 @@ class Mutant:
         return bool(self.found)
 
 
-def mutants(directory: Path) -> list[Mutant]:
-    """Make and check all mutants, in `directory`. Changes that say the same as before do not count."""
+def mutants(directory: Path, most: int = MOST_SEEDS) -> list[Mutant]:
+    """Make and check all mutants, in `directory`: at most `most` of a kind.
+
+    Changes that say the same as before do not count.
+    """
     bases = good_policies()
     result: list[Mutant] = []
     for base in bases:
         _write(directory / base.name, base.texts)
     before = {base.name: _serious(directory / base.name) for base in bases}
     for kind in DEFECTS:
-        for base, seed in chosen(kind, bases):
+        for base, seed in chosen(kind, bases, most):
             changed = seed.files()
             if all(base.texts[file] == text for file, text in changed.items()):
                 continue

@@ -12,6 +12,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -111,7 +112,7 @@ class Base:
     def documents(self, *kinds: str) -> Iterator[Document]:
         """Yield the documents of these kinds, or all."""
         for file, text in self.texts.items():
-            everything = tuple(item for item in yaml.load_all(text, _Loader) if item is not None)
+            everything = _read(text)
             for index, data in enumerate(everything):
                 if not kinds or data["kind"] in kinds:
                     yield Document(file, index, data, everything)
@@ -243,6 +244,11 @@ _Loader.yaml_implicit_resolvers = {
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(true|false)$"), ["t", "f"])
+
+
+@cache  # every kind of mistake looks at every policy
+def _read(text: str) -> tuple[Data, ...]:
+    return tuple(item for item in yaml.load_all(text, _Loader) if item is not None)
 
 
 def dumped(documents: list[Data]) -> str:

@@ -1,0 +1,167 @@
+"""The GitHub Action: its own shell run here, against a server that speaks as GitHub does."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from comment_server import TOKEN, Comments, running
+from services import ACTION, ROOT, STEPS, Run, declared_guards, run_action
+
+STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
+BROKEN = "gpolicy: v1\nkind: NodeGroup\nname: shared\nipolicy:\n  vcpu-ration: 4\n"
+
+
+@pytest.fixture
+def server() -> Iterator[Comments]:
+    with running() as held:
+        yield held
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    directory = tmp_path / "checkout"
+    shutil.copytree(ROOT / "policies" / "two-groups", directory / "policy")
+    return directory
+
+
+def act(
+    tmp_path: Path, workspace: Path, server: Comments, *, fork: bool = False, token: str = TOKEN, **inputs: str
+) -> Run:
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"pull_request": {"number": 7}}), encoding="utf-8")
+    environ = {
+        "GITHUB_API_URL": server.base,
+        "GITHUB_REPOSITORY": "o/r",
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_WORKSPACE": str(workspace),
+        "HOME": str(tmp_path),
+    }
+    home = tmp_path / f"runner-{len(list(tmp_path.iterdir()))}"
+    home.mkdir()
+    named = {name.replace("_", "-"): value for name, value in inputs.items()}
+    return run_action(home, workspace, {"path": "policy", "token": token, **named}, environ, fork=fork)
+
+
+def test_a_sound_policy_is_planned_and_commented(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    done = act(tmp_path, workspace, server, state=STATE, allow=declared_guards(workspace / "policy"))
+    assert done.ran == ["Check", "Plan", "Comment", "Verdict"], done.log
+    assert done.code == 0, done.log
+    assert done.outputs["check-exit-code"] == "0"
+    assert done.outputs["plan-exit-code"] == "2"
+    assert json.loads(Path(done.outputs["plan"]).read_text(encoding="utf-8"))["steps"]
+    assert len(server.comments) == 1
+    assert server.comments[0]["body"].startswith("<!-- gpolicy: policy -->\n")
+    assert "dedicated" in server.comments[0]["body"]
+    assert "dedicated" in done.summary
+
+
+def test_the_comment_of_the_next_run_replaces_it(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    act(tmp_path, workspace, server, state=STATE)
+    (workspace / "policy" / "broken.yaml").write_text(BROKEN, encoding="utf-8")
+    done = act(tmp_path, workspace, server, state=STATE)
+    assert done.ran == ["Check", "Comment", "Verdict"]
+    assert done.code == 1
+    assert "::error::the policy has findings that fail" in done.log
+    assert len(server.comments) == 1
+    assert "vcpu-ration" in server.comments[0]["body"]
+
+
+def test_findings_are_marked_in_the_files(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    (workspace / "policy" / "broken.yaml").write_text(BROKEN, encoding="utf-8")
+    done = act(tmp_path, workspace, server)
+    assert re.search(r"^::error file=policy/broken.yaml,line=5", done.log, re.MULTILINE)
+    assert "::error file=" not in act(tmp_path, workspace, server, annotations="false").log
+
+
+def test_sarif_is_there_to_be_uploaded(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    act(tmp_path, workspace, server)
+    (file,) = tmp_path.glob("runner-*/gpolicy/check.sarif")
+    assert json.loads(file.read_text(encoding="utf-8"))["version"] == "2.1.0"
+    upload = next(step for step in STEPS if "upload-sarif" in step.get("uses", ""))
+    assert upload["with"]["sarif_file"].endswith("/gpolicy/check.sarif")
+
+
+def test_a_guard_that_fails_fails_the_job_behind_its_comment(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    done = act(tmp_path, workspace, server, state=STATE)
+    assert done.outputs["plan-exit-code"] == "1"
+    assert done.code == 1
+    assert "::error::a guard of the plan fails" in done.log
+    assert len(server.comments) == 1
+
+
+def test_a_fork_reaches_no_cluster_and_fails_nothing(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    server.may_write = False
+    done = act(tmp_path, workspace, server, fork=True, state="rapi://ganeti.example.org")
+    assert done.code == 0, done.log
+    assert "no plan: the secrets that reach a cluster" in done.log
+    assert "no comment: the token does not allow it" in done.log
+    assert done.outputs["plan-exit-code"] == ""
+
+
+def test_a_fork_is_planned_against_a_snapshot(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    server.may_write = False
+    done = act(tmp_path, workspace, server, fork=True, state=STATE, allow=declared_guards(workspace / "policy"))
+    assert done.outputs["plan-exit-code"] == "2"
+    assert done.code == 0
+    assert "dedicated" in done.summary
+
+
+def test_a_cluster_that_cannot_be_read_fails(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    done = act(tmp_path, workspace, server, state="snapshot:none.json")
+    assert done.code == 3
+    assert "::error::the policy could not be planned" in done.log
+
+
+def test_no_policy_there(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    done = act(tmp_path, workspace, server, path="elsewhere")
+    assert done.ran == ["Check", "Verdict"]
+    assert done.code == 3
+    assert server.asked == []
+
+
+HOSTILE = ('$(touch pwned)"; touch pwned; `touch pwned`', "x' || touch pwned #", "a\nb=c")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_an_input_is_no_command(text: str, tmp_path: Path, workspace: Path, server: Comments) -> None:
+    for done in (
+        act(tmp_path, workspace, server, path=text),
+        act(tmp_path, workspace, server, state=text, allow=text, comment_name=text),
+    ):
+        assert done.code in {0, 1, 3}
+        assert not list(tmp_path.rglob("pwned"))
+        assert set(done.outputs) == {"check-exit-code", "plan-exit-code", "plan"}
+        assert done.outputs["check-exit-code"] in {"0", "3"}
+
+
+def test_a_hostile_policy_writes_no_workflow_command(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    hostile = 'gpolicy: v1\nkind: NodeGroup\nname: "x\\n::set-output name=a::b\\n::error::owned"\nnonsense: 1\n'
+    (workspace / "policy" / "hostile.yaml").write_text(hostile, encoding="utf-8")
+    done = act(tmp_path, workspace, server)
+    lines = done.log.splitlines()
+    assert not [line for line in lines if line.startswith(("::set-output", "::error::owned"))]
+
+
+def test_no_expression_reaches_a_shell() -> None:
+    for step in STEPS:
+        assert "${{" not in step.get("run", ""), step["name"]
+
+
+def test_whatever_is_used_is_pinned() -> None:
+    used = [step["uses"] for step in STEPS if "uses" in step]
+    assert len(used) == 2
+    assert all(re.fullmatch(r"[a-z-]+(/[a-z-]+)+@[0-9a-f]{40}", name) for name in used)
+
+
+def test_the_token_is_given_to_the_comment_alone() -> None:
+    def mentions(step: dict[str, Any]) -> bool:
+        return "inputs.token" in json.dumps(step)
+
+    assert [step["name"] for step in STEPS if mentions(step)] == ["Comment"]
+    assert ACTION["inputs"]["token"]["default"] == "${{ github.token }}"

@@ -1,0 +1,73 @@
+"""What CI services read has the form that they document: by check-jsonschema's own schemas, and actionlint."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from services import ROOT
+
+PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
+HAS_SCHEMAS = Path(sys.executable).with_name("check-jsonschema").exists()
+
+
+def conforms(schema: str, file: Path, *options: str) -> None:
+    program = str(Path(sys.executable).with_name("check-jsonschema"))
+    command = [program, "--builtin-schema", schema, *options, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not HAS_SCHEMAS, reason="check-jsonschema is not installed (extra dev)")
+def test_the_action_and_the_template_have_their_form() -> None:
+    conforms("vendor.github-actions", ROOT / "action.yml")
+    conforms("vendor.gitlab-ci", ROOT / "ci" / "gitlab" / "gpolicy.yml", "--data-transform", "gitlab-ci")
+
+
+@pytest.mark.skipif(not HAS_SCHEMAS, reason="check-jsonschema is not installed (extra dev)")
+def test_the_examples_of_the_page_have_their_form(tmp_path: Path) -> None:
+    names = [name for name, _ in BLOCKS]
+    assert {".github/workflows/policy.yml", ".gitlab-ci.yml", ".pre-commit-config.yaml"} <= set(names)
+    for name, text in BLOCKS:
+        file = tmp_path / Path(name).name
+        file.write_text(text, encoding="utf-8")
+        if name.startswith(".github/"):
+            conforms("vendor.github-workflows", file)
+        elif name == ".gitlab-ci.yml":
+            conforms("vendor.gitlab-ci", file, "--data-transform", "gitlab-ci")
+
+
+@pytest.mark.skipif(shutil.which("actionlint") is None, reason="no actionlint on the PATH")
+def test_actionlint_finds_nothing_in_the_workflows_of_the_page(tmp_path: Path) -> None:
+    for name, text in BLOCKS:
+        if name.startswith(".github/"):
+            file = tmp_path / Path(name).name
+            file.write_text(text, encoding="utf-8")
+            done = subprocess.run(["actionlint", file], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout
+
+
+def test_the_workflow_of_the_page_uses_inputs_that_there_are() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    (workflow,) = (yaml.safe_load(text) for name, text in BLOCKS if name == ".github/workflows/policy.yml")
+    given = [
+        step["with"] for job in workflow["jobs"].values() for step in job["steps"] if "path" in step.get("with", {})
+    ]
+    assert given
+    assert all(set(inputs) <= set(action["inputs"]) for inputs in given)
+
+
+def test_the_hooks_run_commands_that_there_are() -> None:
+    from gpolicy.cli.app import app
+
+    verbs = {command.name or str(getattr(command.callback, "__name__", "")) for command in app.registered_commands}
+    for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")):
+        program, verb = hook["entry"].split()
+        assert program == "gpolicy"
+        assert verb in verbs, hook["id"]

@@ -1,0 +1,107 @@
+"""The GitLab template: the scripts of its jobs run here, against a server that speaks as GitLab does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from comment_server import TOKEN, Comments, running
+from services import ROOT, TEMPLATE, declared_guards, run_job
+
+STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
+BROKEN = "gpolicy: v1\nkind: NodeGroup\nname: shared\nipolicy:\n  vcpu-ration: 4\n"
+
+
+@pytest.fixture
+def server() -> Iterator[Comments]:
+    with running() as held:
+        yield held
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    directory = tmp_path / "checkout"
+    shutil.copytree(ROOT / "policies" / "two-groups", directory / "policy")
+    return directory
+
+
+def job(name: str, workspace: Path, server: Comments, **variables: str) -> subprocess.CompletedProcess[str]:
+    shutil.rmtree(workspace.parent / f"programs-{name.replace(':', '-')}", ignore_errors=True)
+    environ = {
+        "CI_API_V4_URL": server.base,
+        "CI_PROJECT_ID": "3",
+        "CI_MERGE_REQUEST_IID": "7",
+        "CI_PROJECT_DIR": str(workspace),
+        "GPOLICY_GITLAB_TOKEN": TOKEN,
+        "GPOLICY_PATH": "policy",
+        "HOME": str(workspace.parent),
+    }
+    return run_job(name, workspace, environ | variables)
+
+
+def test_findings_become_reports(workspace: Path, server: Comments) -> None:
+    (workspace / "policy" / "broken.yaml").write_text(BROKEN, encoding="utf-8")
+    done = job("gpolicy:check", workspace, server)
+    assert done.returncode == 1
+    reports = TEMPLATE["gpolicy:check"]["artifacts"]["reports"]
+    quality = json.loads((workspace / reports["codequality"]).read_text(encoding="utf-8"))
+    assert any(entry["location"]["path"] == "policy/broken.yaml" for entry in quality)
+    cases = ET.parse(workspace / reports["junit"]).iter("testcase")  # noqa: S314 (our own output)
+    assert any(case.find("failure") is not None for case in cases)
+
+
+def test_a_sound_policy_passes(workspace: Path, server: Comments) -> None:
+    done = job("gpolicy:check", workspace, server)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((workspace / "gpolicy-code-quality.json").read_text(encoding="utf-8")) == []
+
+
+def test_the_plan_is_one_note(workspace: Path, server: Comments) -> None:
+    for _ in range(2):
+        done = job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE)
+        assert done.returncode == 1, done.stderr  # a guard fails
+    assert len(server.comments) == 1
+    assert "dedicated" in server.comments[0]["body"]
+    names = declared_guards(workspace / "policy")
+    done = job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE, GPOLICY_ALLOW=names)
+    assert done.returncode == 0, done.stderr
+    assert len(server.comments) == 1
+    assert json.loads((workspace / "gpolicy-plan.json").read_text(encoding="utf-8"))["steps"]
+
+
+def test_a_broken_policy_does_not_leave_an_old_plan_standing(workspace: Path, server: Comments) -> None:
+    job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE)
+    (workspace / "policy" / "broken.yaml").write_text(BROKEN, encoding="utf-8")
+    done = job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE)
+    assert done.returncode == 1
+    assert len(server.comments) == 1
+    assert "vcpu-ration" in server.comments[0]["body"]
+
+
+def test_without_a_token_there_is_no_note(workspace: Path, server: Comments) -> None:
+    done = job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE, GPOLICY_GITLAB_TOKEN="")
+    assert "GPOLICY_GITLAB_TOKEN is not set" in done.stdout
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("text", ['$(touch pwned)"; touch pwned; `touch pwned`', "--help"])
+def test_a_variable_is_no_command(text: str, workspace: Path, server: Comments) -> None:
+    for name in ("GPOLICY_PATH", "GPOLICY_STATE", "GPOLICY_ALLOW"):
+        job("gpolicy:plan", workspace, server, **{"GPOLICY_STATE": "sim:none", name: text})
+        assert not list(workspace.parent.rglob("pwned"))
+    job("gpolicy:check", workspace, server, GPOLICY_PATH=text)
+    assert not list(workspace.parent.rglob("pwned"))
+
+
+def test_what_to_install_must_be_said() -> None:
+    script = "\n".join(TEMPLATE[".gpolicy"]["before_script"][:1])
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", script], capture_output=True, text=True, check=False, env={}
+    )
+    assert done.returncode != 0
+    assert "GPOLICY_SOURCE" in done.stderr

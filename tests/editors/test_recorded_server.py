@@ -1,0 +1,60 @@
+"""Without the YAML server: what it answered when it was there still fits the schemas (`record.py` asks it anew)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from editor_cases import CASES
+
+from gpolicy.policy.schema_kinds import schemas
+
+RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded.json").read_text(encoding="utf-8"))
+SNIPPETS_OF_THE_SERVER = ("object(", "gpolicy: a document")
+
+
+def words(value: Any) -> set[str]:
+    """Return every key, word, label and const that a schema offers."""
+    found: set[str] = set()
+    if isinstance(value, dict):
+        found |= set(value.get("properties", ()))
+        found |= {str(word) for word in value.get("enum", ())}
+        found |= {str(value[key]) for key in ("const", "label") if key in value}
+        found |= {"true", "false"} if value.get("type") == "boolean" else set()
+        for below in value.values():
+            found |= words(below)
+    elif isinstance(value, list):
+        for below in value:
+            found |= words(below)
+    return found
+
+
+def test_every_case_is_recorded() -> None:
+    assert set(RECORDED["answers"]) == set(CASES), "record them: python tests/editors/record.py"
+    assert RECORDED["server"].startswith("yaml-language-server ")
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.ask == "complete"])
+def test_what_was_offered_is_still_in_the_schema(name: str) -> None:
+    offered = [word for word in RECORDED["answers"][name] if not word.startswith(SNIPPETS_OF_THE_SERVER)]
+    assert offered
+    known = words(schemas()["policy.json"])
+    names = {"pair", "spec", "simulatedGroup", "existingInstance"}  # definitions, which the server names as well
+    assert set(offered) - names <= known
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.ask == "marks"])
+def test_what_was_marked_was_on_the_line_that_is_wrong(name: str) -> None:
+    marks = RECORDED["answers"][name]
+    lines = CASES[name].text.count("\n") + 2
+    assert marks
+    assert all(1 <= line <= lines + 1 for line, _ in marks)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.ask == "hover"])
+def test_what_was_said_on_hover_is_in_the_schema(name: str) -> None:
+    text = json.dumps(schemas()["policy.json"], ensure_ascii=False)
+    sentence = RECORDED["answers"][name].split("\n\n")[1].split(". ")[0]
+    assert json.dumps(sentence, ensure_ascii=False)[1:-1] in text

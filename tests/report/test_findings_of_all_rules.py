@@ -1,0 +1,80 @@
+"""What the rules find in their own bad examples, in the forms that other programs read."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft4Validator
+
+from gpolicy.cli.findings_output import shown
+from gpolicy.findings import Finding, Severity
+from gpolicy.policy.loading import load_policy
+from gpolicy.rules.catalogue import CATALOGUE
+from gpolicy.rules.checking import check_policy
+
+SCHEMA = Path(__file__).resolve().parents[1] / "data/sarif/sarif-2.1.0-rtm.5.json"
+TODAY = date(2026, 6, 15)
+
+
+def fails(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Finding], dict[str, str]]:
+    return _found(tmp_path_factory.mktemp("examples"))
+
+
+@cache
+def _found(directory: Path) -> tuple[list[Finding], dict[str, str]]:
+    findings: list[Finding] = []
+    sources: dict[str, str] = {}
+    for info in CATALOGUE:
+        if info.bad:
+            home = directory / info.code
+            home.mkdir()
+            (home / "policy.yaml").write_text(info.bad, encoding="utf-8")
+            policy = load_policy(home)
+            findings += check_policy(policy, today=TODAY)
+            sources |= policy.sources
+    return findings, sources
+
+
+def test_sarif(found: tuple[list[Finding], dict[str, str]]) -> None:
+    findings, sources = found
+    data = json.loads(shown(findings, sources, "sarif", budget=0, fails=fails))
+    Draft4Validator(json.loads(SCHEMA.read_text(encoding="utf-8"))).validate(data)
+    (run,) = data["runs"]
+    results: list[dict[str, Any]] = run["results"]
+    assert len(results) == len(set(findings)) > len(CATALOGUE) // 2
+    prints = [tuple(result["partialFingerprints"].values()) for result in results]
+    assert len(set(prints)) == len(prints)
+    assert all(result["locations"] for result in results)
+    assert (
+        sum("fixes" in result for result in results) == sum(finding.fix is not None for finding in set(findings)) > 10
+    )
+    for result in results:
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+    assert shown(findings, sources, "sarif", budget=0, fails=fails) == json.dumps(data, indent=2) + "\n"
+
+
+def test_gitlab(found: tuple[list[Finding], dict[str, str]]) -> None:
+    findings, sources = found
+    entries = json.loads(shown(findings, sources, "gitlab", budget=0, fails=fails))
+    assert len(entries) == len({entry["fingerprint"] for entry in entries}) == len(set(findings))
+    assert {entry["severity"] for entry in entries} == {"critical", "major", "info"}
+
+
+def test_junit(found: tuple[list[Finding], dict[str, str]]) -> None:
+    findings, sources = found
+    root = ET.fromstring(shown(findings, sources, "junit", budget=0, fails=fails))  # noqa: S314 (our own)
+    assert len(root) == len(sources)
+    assert len(root.findall(".//failure")) == sum(map(fails, set(findings)))
+    names = [(case.get("classname"), case.get("name")) for case in root.iter("testcase")]
+    assert len(set(names)) == len(names)

@@ -1,0 +1,55 @@
+"""Values that are made to take long: a rule answers at once, or not at all."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from run_rules import check, codes
+
+CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "xenvg/(.+)+!",
+        "xenvg/(.*)*!",
+        "xenvg/(a|a|.)*!",
+        "xenvg/([0-9a-f-]+)+[.]disk1",
+        "xenvg/.*.*.*.*.*.*.*.*!",
+        "xenvg/" + "(" * 90 + "a" + ")" * 90,
+        "xenvg/" + "a?" * 5000 + "a" * 5000,
+        "xenvg/(?P<a>.+)(?P=a)+!",
+        "xenvg/.{1,9999}.{1,9999}.{1,9999}!",
+    ],
+    ids=lambda pattern: pattern[:30],
+)
+def test_patterns(pattern: str, tmp_path: Path) -> None:
+    start = time.process_time()
+    found = check(f"{CLUSTER}reserved_lvs: ['{pattern}']\n", tmp_path)
+    assert set(codes(found)) <= {"GP109", "GP160"}
+    assert time.process_time() - start < 2
+
+
+def test_free_strings(tmp_path: Path) -> None:
+    start = time.process_time()
+    long = "--verify-alg=x " * 200_000
+    assert check(f"{CLUSTER}diskparams:\n  drbd: {{net-custom: '{long}'}}\n", tmp_path) == []
+    assert time.process_time() - start < 5
+
+
+def test_many_tags_and_nodes(tmp_path: Path) -> None:
+    start = time.process_time()
+    nodes = "".join(f"  - node{number}\n" for number in range(1000))
+    tags = "".join(f"  - rack:{number}\n" for number in range(500))
+    sets = "".join(
+        f"---\ngpolicy: v1\nkind: NodeSet\nname: s{number}\nnodes: [node{number}]\ntags: [rack:1]\n"
+        for number in range(300)
+    )
+    text = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n"
+    text += f"---\ngpolicy: v1\nkind: NodeGroup\nname: g\nnodes:\n{nodes}"
+    text += f"---\ngpolicy: v1\nkind: NodeSet\nname: all\ngroups: [g]\ntags:\n{tags}{sets}"
+    assert set(codes(check(text, tmp_path))) == {"GP519", "GP521"}
+    assert time.process_time() - start < 15
