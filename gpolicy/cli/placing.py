@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_budget, known_format, read
+from gpolicy.cli.checking import known_format, read
+from gpolicy.cli.findings_output import known_budget
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.exit_codes import ExitCode
 

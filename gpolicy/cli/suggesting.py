@@ -6,7 +6,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_budget, known_format, read
+from gpolicy.cli.checking import known_format, read
+from gpolicy.cli.findings_output import known_budget
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode

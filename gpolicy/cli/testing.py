@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_budget, known_format, read
+from gpolicy.cli.checking import known_format, read
+from gpolicy.cli.findings_output import known_budget
 from gpolicy.cli.judging import find
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError

@@ -22,7 +22,8 @@ from transcripts import separate_messages
 
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
-from gpolicy.impact.violations import Breach, violation_change
+from gpolicy.impact.breaches import Breach
+from gpolicy.impact.violations import violation_change
 
 pytestmark = pytest.mark.e2e
 
