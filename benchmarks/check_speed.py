@@ -20,7 +20,7 @@ from pathlib import Path
 from start_up import CLUSTER, GROUP, ROOT, one_document_each
 
 LINES = 10_000
-RUNS = 3
+RUNS = 5
 
 
 @dataclass

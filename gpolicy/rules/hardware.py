@@ -121,7 +121,7 @@ class HardwareUnlikely(Rule):
         code="GP222",
         name="hardware-unlikely",
         severity=Severity.WARNING,
-        summary="The promised memory is far too much or too little for the promised CPUs.",
+        summary="The promised memory is far too much or too little for the promised CPUs, or a volume has no size.",
         rationale="Most often a unit is wrong. What is promised is what specs, tests and suggestions are held against:"
         " with too much of it they find nothing wrong any more.",
         source="gpolicy",
@@ -143,6 +143,9 @@ class HardwareUnlikely(Rule):
         least, most = (context.settings.parameter(self.info, name) for name in ("least", "most"))
         for group in context.groups:
             hardware = group.hardware
+            for size in hardware.pv_sizes if hardware else ():
+                if size.value == 0:
+                    yield self.hit(group, "a physical volume of size 0", size.span, hint="write its size")
             if hardware is None or hardware.memory is None or hardware.cpus is None:
                 continue
             each = hardware.memory.value / hardware.cpus.value

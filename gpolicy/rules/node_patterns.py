@@ -55,14 +55,17 @@ class PatternsOverlap(Rule):
 
 
 def _could_meet(patterns: list[str]) -> list[tuple[int, int]]:
-    """Return the pairs, by place, of patterns that begin alike up to their first wildcard: no others share nodes."""
-    begins = sorted((_WILDCARD.split(pattern, maxsplit=1)[0], place) for place, pattern in enumerate(patterns))
+    """Return the pairs, by place, of patterns that begin and end alike as far as letters go: no others share nodes."""
+    letters = [_WILDCARD.split(pattern) for pattern in patterns]
+    ends = ["" if "[" in pattern else parts[-1] for pattern, parts in zip(patterns, letters, strict=True)]
+    begins = sorted((parts[0], place) for place, parts in enumerate(letters))
     pairs: list[tuple[int, int]] = []
     for number, (begin, place) in enumerate(begins):
         for longer, other in islice(begins, number + 1, None):
             if not longer.startswith(begin):
                 break  # sorted: whatever begins so stands together
-            pairs.append((min(place, other), max(place, other)))
+            if ends[place].endswith(ends[other]) or ends[other].endswith(ends[place]):
+                pairs.append((min(place, other), max(place, other)))
     return sorted(pairs)
 
 

@@ -43,7 +43,7 @@ class SpecGap(Rule):
         rationale="Specs need small gaps, since bounds are inclusive. But where the next larger spec begins at many"
         " times the end of the one below, nothing of a size between fits anywhere; most often a unit is wrong.",
         source=_SIZES,
-        bad=_list(_LARGE, "name: small\n      " + bounds("16M 128M", "1 3", "10G 90G")),
+        bad=_list(_LARGE, "name: small\n      " + bounds("64M 128M", "1 3", "10G 90G")),
         good=_GOOD,
         parameters=(
             RuleParameter(
@@ -250,7 +250,7 @@ class SpecUnlikely(Rule):
         code="GP224",
         name="spec-unlikely",
         severity=Severity.WARNING,
-        summary="The greatest memory of a spec is far too little for its least number of CPUs.",
+        summary="The memory of a spec is far too little: its least, or its greatest for its least number of CPUs.",
         rationale="No system runs in it. Most often a unit is missing: a number alone is MiB.",
         source="gpolicy",
         bad=_list("name: large\n      " + bounds("16 64", "4 16", "100G 1T")),
@@ -270,6 +270,10 @@ class SpecUnlikely(Rule):
                         f"{pair.title}: at most {amount('memory-size', memory)} of memory for at least {cpus} CPUs"
                     )
                     yield self.hit(declared, message, pair.at("max", "memory-size"), hint="correct the unit")
+                elif 0 < pair.minimum["memory-size"] < least:
+                    smallest = amount("memory-size", pair.minimum["memory-size"])
+                    message = f"{pair.title}: instances with {smallest} of memory are allowed"
+                    yield self.hit(declared, message, pair.at("min", "memory-size"), hint="correct the unit")
 
 
 SPEC_SHAPE_RULES: Final = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from gpolicy.findings import Edit, Finding, Fix, RuleInfo, Severity, Span
@@ -228,11 +229,19 @@ def _what_is_wrong(word: str, found: re.Match[str]) -> tuple[str, str]:
 
 def _line_about(text: str, line: int) -> int:
     """Return the next line that is neither blank nor a comment nor the mark of a document; 0 if there is none."""
-    for number in range(line + 1, len(line_starts(text))):
+    return _lines_about(text)[line]
+
+
+@lru_cache(maxsize=4)
+def _lines_about(text: str) -> list[int]:
+    """Return, by line, the next one that says something: found backwards, once, as a file may be full of comments."""
+    last = len(line_starts(text)) - 1
+    about = [0] * (last + 2)
+    for number in range(last, 0, -1):
         stripped = line_text(text, number).strip()
-        if stripped and not stripped.startswith("#"):
-            return 0 if stripped.startswith(("---", "...")) else number
-    return 0
+        says = stripped and not stripped.startswith("#")
+        about[number - 1] = (0 if stripped.startswith(("---", "...")) else number) if says else about[number]
+    return about
 
 
 def _reason(text: str, found: re.Match[str]) -> str:

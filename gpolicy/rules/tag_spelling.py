@@ -63,7 +63,10 @@ def _almost(tag: str, names: set[str]) -> str:
         rest = tag[len(name) :]
         if tag == f"{name}:":
             return f"it names no {name}, only the domain"
-        if tag.lower().startswith(name.lower()) and rest[:1] in ("-", "_", ".", "=", "/"):
+        begins = tag.lower().startswith(name.lower())
+        if begins and (
+            rest[:1] in ("-", "_", ".", "=", "/") or rest.isdecimal() or (len(rest) == 1 and rest.isalpha())
+        ):
             return f"tags of the domain {name} are {name}:…, with a colon"
     prefix, colon, _ = tag.partition(":")
     meant = _meant(prefix, names) if colon else ""

@@ -58,7 +58,8 @@ def test_findings_become_reports(workspace: Path, server: Comments) -> None:
 def test_a_sound_policy_passes(workspace: Path, server: Comments) -> None:
     done = job("gpolicy:check", workspace, server)
     assert done.returncode == 0, done.stderr
-    assert json.loads((workspace / "gpolicy-code-quality.json").read_text(encoding="utf-8")) == []
+    quality = json.loads((workspace / "gpolicy-code-quality.json").read_text(encoding="utf-8"))
+    assert {entry["severity"] for entry in quality} <= {"info"}
 
 
 def test_the_plan_is_one_note(workspace: Path, server: Comments) -> None:

@@ -30,10 +30,10 @@ def comments(text: str) -> Counter[str]:
         if not isinstance(token, yaml.BlockEndToken | yaml.BlockMappingStartToken | yaml.BlockSequenceStartToken):
             rest.append(text[place : token.start_mark.index])
             place = max(place, token.end_mark.index)
+            if isinstance(token, yaml.ScalarToken) and token.style in ("|", ">"):
+                rest.append(text[token.start_mark.index :].split("\n", 1)[0])
     rest.append(text[place:])
-    return Counter(found.rstrip() for part in rest for found in re.findall("#.*", part)) + Counter(
-        found.rstrip() for found in re.findall(r"[:-] [|>][+-]?[ ]+(#.*)", text)
-    )
+    return Counter(found.rstrip() for part in rest for found in re.findall("#.*", part))
 
 
 @LAWS

@@ -121,7 +121,7 @@ def _deep(data: bytes, chance: random.Random) -> bytes:
     bombs = (
         b"[" * depth, b"{a: " * depth, b"- " * depth, b"[" * depth + b"]" * depth,
         b'{"a":' * depth + b"1" + b"}" * depth, b"\n".join(b" " * n + b"a:" for n in range(min(depth, 400))),
-        b"a0: &a0 [x]\n" + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b",".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 12)),
+        b"a0: &a0 [x]\n" + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b",".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 12)),  # noqa: E501
         b"a: &a [*a]\n", b"a: &a {b: *a}\n", b"#" * depth, b"\n" * depth, b" " * depth, b"a" * depth, b"'" * depth,
         b"? " * depth, b"!" * depth, b"&a " * depth, b",".join([b"x"] * depth), b"---\n" * min(depth, 5000),
     )  # fmt: skip

@@ -70,7 +70,7 @@ def _(base: Base) -> Iterator[Seed]:
     for document in groups:
         yield document.put(("renamed_from",), document.data["name"])
         for other in groups:
-            if other.data["name"] != document.data["name"]:
+            if other.data["name"] != document.data["name"] and "renamed_from" not in other.data:
                 yield document.put(("renamed_from",), other.data["name"])
 
 
