@@ -128,7 +128,7 @@ class HardwareUnlikely(Rule):
         bad=_GROUP.replace("memory: 64G", "memory: 64T"),
         good=_GROUP,
         parameters=(
-            RuleParameter(name="least", default=32, summary="MiB of memory for each CPU, at least.", least=0),
+            RuleParameter(name="least", default=16, summary="MiB of memory for each CPU, at least.", least=0),
             RuleParameter(
                 name="most",
                 default=1024 * 1024,

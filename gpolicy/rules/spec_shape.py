@@ -256,16 +256,17 @@ class SpecUnlikely(Rule):
         bad=_list("name: large\n      " + bounds("16 64", "4 16", "100G 1T")),
         good=_list(_LARGE),
         parameters=(
-            RuleParameter(name="least", default=64, summary="MiB of memory for each CPU, at least.", most=1024**2),
+            RuleParameter(name="least", default=64, summary="MiB of memory that an instance has at least."),
+            RuleParameter(name="each", default=16, summary="MiB of memory for each CPU, at least."),
         ),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        least = context.settings.parameter(self.info, "least")
+        least, each = (context.settings.parameter(self.info, name) for name in ("least", "each"))
         for declared, _, pairs in context.minmax():
             for pair in pairs:
                 memory, cpus = pair.maximum["memory-size"], pair.minimum["cpu-count"]
-                if 0 < memory < least * cpus:
+                if 0 < memory < each * cpus:
                     message = (
                         f"{pair.title}: at most {amount('memory-size', memory)} of memory for at least {cpus} CPUs"
                     )

@@ -13,6 +13,8 @@ REASONS: Final = {
     "a switch without Open vSwitch": "Told as an info (GP143): the values are kept and do nothing.",
     "a parameter pasted from the neighbouring pair": "Told as an info (GP218): a spec with more memory beside one with"
     " more disk is also what sizes for databases beside sizes for archives look like.",
+    "the unit of a least size forgotten": "Only the least disk size is lower than meant, and no other spec is in its"
+    " way: disks of 100 MiB are not impossible.",
     "all nodes in one failure domain": "The policy declares no groups, so whether these are all nodes is not known."
     " With a cluster's state GP519 finds it.",
     "a node in two racks": "Told as an info (GP521) where the nodes of a group are known: a node with two power feeds"

@@ -161,7 +161,7 @@ def _(base: Base) -> Iterator[Seed]:
     for document, pairs in _lists(base):
         for index, pair in enumerate(pairs):
             for key in _SIZES:
-                if isinstance(pair["min"][key], str):
+                if str(pair["min"][key])[-1] in "GT":
                     yield document.put(("ipolicy", "minmax", index, "min", key), int(pair["min"][key].rstrip("MGT")))
 
 
@@ -172,7 +172,7 @@ def _(base: Base) -> Iterator[Seed]:
     for document, pairs in _lists(base):
         for index, pair in enumerate(pairs):
             for key in _SIZES:
-                if isinstance(pair["max"][key], str):
+                if str(pair["max"][key])[-1] in "GT":
                     yield document.put(("ipolicy", "minmax", index, "max", key), int(pair["max"][key].rstrip("MGT")))
 
 
