@@ -45,7 +45,7 @@ def random_policy(state: ClusterState, number: int, *, every_node: bool) -> list
 def carry_one_out(way: Way, directory: Path, number: int) -> Path:
     """Carry a random policy out that changes something here and can be done here; return its plan.
 
-    One in ten may be large. Of the others there are more for it: a small one is looked for, and else the smallest taken.
+    One in ten may be large. Of the others a small one is looked for, and else the smallest taken.
     """
     large, found = number % 10 == 0, dict[Path, int]()
     policy, plan = directory / f"{number}.yaml", directory / f"{number}.json"
