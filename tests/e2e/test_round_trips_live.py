@@ -18,7 +18,7 @@ from gpolicy.cluster.state import ClusterState
 pytestmark = pytest.mark.e2e
 
 FEW, MANY, BLOCK = int(os.environ.get("GPOLICY_E2E_CASES", "12")), 40, 5
-TRIES, MOST_STEPS = 50, 4
+TRIES, MOST_STEPS, ENOUGH = 50, 4, 8
 HIDDEN = ("hv_state.", "disk_state.")
 
 
@@ -45,17 +45,20 @@ def random_policy(state: ClusterState, number: int, *, every_node: bool) -> list
 def carry_one_out(way: Way, directory: Path, number: int) -> Path:
     """Carry a random policy out that changes something here and can be done here; return its plan.
 
-    One in ten may be large; of the others there are more for it.
+    One in ten may be large. Of the others a small one is looked for, and else the smallest taken.
     """
-    large = number % 10 == 0
+    large, found = number % 10 == 0, dict[Path, int]()
+    policy, plan = directory / f"{number}.yaml", directory / f"{number}.json"
     for attempt in range(TRIES):
-        drawn = random_policy(way.cluster.state(), number * TRIES + attempt, every_node=large)
-        policy, plan = write_policy(directory / f"{number}.yaml", drawn), directory / f"{number}.json"
-        planned = way.plan(policy, plan, state=way.cluster.sources["config"])
-        if planned.code == 2 and (large or steps(plan) <= MOST_STEPS):
-            assert way.carry_out(policy, plan)
-            return plan
-    raise AssertionError(f"no policy from {number} can be carried out")
+        tried = directory / f"{number}-{attempt}.yaml"
+        write_policy(tried, random_policy(way.cluster.state(), number * TRIES + attempt, every_node=large))
+        if way.plan(tried, plan, state=way.cluster.sources["config"]).code == 2:
+            found[tried] = steps(plan)
+            if large or found[tried] <= MOST_STEPS or len(found) == ENOUGH:
+                break
+    min(found, key=lambda file: found[file]).rename(policy)
+    assert way.carry_out(policy, plan)
+    return plan
 
 
 def round_trip(cluster: LiveCluster, number: int, route: str, directory: Path) -> None:
