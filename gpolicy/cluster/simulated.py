@@ -123,13 +123,16 @@ def _parse(text: str) -> _Specification:
         raise UsageError(f"sim: exclusive storage is True or False, not {_shown(exclusive)}", hint=_HINT)
     if _whole("CPUs", parts[4]) < 1:
         raise UsageError("sim: nodes without a CPU: htools would never stop counting on them", hint=_HINT)
+    spindles = _whole("spindles", parts[5]) if len(parts) > 5 else 1
+    if not spindles:
+        raise UsageError("sim: nodes without a spindle: the score of such a cluster is no number", hint=_HINT)
     return _Specification(
         policy=policy,
         count=_whole("node count", parts[1]),
         disk=_size("disk", parts[2]),
         memory=_size("memory", parts[3]),
         cpus=_whole("CPUs", parts[4]),
-        spindles=_whole("spindles", parts[5]) if len(parts) > 5 else 1,
+        spindles=spindles,
         exclusive=exclusive == "True",
     )
 

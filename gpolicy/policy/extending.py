@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from gpolicy.findings import Finding, Related
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, Leaves, Located, NodeSetPolicy
@@ -15,30 +15,89 @@ Find = Callable[[Declared, Located[str]], Declared | None]
 """Returns the document that an object's `extends` entry names, or None."""
 
 MAX_DEPTH = 32
+"""Documents in a chain of bases, the one at its end included."""
 
 
-def extend(declared: Object, find: Find, report: Callable[[Finding], None]) -> Object:
-    """Return `declared` with what it inherits from its bases, and theirs. Unknown bases and circles are reported."""
-    return _extend(declared, find, report, ())
+class Bases:
+    """The objects of one place that others may extend, by kind and name."""
+
+    def __init__(self, objects: Iterable[Declared]) -> None:
+        self._kinds: dict[type[Declared], list[Declared]] = {}
+        self._named: dict[tuple[type[Declared], str], list[Declared]] = {}
+        for item in objects:
+            self._kinds.setdefault(type(item), []).append(item)
+            self._named.setdefault((type(item), item.name), []).append(item)
+
+    def pick(self, declared: Declared, name: str | None) -> Declared | None:
+        """Return the object of this kind and name, or the only one; another than `declared` if there is another."""
+        kind = type(declared)
+        candidates = self._kinds.get(kind, []) if name is None else self._named.get((kind, name), [])
+        others = [item for item in candidates if item.document is not declared.document]
+        if name is None:
+            return others[0] if len(others) == 1 else None
+        itself = declared if name == declared.name else None  # an object that extends itself is a circle, not unknown
+        return others[0] if others else itself
 
 
-def _extend(declared: Object, find: Find, report: Callable[[Finding], None], chain: tuple[Declared, ...]) -> Object:
-    if not declared.extends:
+class Extender:
+    """Gives objects what they inherit from their bases, and theirs; each object once.
+
+    Unknown bases, circles, bases that disagree and chains of more than MAX_DEPTH documents are reported.
+    """
+
+    def __init__(self, find: Find, report: Callable[[Finding], None]) -> None:
+        self._find = find
+        self._report = report
+        self._whole: dict[int, tuple[Declared, int]] = {}
+        """What became of an object, by its document's identity, and how many documents are in its longest chain."""
+
+    def extend(self, declared: Object) -> Object:
+        """Return `declared` with what it inherits; as it is where its chain is too long."""
+        extended = self._extended(declared, ())
+        if extended is not None:
+            return extended[0]
+        message = f"{declared.name} extends a chain of more than {MAX_DEPTH} documents"
+        hint = "let documents extend one base, or a few, instead of one another"
+        self._report(EXTENDS_CYCLE.finding(message, declared.extends[0].span, hint=hint))
         return declared
-    below: tuple[Declared, ...] = (*chain, declared)
-    bases: list[Object] = []
-    for name in declared.extends:
-        base = find(declared, name)
+
+    def _extended(self, declared: Object, chain: tuple[Declared, ...]) -> tuple[Object, int] | None:
+        """Return the whole object and the length of its chain; None as soon as one is too long."""
+        known = self._whole.get(id(declared.document))
+        if known is not None:
+            return cast(tuple[Object, int], known)
+        below: tuple[Declared, ...] = (*chain, declared)
+        if len(below) > MAX_DEPTH:
+            return None
+        bases: list[Object] = []
+        height = 0
+        for name in declared.extends:
+            base = self._base(declared, name, below)
+            extended = self._extended(base, below) if base is not None else None
+            if base is not None and extended is None:
+                return None
+            if extended is not None:
+                bases.append(extended[0])
+                height = max(height, extended[1])
+        if height >= MAX_DEPTH:
+            return None
+        result = (_merge(declared, bases, self._report) if declared.extends else declared, height + 1)
+        self._whole[id(declared.document)] = result
+        return result
+
+    def _base(self, declared: Object, name: Located[str], below: tuple[Declared, ...]) -> Object | None:
+        """Return the base that an entry of `extends` names; report one that is not there or would close a circle."""
+        base = self._find(declared, name)
         if not isinstance(base, type(declared)):
             kind = declared.document.root["kind"]
             hint = "name a document of the same kind, or a relative path: base.yaml#NAME"
-            report(EXTENDS_UNKNOWN.finding(f"there is no {kind} {name.value!r} to extend", name.span, hint=hint))
-        elif any(base.document is seen.document for seen in below) or len(below) > MAX_DEPTH:
+            self._report(EXTENDS_UNKNOWN.finding(f"there is no {kind} {name.value!r} to extend", name.span, hint=hint))
+        elif any(base.document is seen.document for seen in below):
             circle = " → ".join([*(seen.name for seen in below), base.name])
-            report(EXTENDS_CYCLE.finding(f"{declared.name} extends itself: {circle}", name.span))
+            self._report(EXTENDS_CYCLE.finding(f"{declared.name} extends itself: {circle}", name.span))
         else:
-            bases.append(_extend(base, find, report, below))
-    return _merge(declared, bases, report)
+            return base
+        return None
 
 
 def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], None]) -> Object:

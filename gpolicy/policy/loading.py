@@ -11,7 +11,7 @@ from typing import TypeVar
 from gpolicy.findings import Finding, Related
 from gpolicy.policy.boundary import boundary, home
 from gpolicy.policy.building import Builder
-from gpolicy.policy.extending import extend
+from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files
 from gpolicy.policy.guard import Guard, build_guards
 from gpolicy.policy.model import (
@@ -58,8 +58,9 @@ class _Loader:
         self._findings: list[Finding] = list(files.findings)
         self._boundary = boundary(root)
         self._home = home(root)
-        self._bases: dict[Path, list[Declared]] = {}
+        self._bases: dict[Path, Bases] = {}
         self._objects: list[Declared] = []
+        self._here = Bases(())
         self._tag_rules: list[TagRulesPolicy] = []
         self._waivers: list[Waiver] = []
         self._guards: list[Guard] = []
@@ -70,7 +71,9 @@ class _Loader:
             if document.root is None:
                 continue  # an empty document between two ---
             self._add(document)
-        whole = [extend(declared, self._find, self._findings.append) for declared in self._objects]
+        self._here = Bases(self._objects)
+        extender = Extender(self._find, self._findings.append)
+        whole = [extender.extend(declared) for declared in self._objects]
         kept = [declared for declared in whole if not declared.template]
         clusters = [declared for declared in kept if isinstance(declared, ClusterPolicy)]
         self._report_several(clusters)
@@ -146,11 +149,11 @@ class _Loader:
     def _find(self, declared: Declared, name: Located[str]) -> Declared | None:
         file, _, wanted = name.value.partition("#")
         if not file.endswith(SUFFIXES):
-            return _pick(self._objects, declared, name.value)
+            return self._here.pick(declared, name.value)
         path = self._inside(Path(declared.document.file).parent / PurePosixPath(file))
         if path is None:
             return None
-        return _pick(self._base_objects(path), declared, wanted or None)
+        return self._base_objects(path).pick(declared, wanted or None)
 
     def _inside(self, path: Path) -> Path | None:
         """Return `path` if it is a file below the boundary: a policy must not be able to read any file there is."""
@@ -159,11 +162,11 @@ class _Loader:
             return None
         return Path(os.path.normpath(path))  # as it is named: findings are shown by this name
 
-    def _base_objects(self, path: Path) -> list[Declared]:
+    def _base_objects(self, path: Path) -> Bases:
         resolved = path.resolve()
         if resolved not in self._bases:
             loaded = [item for item in self._objects if Path(item.document.file).resolve() == resolved]
-            self._bases[resolved] = loaded or self._load_base(path)
+            self._bases[resolved] = Bases(loaded or self._load_base(path))
         return self._bases[resolved]
 
     def _load_base(self, path: Path) -> list[Declared]:
@@ -182,14 +185,6 @@ class _Loader:
 def _build(builder: Builder) -> Declared:
     kind = builder.root["kind"]
     return {"Cluster": builder.cluster, "NodeGroup": builder.group, "NodeSet": builder.node_set}[kind]()
-
-
-def _pick(objects: list[Declared], declared: Declared, name: str | None) -> Declared | None:
-    same_kind = [item for item in objects if type(item) is type(declared) and item.document is not declared.document]
-    if name is None:
-        return same_kind[0] if len(same_kind) == 1 else None
-    itself = declared if name == declared.name else None  # an object that extends itself is a circle, not unknown
-    return next((item for item in same_kind if item.name == name), itself)
 
 
 def _snapshot(path: Path, home: Path) -> tuple[Path, str]:

@@ -158,8 +158,8 @@ EXTENDS_CYCLE: Final = RuleInfo(
     code="GP022",
     name="extends-cycle",
     severity=Severity.ERROR,
-    summary="Documents extend one another in a circle.",
-    rationale="There is no base to begin with.",
+    summary="Documents extend one another in a circle, or in a chain of more than 32.",
+    rationale="A circle has no base to begin with; and nobody can say what holds at the end of such a chain.",
     source="gpolicy",
     bad="gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: silver\n---\n"
     "gpolicy: v1\nkind: NodeGroup\nname: silver\nextends: gold\n",

@@ -6,6 +6,7 @@ import pytest
 
 from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import Value
+from gpolicy.policy.extending import MAX_DEPTH
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy
 
@@ -132,9 +133,23 @@ def test_a_circle_is_a_finding(circle: list[str], tmp_path: Path) -> None:
     assert len(policy.groups) == len(circle)
 
 
-def test_a_very_long_chain_ends(tmp_path: Path) -> None:
-    chain = [group(f"g{n}", extends=f"g{n + 1}") for n in range(60)]
-    assert "GP022" in codes(load(tmp_path, *chain, group("g60")))
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_very_long_chain_ends(backwards: bool, tmp_path: Path) -> None:
+    chain = [group("g0"), *(group(f"g{n}", extends=f"g{n - 1}") for n in range(1, 60))]
+    policy = load(tmp_path, *(reversed(chain) if backwards else chain))
+    assert codes(policy) == ["GP022"] * (60 - MAX_DEPTH)
+    assert {finding.message for finding in policy.findings} == {
+        f"g{n} extends a chain of more than {MAX_DEPTH} documents" for n in range(MAX_DEPTH, 60)
+    }
+
+
+@pytest.mark.parametrize("layers", [MAX_DEPTH, 2 * MAX_DEPTH])
+def test_bases_that_are_reached_in_many_ways_are_followed_once(layers: int, tmp_path: Path) -> None:
+    bottom = [group(f"{side}0", "ndparams: {ssh_port: 7}\n") for side in "ab"]
+    above = [group(f"{side}{n}", extends=f"[a{n - 1}, b{n - 1}]") for n in range(1, layers) for side in "ab"]
+    policy = load(tmp_path, *reversed([*bottom, *above]))  # two ways on each layer: 2 to the power of layers in all
+    assert codes(policy) == ["GP022"] * 2 * (layers - MAX_DEPTH)
+    assert value(policy, f"a{MAX_DEPTH - 1}", SSH) == 7
 
 
 @pytest.mark.parametrize("name", ["nobody", "other.yaml", "policy.yaml#nobody", "policy.yaml", "c.example.org"])
