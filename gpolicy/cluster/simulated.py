@@ -123,14 +123,16 @@ def _parse(text: str) -> _Specification:
         raise UsageError(f"sim: exclusive storage is True or False, not {_shown(exclusive)}", hint=_HINT)
     if _whole("CPUs", parts[4]) < 1:
         raise UsageError("sim: nodes without a CPU: htools would never stop counting on them", hint=_HINT)
+    memory = _size("memory", parts[3])
     spindles = _whole("spindles", parts[5]) if len(parts) > 5 else 1
-    if not spindles:
-        raise UsageError("sim: nodes without a spindle: the score of such a cluster is no number", hint=_HINT)
+    if not memory or not spindles:
+        what = "a spindle" if memory else "memory"
+        raise UsageError(f"sim: nodes without {what}: the score of such a cluster is no number", hint=_HINT)
     return _Specification(
         policy=policy,
         count=_whole("node count", parts[1]),
         disk=_size("disk", parts[2]),
-        memory=_size("memory", parts[3]),
+        memory=memory,
         cpus=_whole("CPUs", parts[4]),
         spindles=spindles,
         exclusive=exclusive == "True",

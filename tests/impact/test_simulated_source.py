@@ -64,6 +64,7 @@ def test_the_values_are_ganetis_own() -> None:
         ("p,6000,1,1,1;p,6000,1,1,1", "sim: 12000 nodes are more than the 10000 that can be simulated"),
         ("p,1,1,1,1;", "sim: 1 sections in ''"),
         ("p,1,1,1,1,0", "sim: nodes without a spindle: the score of such a cluster is no number"),
+        ("p,1,1,0,1", "sim: nodes without memory: the score of such a cluster is no number"),
         ("p,1,1,1,0", "sim: nodes without a CPU: htools would never stop counting on them"),
     ],
 )
