@@ -199,11 +199,15 @@ def _wrong_value(error: ValidationError, document: YamlDocument, place: str, sou
     return WRONG_VALUE.finding(message, span, hint=hint, fix=_value_fix(error, document, sources))
 
 
+_BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+
+
 def _value_hint(error: ValidationError) -> str:
     instance: Any = error.instance
     if instance == "inherit":
         return "only a group or a node can inherit; write the value"
-    if isinstance(instance, str) and instance.lower() in ("yes", "no", "on", "off", "true", "false"):
+    takes_boolean = any(schema.get("type") == "boolean" for schema in _branches(_schema(error)))
+    if takes_boolean and isinstance(instance, str) and instance.lower() in _BOOLEANS:
         return "YAML 1.2 and Ganeti write true and false"
     choices = [str(choice) for schema in _branches(_schema(error)) for choice in schema.get("enum", ())]
     if choices and isinstance(instance, int | float) and str(instance) in choices:
@@ -215,9 +219,6 @@ def _value_hint(error: ValidationError) -> str:
     if isinstance(instance, str) and instance.isdigit():
         return "write the number without quotes"
     return ""
-
-
-_BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 
 
 def _value_fix(error: ValidationError, document: YamlDocument, sources: Sources) -> Fix | None:

@@ -113,3 +113,9 @@ def test_how_places_and_forms_are_named(text: str, message: str, hint: str, tmp_
     (finding,) = load_policy(tmp_path).findings
     assert message in finding.message
     assert (hint in finding.hint) if hint else (finding.hint == "")
+
+
+def test_a_yes_in_the_place_of_a_number_is_not_told_of_booleans(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(f"{GROUP}ndparams: {{ssh_port: yes}}\n", encoding="utf-8")
+    (finding,) = load_policy(tmp_path).findings
+    assert (finding.hint, finding.fix) == ("", None)
