@@ -131,6 +131,9 @@ _SUITE: Final = """
 | passwords stand in no argument, environment, log, plan, journal or output | 17 runs, 8 end badly | |
 | [traps](traps.md) | 62 of 62 | |
 
+127 tests each time, 48 more in full. Those of each time took 1,400 seconds of CPU; two clusters side by side use two
+cores of it.
+
 ¹ less serial numbers and times. ² For some, `gnt-cluster verify` says of every instance what the plan says of it.
 """
 
