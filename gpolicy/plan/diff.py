@@ -13,7 +13,8 @@ from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.values import canonical, fill
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, Unreadable
 from gpolicy.plan.risk import risk_of
-from gpolicy.policy.model import INHERIT, Leaf, Leaves, Located, OwnedPrefix, Policy
+from gpolicy.policy.located import Located
+from gpolicy.policy.model import INHERIT, Leaf, Leaves, OwnedPrefix, Policy
 
 TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")
 """Tags that Ganeti's own tools set and remove; never pruned, whatever a policy owns."""

@@ -13,6 +13,7 @@ from gpolicy.ganeti.units import parse_rate, parse_size_exact, round_size
 from gpolicy.ganeti.values import FAMILIES, canonical
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy import edits
+from gpolicy.policy.located import Located
 from gpolicy.policy.model import (
     INHERIT,
     ClusterPolicy,
@@ -21,7 +22,6 @@ from gpolicy.policy.model import (
     Inherit,
     Leaf,
     Leaves,
-    Located,
     NodeSetPolicy,
     OwnedPrefix,
     TagRulesPolicy,

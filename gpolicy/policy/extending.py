@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from gpolicy.findings import Finding, Related
-from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, Leaves, Located, NodeSetPolicy
+from gpolicy.policy.located import Located
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, Leaves, NodeSetPolicy
 from gpolicy.policy.structure import EXTENDS_CONFLICT, EXTENDS_CYCLE, EXTENDS_UNKNOWN
 
 Object = TypeVar("Object", bound=Declared)

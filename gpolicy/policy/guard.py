@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from gpolicy.findings import Finding, Span
-from gpolicy.policy.model import Located
+from gpolicy.policy.located import Located
 from gpolicy.policy.structure import WRONG_VALUE
 from gpolicy.policy.yaml_document import Pointer, YamlDocument
 

@@ -14,11 +14,11 @@ from gpolicy.policy.building import Builder
 from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files
 from gpolicy.policy.guard import Guard, build_guards
+from gpolicy.policy.located import Located
 from gpolicy.policy.model import (
     ClusterPolicy,
     Declared,
     GroupPolicy,
-    Located,
     NodeSetPolicy,
     Policy,
     TagRulesPolicy,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import DEFAULT_VERSION
+from gpolicy.policy.located import Located
 from gpolicy.policy.yaml_document import Pointer, YamlDocument
 
 if TYPE_CHECKING:
@@ -64,15 +65,6 @@ class Leaf:
 
 
 Leaves = dict[Path, Leaf]
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Located(Generic[T]):
-    """Something other than a parameter that a document says, and where."""
-
-    value: T
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

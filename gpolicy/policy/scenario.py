@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpolicy.findings import Span
-    from gpolicy.policy.model import Located
+    from gpolicy.policy.located import Located
 
 
 class Action(StrEnum):

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.units import parse_size_exact
-from gpolicy.policy.model import Located
+from gpolicy.policy.located import Located
 from gpolicy.policy.places import place_name
 from gpolicy.policy.scenario import (
     Action,

@@ -10,7 +10,8 @@ from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.fit.fit_rules import RENAME_CLASH
 from gpolicy.policy import edits
-from gpolicy.policy.model import GroupPolicy, Leaf, Located, NodeSetPolicy
+from gpolicy.policy.located import Located
+from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.rules.context import Context
 from gpolicy.rules.rule import Hit, Rule
 

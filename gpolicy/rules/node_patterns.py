@@ -9,7 +9,8 @@ from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.fit.desired import is_glob, matches
-from gpolicy.policy.model import GroupPolicy, Located
+from gpolicy.policy.located import Located
+from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import written_out
 from gpolicy.rules.context import Context
 from gpolicy.rules.retext import retext

@@ -7,7 +7,8 @@ from typing import Final
 
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
-from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Located
+from gpolicy.policy.located import Located
+from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.policy.scenario import Action, Scenario, Sizes
 from gpolicy.rules.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.rules.rule import Hit, Rule

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity
-from gpolicy.policy.model import GroupPolicy, Located
+from gpolicy.policy.located import Located
+from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.rules.context import Context

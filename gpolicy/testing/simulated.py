@@ -22,7 +22,7 @@ from gpolicy.impact.declared_resources import declared
 from gpolicy.plan.change import MEMBERSHIP
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import projected
-from gpolicy.policy.model import Located
+from gpolicy.policy.located import Located
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.scenario import Machine, SimulatedGroup, SimulatedNode
 from gpolicy.testing.filling import filled

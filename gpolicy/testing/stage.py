@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.policy.model import Located, Policy
+    from gpolicy.policy.located import Located
+    from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Edit, Stage
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from gpolicy.findings import Span
 from gpolicy.ganeti.physical_volumes import largest_disk, sizes_differ, usable_size, volumes_needed
-from gpolicy.policy.model import Hardware, Located
+from gpolicy.policy.located import Located
+from gpolicy.policy.model import Hardware
 from gpolicy.rules.hardware import total_disk
 
 GANETI = Path("/usr/share/ganeti/3.0")

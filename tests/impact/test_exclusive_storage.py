@@ -28,7 +28,8 @@ from gpolicy.impact.storage_findings import (
     Turn,
     VolumesFrom,
 )
-from gpolicy.policy.model import Hardware, Located
+from gpolicy.policy.located import Located
+from gpolicy.policy.model import Hardware
 
 EXCLUSIVE = ("ndparams", "exclusive_storage")
 ON: Values = {EXCLUSIVE: True}

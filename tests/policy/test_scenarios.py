@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from gpolicy.findings import Finding, Span
 from gpolicy.policy.guard import Measure
 from gpolicy.policy.loading import LARGEST_SNAPSHOT, load_policy
-from gpolicy.policy.model import GroupPolicy, Located, Policy
+from gpolicy.policy.located import Located
+from gpolicy.policy.model import GroupPolicy, Policy
 from gpolicy.policy.promised import MOST_NODES, promised_nodes
 from gpolicy.policy.scenario import Action, DiskSize, Machine, Number
 from gpolicy.policy.yaml_document import YamlDocument
