@@ -30,7 +30,7 @@ from gpolicy.errors import GpolicyError, InputError
 from gpolicy.ganeti.parameter import Level, Parameter, Type, Value, Values
 from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.ganeti.values import canonical, fill
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import ALLOC_POLICIES, SPEC_PARAMETERS
 
 numbers = st.integers(0, 2**40)
 names = st.text(min_size=1, max_size=12)
@@ -66,7 +66,7 @@ def own(draw: st.DrawFn, level: Level) -> Values:
     values: Values = {}
     for parameter in chosen:
         path = tuple(draw(names) if key == "*" else key for key in parameter.path)
-        value: Value = draw(BY_TYPE[parameter.type])
+        value: Value = draw(st.sampled_from(ALLOC_POLICIES) if path == ("alloc_policy",) else BY_TYPE[parameter.type])
         values[path] = canonical(path, value)
     if draw(st.booleans()):
         values["ndparams", "a new one"] = draw(numbers)

@@ -62,9 +62,7 @@ def test_each_comment_stays_with_what_it_is_about(written: Written) -> None:
         own_line = line.lstrip() == found.group()
         if where == BEHIND:
             assert not own_line
-            here = list(begin.get(number, []))
-            if line.lstrip(" -").startswith("#"):  # behind a dash whose item begins on a later line
-                here += begin.get(min((place for place in begin if place > number), default=0), [])
+            here = _begun_at(number, begin, lines)
             assert pointer in here or _is_end_of(pointer, number, begin, lines), line
         elif where == ON:
             above = lines[number - 2]
@@ -80,7 +78,15 @@ def test_each_comment_stays_with_what_it_is_about(written: Written) -> None:
             assert where == BEFORE
             assert own_line
             following = min(place for place in begin if place > number)
-            assert pointer in begin[following] or _is_head(number, pointer, begin), line
+            assert pointer in _begun_at(following, begin, lines) or _is_head(number, pointer, begin), line
+
+
+def _begun_at(number: int, begin: dict[int, list[Any]], lines: list[str]) -> list[Any]:
+    """Return what begins on a line; where it is a dash alone, perhaps with a comment, also the item below it."""
+    here = list(begin.get(number, []))
+    if lines[number - 1].lstrip(" -")[:1] in ("", "#"):
+        here += begin.get(min((place for place in begin if place > number), default=0), [])
+    return here
 
 
 def _is_head(number: int, pointer: tuple[Any, ...], begin: dict[int, list[Any]]) -> bool:
