@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpolicy.cli.findings_output import CHECK_FORMATS, known_budget, shown
 from gpolicy.cli.judging import Control, Judge, Judged, editable_files, find
 from gpolicy.cli.terminal import wants_colour, working
-from gpolicy.errors import UsageError
+from gpolicy.errors import InputError, UsageError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
@@ -112,6 +112,7 @@ def _keep_as_baseline(judged: list[Judged], path: Path, request: Request) -> int
     from gpolicy.writing.replacing import Replacement, replace_files  # noqa: PLC0415
 
     sources = {file: text for item in judged for file, text in item.policy.sources.items()}
+    _may_become_baseline(path, sources)
     findings = unique(finding for item in judged for finding in item.findings)
     taken = [finding for finding in findings if finding.code in ACCEPTABLE]
     left = [replace(item, findings=[one for one in item.findings if one.code not in ACCEPTABLE]) for item in judged]
@@ -124,6 +125,24 @@ def _keep_as_baseline(judged: list[Judged], path: Path, request: Request) -> int
     what = "1 finding is" if len(taken) == 1 else f"{len(taken)} findings are"
     sys.stderr.write(f"{path}: {what} accepted from now on\n")
     return _report(left, request)
+
+
+def _may_become_baseline(path: Path, sources: Iterable[str]) -> None:
+    """Raise UsageError where a baseline would replace something else: a file of the policy, or of anybody."""
+    from gpolicy.rules.baseline import read_baseline  # noqa: PLC0415
+
+    if not path.is_file():
+        return  # nothing is there, or nothing that can be replaced
+    if any(Path(file).is_file() and path.samefile(file) for file in sources):
+        raise UsageError(f"{path} is a file of the policy, it cannot be its baseline", hint="name another file")
+    if path.stat().st_size == 0:
+        return
+    try:
+        read_baseline(path)
+    except InputError as error:
+        reason = error.message.removeprefix(f"{path}: ")
+        hint = "name another file, or remove this one first"
+        raise UsageError(f"{path} is there and is no baseline: {reason}", hint=hint) from None
 
 
 def unique(findings: Iterable[Finding]) -> list[Finding]:

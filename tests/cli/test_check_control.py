@@ -233,6 +233,31 @@ def test_a_baseline_of_a_fleet_knows_a_shared_base_once(tmp_path: Path) -> None:
     assert codes(tmp_path, "--baseline", tmp_path / "b.json") == ([], 0)
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "gpolicy.toml", "link", "p.yaml", "empty.yaml"])
+def test_a_baseline_replaces_nothing_but_a_baseline(name: str, tmp_path: Path) -> None:
+    write(tmp_path)
+    write(tmp_path, "", "empty.yaml")
+    write(tmp_path, "do not lose me\n", "notes.txt")
+    write(tmp_path, '[check]\nignore = ["GP107"]\n', "gpolicy.toml")
+    (tmp_path / "link").symlink_to("notes.txt")
+    before = (tmp_path / name).read_bytes()
+    done = gpolicy("check", ".", "--write-baseline", name, cwd=tmp_path)
+    assert done.returncode == 3
+    what = "is a file of the policy" if name.endswith(".yaml") else "is there and is no baseline: not JSON"
+    assert f"{name} {what}" in done.stderr
+    assert (tmp_path / name).read_bytes() == before
+
+
+def test_a_baseline_is_written_over_the_one_behind_a_link_and_into_an_empty_file(tmp_path: Path) -> None:
+    write(tmp_path)
+    write(tmp_path, "", "b.json")
+    (tmp_path / "link").symlink_to("b.json")
+    for name in ("b.json", "link"):
+        assert gpolicy("check", ".", "--write-baseline", name, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "link").is_symlink()
+    assert codes(".", "--baseline", "b.json", cwd=tmp_path) == ([], 0)
+
+
 def test_a_baseline_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
     write(tmp_path)
     done = gpolicy("check", tmp_path, "--write-baseline", tmp_path / "gone" / "b.json")
