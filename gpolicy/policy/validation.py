@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
@@ -89,9 +90,11 @@ def _explain(error: ValidationError, document: YamlDocument, sources: Sources) -
         )
     elif error.validator == "additionalProperties" and isinstance(instance, dict):
         known = list(_schema(error).get("properties", {}))
-        for key in instance:
-            if key not in known:
-                yield _unknown_key(document, pointer, str(key), known, sources)
+        meant = {str(key): surely_meant(str(key), known) for key in instance if key not in known}
+        times = Counter(meant.values())
+        for key, word in meant.items():
+            sure = word if times[word] == 1 else None  # else: which of the two?
+            yield _unknown_key(document, pointer, key, known, sources, sure)
     elif error.validator == "required" and isinstance(instance, dict):
         missing = [name for name in argument if name not in instance]
         if error.message.startswith(f"'{missing[0]}'" if missing else ""):  # one finding for all, not one each
@@ -133,13 +136,16 @@ def _explain_branches(error: ValidationError, document: YamlDocument, sources: S
     yield WRONG_VALUE.finding(message, document.value_span(pointer), hint=_value_hint(error), fix=fix)
 
 
-def _unknown_key(document: YamlDocument, pointer: Pointer, key: str, known: list[str], sources: Sources) -> Finding:
+def _unknown_key(
+    document: YamlDocument, pointer: Pointer, key: str, known: list[str], sources: Sources, meant: str | None
+) -> Finding:
+    """Return the finding of a key that is not known; `meant` is the one that it can only be a slip of."""
     place = place_name(pointer)
     where = f"in {place}" if place else f"in a {document.root['kind']}"
     elsewhere = known_elsewhere(document.root["kind"], pointer, key)
     hint = elsewhere or _did_you_mean(key, known) or _known_hint(known)
     fix = None
-    if not elsewhere and (meant := surely_meant(key, known)):
+    if meant and not elsewhere:
         fix = edits.fix(f"write {meant}", edits.rename_key(sources, document, (*pointer, key), meant))
     message = f"unknown key {_quote(key)} {where}"
     return UNKNOWN_KEY.finding(message, document.key_span((*pointer, key)), hint=hint, fix=fix)

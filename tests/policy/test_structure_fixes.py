@@ -45,6 +45,13 @@ def test_what_can_only_mean_one_thing_is_mended(text: str, wrong: str, right: st
     assert load_policy(tmp_path).findings == ()
 
 
+def test_of_two_slips_of_one_word_none_is_mended(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(f"{GROUP}ipolicy:\n  vcpu_ratio: 3\n  vcpu-ration: 4\n", encoding="utf-8")
+    assert [finding.fix for finding in load_policy(tmp_path).findings] == [None, None]
+    (tmp_path / "p.yaml").write_text(f"{GROUP}ipolicy:\n  vcpu_ratio: 3\n  spindle_ratio: 4\n", encoding="utf-8")
+    assert all(finding.fix for finding in load_policy(tmp_path).findings)
+
+
 @pytest.mark.parametrize(
     "text",
     [
