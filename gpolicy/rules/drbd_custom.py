@@ -87,7 +87,7 @@ class CustomForm(Rule):
     info = RuleInfo(
         code="GP134",
         name="drbd-custom-form",
-        severity=Severity.ERROR,
+        severity=Severity.WARNING,
         summary="disk-custom or net-custom is no list of options for drbdsetup.",
         rationale="It is put behind the command as it is. Without the dashes a word is taken for an address or a"
         " device, and with a quote that does not end there is no command: no disk can be activated.",

@@ -24,7 +24,7 @@ class PathNotAbsolute(Rule):
     info = RuleInfo(
         code="GP140",
         name="path-not-absolute",
-        severity=Severity.ERROR,
+        severity=Severity.WARNING,
         summary="A program or directory is not written as an absolute path.",
         rationale="Ganeti runs the out-of-band program as it is written, without a shell: a relative path, or arguments"
         " behind it, make every power command fail. Directories of file disks and the DRBD helper are refused.",

@@ -128,7 +128,7 @@ class StateBeyondTotal(Rule):
     info = RuleInfo(
         code="GP151",
         name="state-beyond-total",
-        severity=Severity.ERROR,
+        severity=Severity.WARNING,
         summary="What is kept for the node, the hypervisor or other volumes is as much as there is, or more.",
         rationale="Free is what the total leaves: mem_total less mem_node and mem_hv, cpu_total less cpu_node,"
         " disk_total less disk_reserved and disk_overhead. Nothing left means that no instance fits.",

@@ -233,7 +233,7 @@ class StorageName(Rule):
     info = RuleInfo(
         code="GP131",
         name="storage-name",
-        severity=Severity.ERROR,
+        severity=Severity.WARNING,
         summary="A pool, server or volume of shared storage has a name that it cannot have.",
         rationale="Ganeti stores any text and reads it at each opening of a disk: with a wrong one existing disks"
         " cannot be opened either, from that moment on.",
