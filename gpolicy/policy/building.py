@@ -228,26 +228,30 @@ class Builder:
     def _hardware(self) -> Hardware:
         written = self.root["hardware"]
 
-        def size(value: Any, *pointer: str | int) -> Located[int]:
+        def size(value: Any, *pointer: str | int) -> Located[int] | None:
             place: Pointer = ("hardware", *pointer)
             try:
                 return Located(int(parse_size_exact(value)), self.document.value_span(place))  # no setting: not rounded
             except ValueError as error:
                 self._report(WRONG_VALUE.finding(f"{place_name(place)}: {error}", self._at(place)))
-                return Located(0, self._at(place))
+                return None  # what was refused is as if it were not written: no other rule is to speak of it
 
         def count(key: str) -> Located[int] | None:
             return Located(int(written[key]), self._at(("hardware", key))) if key in written else None
 
         pv_size = written.get("pv_size", [])
+        volumes = (
+            [size(item, "pv_size", index) for index, item in enumerate(pv_size)]
+            if isinstance(pv_size, list)
+            else [size(pv_size, "pv_size")]
+        )
+        known = tuple(volume for volume in volumes if volume is not None)
         return Hardware(
             span=self._at(("hardware",)),
             memory=size(written["memory"], "memory") if "memory" in written else None,
             cpus=count("cpus"),
             pv_count=count("pv_count"),
-            pv_sizes=tuple(size(item, "pv_size", index) for index, item in enumerate(pv_size))
-            if isinstance(pv_size, list)
-            else (size(pv_size, "pv_size"),),
+            pv_sizes=known if len(known) == len(volumes) else (),  # of some only neither number nor sum would be right
         )
 
     def _at(self, pointer: Pointer) -> Span:

@@ -53,3 +53,16 @@ def test_many_tags_and_nodes(tmp_path: Path) -> None:
     text += f"---\ngpolicy: v1\nkind: NodeSet\nname: all\ngroups: [g]\ntags:\n{tags}{sets}"
     assert set(codes(check(text, tmp_path))) == {"GP519", "GP521"}
     assert time.process_time() - start < 15
+
+
+@pytest.mark.parametrize(
+    "hardware",
+    [
+        "memory: 99999999999999999999999T, cpus: 32",
+        "memory: 64G, cpus: 32, pv_size: 99999999999999999999999T",
+        "memory: 64G, cpus: 32, pv_size: [1T, 99999999999999999999999T]",
+    ],
+)
+def test_of_a_promised_size_that_was_refused_nothing_else_is_said(hardware: str, tmp_path: Path) -> None:
+    text = f"gpolicy: v1\nkind: NodeGroup\nname: g\nhardware: {{{hardware}}}\n"
+    assert codes(check(text, tmp_path)) == ["GP012"]
