@@ -38,7 +38,7 @@ def declared_guards(policy: Path) -> str:
 def installed(directory: Path) -> Path:
     """Make the environment that the Install step makes, of this checkout; return its directory of programs."""
     programs = directory / "gpolicy" / "venv" / "bin"
-    programs.mkdir(parents=True)
+    programs.mkdir(parents=True, exist_ok=True)
     run = f'PYTHONPATH="{ROOT}" exec "{sys.executable}"'
     for name, command in {"gpolicy": f'{run} -m gpolicy "$@"', "python": f'{run} "$@"'}.items():
         (programs / name).write_text(f"#!/bin/sh\n{command}\n", encoding="utf-8")

@@ -31,7 +31,14 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def act(
-    tmp_path: Path, workspace: Path, server: Comments, *, fork: bool = False, token: str = TOKEN, **inputs: str
+    tmp_path: Path,
+    workspace: Path,
+    server: Comments,
+    *,
+    fork: bool = False,
+    token: str = TOKEN,
+    home: Path | None = None,
+    **inputs: str,
 ) -> Run:
     event = tmp_path / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 7}}), encoding="utf-8")
@@ -42,8 +49,8 @@ def act(
         "GITHUB_WORKSPACE": str(workspace),
         "HOME": str(tmp_path),
     }
-    home = tmp_path / f"runner-{len(list(tmp_path.iterdir()))}"
-    home.mkdir()
+    home = home or tmp_path / f"runner-{len(list(tmp_path.iterdir()))}"
+    home.mkdir(exist_ok=True)
     named = {name.replace("_", "-"): value for name, value in inputs.items()}
     return run_action(home, workspace, {"path": "policy", "token": token, **named}, environ, fork=fork)
 
@@ -70,6 +77,20 @@ def test_the_comment_of_the_next_run_replaces_it(tmp_path: Path, workspace: Path
     assert "::error::the policy has findings that fail" in done.log
     assert len(server.comments) == 1
     assert "vcpu-ration" in server.comments[0]["body"]
+
+
+def test_a_second_use_in_a_job_says_nothing_of_the_first(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    home = tmp_path / "runner-of-both"
+    first = act(tmp_path, workspace, server, home=home, state=STATE)
+    plan = Path(first.outputs["plan"]).with_name("plan.md").read_text(encoding="utf-8").strip()
+    assert plan in server.comments[0]["body"]
+    failed = act(tmp_path, workspace, server, home=home, state="snapshot:none.json", comment_name="second")
+    assert failed.outputs["plan"] == ""
+    assert plan not in server.comments[1]["body"]
+    act(tmp_path, workspace, server, home=home, state=STATE)
+    act(tmp_path, workspace, server, home=home, comment_name="third")
+    assert plan not in server.comments[2]["body"]
+    assert sorted(file.name for file in (home / "gpolicy").iterdir()) == ["check.md", "check.sarif", "venv"]
 
 
 def test_findings_are_marked_in_the_files(tmp_path: Path, workspace: Path, server: Comments) -> None:
