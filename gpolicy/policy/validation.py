@@ -133,7 +133,9 @@ def _explain_branches(error: ValidationError, document: YamlDocument, sources: S
     place = place_name(pointer)
     message = f"{place} cannot be {_quote(error.instance)}: expected {_expected(_schema(error))}"
     fix = _value_fix(error, document, sources)
-    yield WRONG_VALUE.finding(message, document.value_span(pointer), hint=_value_hint(error), fix=fix)
+    yield WRONG_VALUE.finding(
+        message, document.value_span(pointer), hint=_value_hint(error, document, sources), fix=fix
+    )
 
 
 def _unknown_key(
@@ -185,7 +187,7 @@ def _is_required(error: ValidationError, document: YamlDocument) -> bool:
 def _wrong_value(error: ValidationError, document: YamlDocument, place: str, sources: Sources) -> Finding:
     instance: Any = error.instance
     span = document.value_span(tuple(error.absolute_path))
-    hint = _value_hint(error)
+    hint = _value_hint(error, document, sources)
     match error.validator:
         case "minimum" | "exclusiveMinimum":
             bound = "above" if error.validator == "exclusiveMinimum" else "at least"
@@ -208,10 +210,13 @@ def _wrong_value(error: ValidationError, document: YamlDocument, place: str, sou
 _BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 
 
-def _value_hint(error: ValidationError) -> str:
+def _value_hint(error: ValidationError, document: YamlDocument, sources: Sources) -> str:
     instance: Any = error.instance
-    if instance == "inherit":
+    if instance == "inherit" and document.root["kind"] == "Cluster":
         return "only a group or a node can inherit; write the value"
+    if instance == "inherit":
+        stays = _is_required(error, document) or isinstance(error.absolute_path[-1], int)
+        return "this is not inherited: write the value" + ("" if stays else ", or leave the key out")
     takes_boolean = any(schema.get("type") == "boolean" for schema in _branches(_schema(error)))
     if takes_boolean and isinstance(instance, str) and instance.lower() in _BOOLEANS:
         return "YAML 1.2 and Ganeti write true and false"
@@ -222,7 +227,8 @@ def _value_hint(error: ValidationError) -> str:
     close = _did_you_mean(str(instance), choices)
     if close:
         return close
-    if isinstance(instance, str) and instance.isdigit():
+    pointer: Pointer = tuple(error.absolute_path)
+    if isinstance(instance, str) and instance.isdigit() and _written(document, pointer, sources)[:1] in ('"', "'"):
         return "write the number without quotes"
     return ""
 

@@ -22,6 +22,7 @@ SPEC = "memory-size: 1G, cpu-count: 1, disk-size: 1G, disk-count: 1, nic-count: 
             "did you mean alloc_policy?",
         ),
         ("alloc_policy: prefered\n", (4, 15), "expected one of preferred", "did you mean preferred?"),
+        ("alloc_policy: inherit\n", (4, 15), "expected one of", "this is not inherited: write the value, or leave the"),
         ('ndparams: {ssh_port: "22"}\n', (4, 22), 'ndparams.ssh_port cannot be "22"', "without quotes"),
         ("ndparams: {exclusive_storage: yes}\n", (4, 31), "expected true or false", "write true and false"),
         ("ndparams: {exclusive_storage: 1}\n", (4, 31), "expected true or false or `inherit`", ""),
@@ -57,6 +58,12 @@ def test_an_explanation(body: str, place: tuple[int, int], message: str, hint: s
     assert message in finding.message
     assert hint in finding.hint
     assert (finding.span.line, finding.span.column) == place
+
+
+def test_a_number_without_quotes_is_not_told_to_lose_them(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(f"{GROUP}ndparams: {{spindle_count: {'9' * 5000}}}\n", encoding="utf-8")
+    (finding,) = load_policy(tmp_path).findings
+    assert (finding.code, finding.hint) == ("GP012", "")
 
 
 def test_several_mistakes_are_several_findings(tmp_path: Path) -> None:
