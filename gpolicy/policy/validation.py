@@ -217,6 +217,8 @@ def _value_hint(error: ValidationError, document: YamlDocument, sources: Sources
     if instance == "inherit":
         stays = _is_required(error, document) or isinstance(error.absolute_path[-1], int)
         return "this is not inherited: write the value" + ("" if stays else ", or leave the key out")
+    if isinstance(instance, str) and instance.endswith(":") and _fits(instance.rstrip(":"), error):
+        return f"write the prefix without its colon: {instance.rstrip(':')}"
     takes_boolean = any(schema.get("type") == "boolean" for schema in _branches(_schema(error)))
     if takes_boolean and isinstance(instance, str) and instance.lower() in _BOOLEANS:
         return "YAML 1.2 and Ganeti write true and false"
@@ -231,6 +233,12 @@ def _value_hint(error: ValidationError, document: YamlDocument, sources: Sources
     if isinstance(instance, str) and instance.isdigit() and _written(document, pointer, sources)[:1] in ('"', "'"):
         return "write the number without quotes"
     return ""
+
+
+def _fits(word: str, error: ValidationError) -> bool:
+    """Return whether a word has the letters and parts that are asked for where another has not."""
+    patterns = [schema["pattern"] for schema in _branches(_schema(error)) if "pattern" in schema]
+    return any(_only_letters(pattern) and re.match(pattern, word) for pattern in patterns)
 
 
 def _value_fix(error: ValidationError, document: YamlDocument, sources: Sources) -> Fix | None:
@@ -281,8 +289,7 @@ def _expected_one(schema: dict[str, Any]) -> str:
         return f"one of {', '.join(map(str, schema['enum']))}"
     if "pattern" in schema:
         pattern: str = schema["pattern"]
-        only_tag_letters = pattern.startswith("^[A-Za")
-        return _TAG_LETTERS if only_tag_letters else _PATTERNS.get(pattern, f"text like {pattern}")
+        return _PATTERNS.get(pattern) or _only_letters(pattern) or f"text like {pattern}"
     names = {
         "integer": "a whole number",
         "number": "a number",
@@ -295,7 +302,15 @@ def _expected_one(schema: dict[str, Any]) -> str:
     return _enumerate([names.get(name, name) for name in ([kind] if isinstance(kind, str) else kind)], "or")
 
 
-_TAG_LETTERS = "only the letters A-Z a-z, digits and _ . + * / : @ -"
+def _only_letters(pattern: str) -> str:
+    """Return in words what a pattern of tags asks for; nothing for another pattern."""
+    found = re.match(r"\^\[A-Za-z0-9([^]]+)](\+\(:)?", pattern)
+    if found is None:
+        return ""
+    parted = ", parted by single colons" if found[2] else ""
+    return f"only the letters A-Z a-z, digits and {' '.join(found[1])}{parted}"
+
+
 _PATTERNS = {
     SIZE_PATTERN: "a size (MiB, or a number with M, G or T)",
     RATE_PATTERN: "a rate (KiB/s, or a number with K, M or G)",
