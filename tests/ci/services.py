@@ -54,6 +54,7 @@ def run_action(directory: Path, workspace: Path, inputs: dict[str, str], environ
     defaults = {name: str(about.get("default", "")) for name, about in ACTION["inputs"].items()}
     context = {f"inputs.{name}": value for name, value in (defaults | inputs).items()}
     context |= {"github.event.pull_request.head.repo.fork": "true" if fork else "false", "runner.temp": str(directory)}
+    context["github.action_path"] = str(ROOT)
     for step in STEPS:
         if "run" not in step or step["name"] == "Install gpolicy" or not holds(step.get("if", ""), context):
             continue

@@ -169,6 +169,39 @@ def test_a_hostile_policy_writes_no_workflow_command(tmp_path: Path, workspace: 
     assert not [line for line in lines if line.startswith(("::set-output", "::error::owned"))]
 
 
+def heeded(log: str) -> list[str]:
+    """Return the lines of a log that the runner takes for workflow commands: `::` first, or `##[` anywhere."""
+    found, token = [], ""
+    for line in log.splitlines():
+        if token:
+            token = "" if line == f"::{token}::" else token
+        elif line.startswith("::stop-commands::"):
+            token = line.removeprefix("::stop-commands::")
+        elif line.lstrip().startswith("::") or "##[" in line:
+            found.append(line)
+    assert not token
+    return found
+
+
+def test_names_and_texts_of_a_policy_are_no_workflow_commands(
+    tmp_path: Path, workspace: Path, server: Comments
+) -> None:
+    hostile = workspace / "policy" / "::warning::owned.yaml"
+    hostile.write_text(BROKEN.replace("shared", "'##[warning]owned'"), encoding="utf-8")
+    done = act(tmp_path, workspace / "policy", server, path=".", annotations="false")
+    assert done.ran == ["Check", "Comment", "Verdict"]
+    assert "\n::warning::owned.yaml:" in done.log
+    assert heeded(done.log) == ["::error::the policy has findings that fail"]
+    hostile.unlink()
+    state = "snapshot:##[warning]owned.json"
+    done = act(tmp_path, workspace, server, state=state)
+    assert "##[warning]owned.json" in done.log
+    assert heeded(done.log) == ["::error::the policy could not be planned"]
+    tokens = re.findall(r"^::stop-commands::(.*)$", done.log, re.MULTILINE)
+    assert len(set(tokens)) == len(tokens) == 5
+    assert all(re.fullmatch("[0-9a-f]{32}", token) for token in tokens)
+
+
 def test_no_expression_reaches_a_shell() -> None:
     for step in STEPS:
         assert "${{" not in step.get("run", ""), step["name"]
