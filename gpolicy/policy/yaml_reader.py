@@ -25,6 +25,7 @@ from yaml.events import (
 )
 
 from gpolicy.findings import Finding, Related, Span
+from gpolicy.policy.source_text import span_between
 from gpolicy.policy.structure import ALIAS_BOMB, DUPLICATE_KEY, UNSUPPORTED_YAML, YAML_SYNTAX
 from gpolicy.policy.yaml_document import Mark, YamlDocument, YamlMapping, YamlSequence
 
@@ -75,9 +76,18 @@ def read_yaml(text: str, file: str) -> Reading:
             event = next_event()
     except yaml.MarkedYAMLError as error:
         reader.findings.append(_syntax_finding(error, text, file))
-    except (yaml.YAMLError, ValueError) as error:  # a byte or character that YAML does not allow has no mark
+    except yaml.reader.ReaderError as error:
+        reader.findings.append(_forbidden_finding(error, text, file))
+    except (yaml.YAMLError, ValueError) as error:  # half a character, which no file can hold, has no place
         reader.findings.append(YAML_SYNTAX.finding(_one_line(str(error)), Span(file, 1, 1, 1, 1)))
     return Reading(reader.documents, reader.findings)
+
+
+def _forbidden_finding(error: yaml.reader.ReaderError, text: str, file: str) -> Finding:
+    letter = error.character if isinstance(error.character, str) else chr(error.character)
+    place = max(text.find(letter), 0)  # where it stands first: YAML allows it nowhere, and counts its place in bytes
+    message = f"this is not YAML: the character U+{ord(letter):04X} is allowed nowhere in it"
+    return YAML_SYNTAX.finding(message, span_between(file, text, place, place + 1), hint="take it out")
 
 
 def _syntax_finding(error: yaml.MarkedYAMLError, text: str, file: str) -> Finding:

@@ -24,6 +24,14 @@ def found(text: str) -> list[tuple[str, int, int]]:
     ]
 
 
+@pytest.mark.parametrize("letter", ["\x1b", "\0", "\x7f", "\ufffe"])
+def test_a_character_that_yaml_forbids_has_a_place(letter: str) -> None:
+    (finding,) = read_yaml(f"gpolicy: v1\n# äöü\nkind: Cluster\nname: ä{letter}b{letter}\n", "f").findings
+    assert finding.span is not None
+    assert (finding.span.line, finding.span.column) == (4, 8)
+    assert finding.message == f"this is not YAML: the character U+{ord(letter):04X} is allowed nowhere in it"
+
+
 # --- duplicates ----------------------------------------------------------------------------------------------------
 
 
