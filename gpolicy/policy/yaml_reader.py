@@ -25,7 +25,7 @@ from yaml.events import (
 )
 
 from gpolicy.findings import Finding, Related, Span
-from gpolicy.policy.source_text import span_between
+from gpolicy.policy.source_text import line_text, span_between
 from gpolicy.policy.structure import ALIAS_BOMB, DUPLICATE_KEY, UNSUPPORTED_YAML, YAML_SYNTAX
 from gpolicy.policy.yaml_document import Mark, YamlDocument, YamlMapping, YamlSequence
 
@@ -97,7 +97,10 @@ def _syntax_finding(error: yaml.MarkedYAMLError, text: str, file: str) -> Findin
     if lines and line > len(lines):  # at the end of the file: show its last line
         line, column = len(lines), len(lines[-1]) + 1
     message = _one_line(" ".join(part for part in (error.problem, error.context) if part))
-    hint = "indent with spaces, not tabs" if "\\t" in message or "'\\t'" in message else ""
+    hint = ""
+    before = line_text(text, line)[:column]  # up to and with the character that is wrong
+    if before.endswith("\t") and before.isspace():
+        message, hint = "a tab: YAML indents with blanks only", "write blanks in its place"
     return YAML_SYNTAX.finding(f"this is not YAML: {message}", Span(file, line, column, line, column + 1), hint=hint)
 
 

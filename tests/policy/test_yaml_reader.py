@@ -32,6 +32,21 @@ def test_a_character_that_yaml_forbids_has_a_place(letter: str) -> None:
     assert finding.message == f"this is not YAML: the character U+{ord(letter):04X} is allowed nowhere in it"
 
 
+@pytest.mark.parametrize(
+    "text", ["a:\n\tb: 1\n", "a:\n  b: 1\n\tc: 2\n", "a:\n\t- b\n", "a: |\n\tb\n", "a:\n  \tb: 1\n"]
+)
+def test_a_tab_that_indents_is_called_by_its_name(text: str) -> None:
+    (finding,) = read_yaml(text, "f").findings
+    assert finding.message == "this is not YAML: a tab: YAML indents with blanks only"
+    assert finding.span is not None
+    assert text.splitlines()[finding.span.line - 1][finding.span.column - 1] == "\t"
+
+
+def test_what_is_wrong_behind_a_tab_is_not_laid_on_the_tab() -> None:
+    (finding,) = read_yaml("a: {\n\tb: @x}\n", "f").findings
+    assert "a tab" not in finding.message
+
+
 # --- duplicates ----------------------------------------------------------------------------------------------------
 
 
