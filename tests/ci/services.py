@@ -97,6 +97,28 @@ def holds(condition: str, context: dict[str, str]) -> bool:
     return True
 
 
+SECRETS = dict.fromkeys(("GPOLICY_RAPI_USER", "GPOLICY_RAPI_PASSWORD", "GPOLICY_GITLAB_TOKEN"), "secret")
+
+
+def environment_of_pip(script: str, directory: Path, environ: dict[str, str]) -> str:
+    """Run a script that makes an environment and installs into it; return what pip finds in its environment variables.
+
+    `python -m venv DIRECTORY` is stood in for: what it makes holds a pip that writes down its variables.
+    """
+    seen = directory / "seen"
+    pip = f'#!/bin/sh\nenv > "{seen}"\n'
+    python = (
+        "#!/bin/sh\n"
+        f'mkdir -p "$3/bin" && cp "{directory}/pip" "$3/bin/pip" && echo "PATH=$3/bin:\\$PATH" > "$3/bin/activate"\n'
+    )
+    for name, text in {"pip": pip, "python": python}.items():
+        (directory / name).write_text(text, encoding="utf-8")
+        (directory / name).chmod(0o755)
+    everything = {"PATH": f"{directory}:{os.environ['PATH']}", **SECRETS, **environ}
+    subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=directory, env=everything, check=True)
+    return seen.read_text(encoding="utf-8")
+
+
 def run_job(name: str, workspace: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run the script of a job of the GitLab template as its runner does, with the variables of the template."""
     programs = installed(workspace.parent / f"programs-{name.replace(':', '-')}")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from comment_server import TOKEN, Comments, running
-from services import ACTION, ROOT, STEPS, Run, declared_guards, run_action
+from services import ACTION, ROOT, SECRETS, STEPS, Run, declared_guards, environment_of_pip, resolved, run_action
 
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
 BROKEN = "gpolicy: v1\nkind: NodeGroup\nname: shared\nipolicy:\n  vcpu-ration: 4\n"
@@ -194,7 +194,7 @@ def test_names_and_texts_of_a_policy_are_no_workflow_commands(
     assert heeded(done.log) == ["::error::the policy has findings that fail"]
     hostile.unlink()
     state = "snapshot:##[warning]owned.json"
-    done = act(tmp_path, workspace, server, state=state)
+    done = act(tmp_path, workspace, server, state=state, annotations="false")
     assert "##[warning]owned.json" in done.log
     assert heeded(done.log) == ["::error::the policy could not be planned"]
     tokens = re.findall(r"^::stop-commands::(.*)$", done.log, re.MULTILINE)
@@ -211,6 +211,21 @@ def test_whatever_is_used_is_pinned() -> None:
     used = [step["uses"] for step in STEPS if "uses" in step]
     assert len(used) == 2
     assert all(re.fullmatch(r"[a-z-]+(/[a-z-]+)+@[0-9a-f]{40}", name) for name in used)
+
+
+def test_what_is_installed_sees_no_secret(tmp_path: Path) -> None:
+    install = next(step for step in STEPS if step.get("name") == "Install gpolicy")
+    environ = {"RUNNER_TEMP": str(tmp_path), "PYTHON": str(tmp_path / "python"), "SOURCE": "gpolicy"}
+    seen = environment_of_pip(install["run"], tmp_path, environ)
+    assert "RUNNER_TEMP=" in seen
+    assert not [name for name in SECRETS if name in seen]
+
+
+def test_each_policy_has_a_category_of_its_own_in_code_scanning() -> None:
+    upload = next(step for step in STEPS if "upload-sarif" in step.get("uses", ""))
+    asked = [{"inputs.path": "a"}, {"inputs.path": "b"}, {"inputs.path": "a", "inputs.comment-name": "c"}]
+    found = [resolved(upload["with"]["category"], inputs) for inputs in asked]
+    assert found == ["gpolicy/a", "gpolicy/b", "gpolicy/c"]
 
 
 def test_the_token_is_given_to_the_comment_alone() -> None:

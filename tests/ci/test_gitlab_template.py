@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from comment_server import TOKEN, Comments, running
-from services import ROOT, TEMPLATE, declared_guards, run_job
+from services import ROOT, SECRETS, TEMPLATE, declared_guards, environment_of_pip, run_job
 
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
 BROKEN = "gpolicy: v1\nkind: NodeGroup\nname: shared\nipolicy:\n  vcpu-ration: 4\n"
@@ -97,6 +97,13 @@ def test_a_variable_is_no_command(text: str, workspace: Path, server: Comments) 
         assert not list(workspace.parent.rglob("pwned"))
     job("gpolicy:check", workspace, server, GPOLICY_PATH=text)
     assert not list(workspace.parent.rglob("pwned"))
+
+
+def test_what_is_installed_sees_no_secret(tmp_path: Path) -> None:
+    script = "\n".join(TEMPLATE[".gpolicy"]["before_script"])
+    seen = environment_of_pip(script, tmp_path, {"CI_PROJECT_DIR": str(tmp_path), "GPOLICY_SOURCE": "gpolicy"})
+    assert "CI_PROJECT_DIR=" in seen
+    assert not [name for name in SECRETS if name in seen]
 
 
 def test_what_to_install_must_be_said() -> None:
