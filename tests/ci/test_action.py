@@ -137,13 +137,16 @@ def test_a_cluster_that_cannot_be_read_fails(tmp_path: Path, workspace: Path, se
     done = act(tmp_path, workspace, server, state="snapshot:none.json")
     assert done.code == 3
     assert "::error::the policy could not be planned" in done.log
+    assert server.comments[0]["body"].endswith("\n\n❌ The plan could not be made: see the job's log.")
+    assert "could not be made" in done.summary
 
 
 def test_no_policy_there(tmp_path: Path, workspace: Path, server: Comments) -> None:
     done = act(tmp_path, workspace, server, path="elsewhere")
-    assert done.ran == ["Check", "Verdict"]
+    assert done.ran == ["Check", "Comment", "Verdict"]
     assert done.code == 3
-    assert server.asked == []
+    (comment,) = server.comments
+    assert comment["body"] == "<!-- gpolicy: elsewhere -->\n❌ The policy could not be checked: see the job's log."
 
 
 HOSTILE = ('$(touch pwned)"; touch pwned; `touch pwned`', "x' || touch pwned #", "a\nb=c")

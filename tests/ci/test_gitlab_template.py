@@ -84,6 +84,17 @@ def test_a_broken_policy_does_not_leave_an_old_plan_standing(workspace: Path, se
     assert "vcpu-ration" in server.comments[0]["body"]
 
 
+def test_the_note_says_what_could_not_be_done(workspace: Path, server: Comments) -> None:
+    done = job("gpolicy:plan", workspace, server, GPOLICY_STATE="snapshot:none.json")
+    assert done.returncode == 3
+    note = server.comments[0]["body"]
+    assert note.endswith("\n\n❌ The plan could not be made: see the job's log.")
+    assert "could not be checked" not in note
+    done = job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE, GPOLICY_PATH="elsewhere")
+    assert done.returncode == 3
+    assert "❌ The policy could not be checked: see the job's log." in server.comments[1]["body"]
+
+
 def test_without_a_token_there_is_no_note(workspace: Path, server: Comments) -> None:
     done = job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE, GPOLICY_GITLAB_TOKEN="")
     assert "GPOLICY_GITLAB_TOKEN is not set" in done.stdout
