@@ -646,7 +646,9 @@ def schema(
 def explain(
     rule: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Argument(metavar="[CODE|NAME]", help="Rule to explain (GP201 or spec-overlap); default: list them."),
+        typer.Argument(
+            metavar="[CODE|NAME|FAMILY]", help="Rule to explain (GP201, spec-overlap); a family (GP2) or none: list."
+        ),
     ] = None,
 ) -> int:
     """Say what a rule means, why it is there, and how to mend what it finds."""

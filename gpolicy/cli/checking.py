@@ -201,7 +201,7 @@ def show(path: Path, form: str, *, origin: bool) -> int:
 
 
 def explain(rule: str | None) -> int:
-    """Print what a rule means, or the list of rules."""
+    """Print what a rule means, or the list of rules, of all or of a family."""
     from gpolicy.rules.explaining import explain_rule, find_explained, list_rules  # noqa: PLC0415
 
     if rule is None:
@@ -209,6 +209,11 @@ def explain(rule: str | None) -> int:
         return int(ExitCode.FINE)
     info, hint = find_explained(rule)
     if info is None:
+        from gpolicy.rules.selection import is_family, rules_named  # noqa: PLC0415
+
+        if is_family(rule) and (family := rules_named(rule)[0]):
+            sys.stdout.write(list_rules(family))
+            return int(ExitCode.FINE)
         raise UsageError(f"there is no rule {rule!r}", hint=hint)
     sys.stdout.write(explain_rule(info))
     return int(ExitCode.FINE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import Final
 
@@ -53,8 +54,29 @@ def find_rule(word: str) -> tuple[RuleInfo | None, str]:
     wanted = word.strip().lower()[:100]
     if wanted in _BY_WORD:
         return _BY_WORD[wanted], ""
+    if _LIKE_A_CODE.fullmatch(wanted):
+        return None, _code_hint(wanted)
     close = get_close_matches(wanted, _BY_WORD, n=1, cutoff=0.6)
     if not close:
         return None, "`gpolicy explain` lists all rules"
     meant = _BY_WORD[close[0]]
     return None, f"did you mean {meant.name if close[0] == meant.name else meant.code}?"
+
+
+_LIKE_A_CODE: Final = re.compile(r"gp[0-9oil]+")
+_DIGITS: Final = str.maketrans("oil", "011")
+
+
+def _code_hint(word: str) -> str:
+    """Return what may have been meant by a word that looks like a code: the letters O, I and l are digits first."""
+    code = f"GP{word[2:].translate(_DIGITS)}"
+    if code.lower() in _BY_WORD:
+        return f"did you mean {code}?"
+    if len(code) < len("GP201") and any(info.code.startswith(code) for info in CATALOGUE):
+        return f"{code} is a family of rules: `gpolicy explain {code}` lists them"
+    near = [info.code for info in CATALOGUE if info.code[:4] == code[:4]]
+    if near:
+        best = min(near, key=lambda known: (not code.startswith(known), abs(int(known[2:]) - int(code[2:]))))
+        return f"did you mean {best}?"
+    family = code[:3]
+    return f"`gpolicy explain {family}` lists its family" if family in FAMILIES else "`gpolicy explain` lists all rules"

@@ -183,6 +183,14 @@ def test_the_json_tells_what_is_accepted_and_why(tmp_path: Path) -> None:
     assert [(item["code"], item["by"]) for item in data["accepted"]] == [("GP107", "baseline"), ("GP106", "baseline")]
 
 
+def test_a_family_is_explained_by_its_rules() -> None:
+    done = gpolicy("explain", "gp2")
+    assert (done.returncode, done.stdout[:6]) == (0, "Specs\n")
+    assert "GP201  spec-overlap" in done.stdout
+    assert "GP301" not in done.stdout
+    assert gpolicy("explain", "GP29").returncode == 3
+
+
 # --- baseline ------------------------------------------------------------------------------------------------------
 
 

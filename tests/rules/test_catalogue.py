@@ -47,6 +47,24 @@ def test_a_misspelt_name_gets_a_hint() -> None:
     assert find_rule("x" * 10_000) == (None, "`gpolicy explain` lists all rules")
 
 
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("GP2O1", "did you mean GP201?"),
+        ("gp2ol", "did you mean GP201?"),
+        ("GP2011", "did you mean GP201?"),
+        ("GP2", "GP2 is a family of rules: `gpolicy explain GP2` lists them"),
+        ("GP2O", "GP20 is a family of rules: `gpolicy explain GP20` lists them"),
+        ("GP299", "`gpolicy explain GP2` lists its family"),
+        ("GP" + "9" * 5000, "`gpolicy explain GP9` lists its family"),
+    ],
+)
+def test_a_misspelt_code_gets_the_hint_of_one_like_it(word: str, hint: str) -> None:
+    info, said = find_rule(word)
+    assert info is None
+    assert said.startswith(hint)
+
+
 def test_explain_says_everything_about_a_rule() -> None:
     info, _ = find_explained("std-outside")
     assert info is not None
