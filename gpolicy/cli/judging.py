@@ -130,7 +130,7 @@ def editable_files(policies: Iterable[Policy]) -> frozenset[str]:
 
 def settings_of(root: Path, control: Control = BY_THE_FILE) -> Settings:
     """Return the settings for the policy at `root`. Raise InputError or UsageError where they cannot be."""
-    from gpolicy.rules.selection import ignored_codes, severities_by_code  # noqa: PLC0415
+    from gpolicy.rules.selection import ignored_codes, nothing_is_left, severities_by_code  # noqa: PLC0415
     from gpolicy.rules.settings import DEFAULT  # noqa: PLC0415
     from gpolicy.rules.settings_file import read_settings, settings_for  # noqa: PLC0415
 
@@ -142,6 +142,8 @@ def settings_of(root: Path, control: Control = BY_THE_FILE) -> Settings:
     ignore = list(_words("--ignore", control.ignore))
     for word in ignore:
         _can_be_off(word, "--ignore", "ignored")
+    if select and nothing_is_left(select, ignore):
+        raise UsageError("--ignore takes away all that --select names: no rule is left", hint="leave one of them out")
     ignored = ignored_codes(select, ignore) if select else settings.ignored | ignored_codes(None, ignore)
     severities = {**settings.severities, **severities_by_code(dict(_severities(control.severity)))}
     settings = replace(settings, ignored=ignored, severities=severities)

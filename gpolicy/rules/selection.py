@@ -44,6 +44,12 @@ def ignored_codes(select: Iterable[str] | None, ignore: Iterable[str]) -> frozen
     )
 
 
+def nothing_is_left(select: Iterable[str], ignore: Iterable[str]) -> bool:
+    """Return whether of the rules that are selected none counts: then somebody has slipped."""
+    select = list(select)
+    return _precision(select).keys() <= ignored_codes(select, ignore)
+
+
 def severities_by_code(words: Mapping[str, Severity]) -> dict[str, Severity]:
     """Return severity by code; the most precise word about a rule decides, then the last.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpolicy.errors import InputError
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.policy.boundary import boundary, home
-from gpolicy.rules.selection import ignored_codes, is_family, rules_named, severities_by_code
+from gpolicy.rules.selection import ignored_codes, is_family, nothing_is_left, rules_named, severities_by_code
 from gpolicy.rules.settings import DEFAULT, PerFile, Settings, cannot_be_off
 
 if TYPE_CHECKING:
@@ -135,6 +135,9 @@ class _Reader:
         ignore = self._rules(given["ignore"]) if "ignore" in given else []
         for word in ignore:
             self._must_be_able_to_be_off(word, given["ignore"], "ignored")
+        if select is not None and nothing_is_left(select, ignore):
+            what = "ignore takes all of these rules away" if select else "names no rule: nothing would count"
+            raise self._error(given["select"], what, "leave it out to have every rule count")
         return Settings(
             ignored=ignored_codes(select, ignore),
             severities=severities_by_code(self._severities(given.get("severity"))),

@@ -52,9 +52,10 @@ def _check() -> dict[str, Any]:
         "type": "object",
         "description": "What counts, and what becomes of it.",
         "properties": {
-            "select": _list(
-                "rule", "Only these rules count; default: all. The most precise word about a rule decides."
-            ),
+            "select": {
+                **_list("rule", "Only these rules count; default: all. The most precise word about a rule decides."),
+                "minItems": 1,
+            },
             "ignore": _list("ignorable", "These rules do not count."),
             "fail-on": {
                 "enum": list(FAIL_ON),

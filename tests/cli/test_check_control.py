@@ -65,6 +65,7 @@ def test_the_verdict_in_markdown_is_that_of_the_exit_code(tmp_path: Path) -> Non
         (["--select", "zzz"], "--select: there is no rule 'zzz'", "`gpolicy explain` lists all rules"),
         (["--ignore", "spec-overlapp"], "--ignore: there is no rule 'spec-overlapp'", "did you mean spec-overlap?"),
         (["--ignore", "GP201,,"], "--ignore names no rule", "GP201,spec-order,GP3"),
+        (["--select", "GP113", "--ignore", "GP113"], "no rule is left", "leave one of them out"),
         (["--ignore", "GP002"], "--ignore: GP002 yaml-syntax cannot be ignored", "mend what it finds"),
         (["--severity", "GP201"], "--severity 'GP201' is not RULE=LEVEL", "levels are error, warning, info"),
         (["--severity", "GP201=bad"], "--severity 'GP201=bad' is not RULE=LEVEL", "levels are error, warning, info"),

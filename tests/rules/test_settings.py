@@ -15,7 +15,7 @@ from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.catalogue import CATALOGUE
 from gpolicy.rules.checking import check_policy
-from gpolicy.rules.selection import ignored_codes, rules_named, severities_by_code
+from gpolicy.rules.selection import ignored_codes, nothing_is_left, rules_named, severities_by_code
 from gpolicy.rules.settings import DEFAULT, Settings, cannot_be_off
 from gpolicy.rules.settings_file import read_settings, settings_for
 from gpolicy.rules.toml_places import toml_places
@@ -55,6 +55,14 @@ def test_rules_are_named_by_code_name_or_family() -> None:
     assert len(rules_named("GP")[0]) == len(CATALOGUE)
     assert rules_named("spec-overlaps") == ((), "did you mean spec-overlap?")
     assert rules_named("GP29")[0] == ()
+
+
+def test_what_is_ignored_may_leave_nothing_of_what_is_selected() -> None:
+    assert nothing_is_left([], [])
+    assert nothing_is_left(["GP113"], ["GP113"])
+    assert nothing_is_left(["GP11"], ["GP11", "GP2"])
+    assert not nothing_is_left(["GP113"], ["GP11"])
+    assert not nothing_is_left(["GP0"], ["GP0"])  # cannot be off
 
 
 def test_without_a_word_every_rule_counts() -> None:
@@ -186,6 +194,7 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
     assert (made.ignored, made.severities, made.fail_on, made.baseline) == (frozenset(), {}, Severity.ERROR, None)
 
 
+ALL = "leave it out to have every rule count"
 LIST = 'write ["GP201", "spec-order"]'
 LEVELS = "write error, warning or info"
 EXPLAIN = "`gpolicy explain` lists all rules"
@@ -199,6 +208,12 @@ WHOLE_POLICY = "a policy that cannot be read as a whole cannot be planned"
         ('select = ["GP2"]\n', "1: select: unknown key in the settings of gpolicy", "it belongs under [check]"),
         ("\n[check]\nfail_on = 1\n", "3: check.fail_on: unknown key in [check]", "did you mean fail-on?"),
         ("[check]\nselect = 'GP2'\n", "2: check.select: must be a list of rules, not 'GP2'", LIST),
+        ("[check]\nselect = []\n", "2: check.select: names no rule: nothing would count", ALL),
+        (
+            '[check]\nignore = ["GP113"]\nselect = ["GP113"]\n',
+            "3: check.select: ignore takes all of these rules away",
+            ALL,
+        ),
         ("[check]\nselect = [1]\n", "2: check.select: must be a list of rules, not a list", LIST),
         (
             '[check]\nselect = ["GP2",\n  "spec-overlaps"]\n',

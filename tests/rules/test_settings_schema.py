@@ -38,6 +38,7 @@ BAD = [
     "[check]\nfail_on = 'error'\n",
     "[check]\nselect = 'GP2'\n",
     "[check]\nselect = ['nope']\n",
+    "[check]\nselect = []\n",
     "[check]\nignore = ['GP011']\n",
     "[check]\nfail-on = 'fatal'\n",
     "[check]\nbaseline = ''\n",
