@@ -81,7 +81,8 @@ RulesNamed = Callable[[str], tuple[tuple[RuleInfo, ...], str]]
 
 _LINE, _FILE = "ignore", "ignore-file"
 _WORDS: Final = re.compile(
-    r"\#[ \t]*gpolicy:[ \t]*(?P<word>ignore[\w-]*|[\w-]+(?=[ \t]*\[))[ \t]*(?:\[(?P<rules>[^]\n\r]*)(?P<end>\])?)?",
+    r"\#[ \t]*gpolicy(?:(?P<colon>:)|[ \t]*:?)[ \t]*(?P<word>ignore[\w-]*|[\w-]+(?=[ \t]*\[))[ \t]*"
+    r"(?:\[(?P<rules>[^]\n\r]*)(?P<end>\])?)?",
     re.IGNORECASE,
 )
 _MOST_WORDS: Final = 1000
@@ -116,7 +117,7 @@ class Suppressions:
         for document in policy.documents:
             documents.setdefault(document.file, []).append(document)
         for file, text in policy.sources.items():
-            if "gpolicy:" in text and _WORDS.search(text):
+            if _WORDS.search(text):
                 self._read(file, text, documents[file] if file in documents else read_yaml(text, file).documents)
 
     def reason(self, finding: Finding) -> str | None:
@@ -163,6 +164,10 @@ class Suppressions:
         for found in comments_like(text, documents, _WORDS):
             span = span_between(file, text, found.start(), found.end())
             word = found["word"].lower()
+            if not found["colon"]:
+                if word in (_LINE, _FILE) and found["end"]:  # else it is a sentence about gpolicy
+                    self._malformed(span, "lacks the colon", f"write gpolicy: {word}[{found['rules'].strip()[:60]}]")
+                continue
             if word not in (_LINE, _FILE) or not found["end"]:
                 self._malformed(span, *_what_is_wrong(word, found))
                 continue

@@ -63,6 +63,9 @@ def test_a_finding_is_accepted(text: str, tmp_path: Path) -> None:
         (f"{BAD}  # gpolicy: ignore[]\n", ["GP106", "GP912"]),
         (f"{BAD}  # gpolicy: ignore[,]\n", ["GP106", "GP912"]),
         (f"{BAD}  # gpolicy: ignore[GP106\n", ["GP106", "GP912"]),
+        (f"{BAD}  # gpolicy ignore[GP106]\n", ["GP106", "GP912"]),
+        (f"{BAD}  # gpolicy : ignore[GP106]\n", ["GP106", "GP912"]),
+        (f"# gpolicy ignore-file [GP106]\n{BAD}\n", ["GP912", "GP106"]),
         (f"{BAD}  # gpolicy: ignroe[GP106]\n", ["GP106", "GP912"]),
         (f"{BAD}  # gpolicy: ignore-lines[GP106]\n", ["GP106", "GP912"]),
         (f"{BAD}  # gpolicy: ignore-file[GP106]\n", ["GP106", "GP912"]),  # not at the head
@@ -85,6 +88,8 @@ def test_a_comment_that_does_not_do_what_is_meant_is_a_finding(text: str, expect
         "# gpolicy: v1\n",
         "# gpolicy: this is checked by gpolicy\n",
         "# see gpolicy: ignore[GP1]\n",
+        "# gpolicy ignores this [GP106]\n",
+        "# gpolicy docs[1]\n",
         "# about mygpolicy: ignore\n",
     ],
 )
