@@ -74,7 +74,8 @@ class GroupRedundancy:
 
     `losses` are the sets of nodes that cannot be absorbed, the smallest sets only (a set that holds one of them is
     not listed again), and those that strain the policy. `examined` counts the sets looked at. `unavailable` says why
-    larger sets were not looked at (None: all were). Strained losses are those of single nodes.
+    larger sets were not looked at (None: all were). Strained losses are those of single nodes. `members` are the names
+    of its nodes (None: not known).
     """
 
     group: str
@@ -85,6 +86,7 @@ class GroupRedundancy:
     shortages: tuple[Shortage, ...]
     examined: int
     unavailable: str | None = None
+    members: frozenset[str] | None = None
 
     @property
     def not_absorbed(self) -> tuple[Loss, ...]:
@@ -118,7 +120,14 @@ class GroupRedundancyChange:
     def newly_lost(self) -> tuple[Loss, ...]:
         """Losses that were absorbed before and will not be."""
         known = set() if self.before is None else {loss.nodes for loss in self.before.not_absorbed}
-        return () if self.after is None else tuple(x for x in self.after.not_absorbed if x.nodes not in known)
+        lost = () if self.after is None else self.after.not_absorbed
+        return tuple(loss for loss in lost if loss.nodes not in known and not self.of_other_nodes(loss))
+
+    def of_other_nodes(self, loss: Loss) -> bool:
+        """Whether `loss` cannot be compared: not all of its nodes were in the group before, or it has no others now."""
+        if self.before is None or self.after is None or self.before.members is None:
+            return False
+        return len(loss.nodes) == self.after.nodes or not self.before.members.issuperset(loss.nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +255,17 @@ def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
         for node in nodes.values()
         if node.fails_n1 and not node.facts.offline
     ]
-    return GroupRedundancy(name, len(nodes), failures, survives, tuple(losses), tuple(shortages), examined, unavailable)
+    return GroupRedundancy(
+        name,
+        len(nodes),
+        failures,
+        survives,
+        tuple(losses),
+        tuple(shortages),
+        examined,
+        unavailable,
+        frozenset(node.facts.name for node in nodes.values()),
+    )
 
 
 def _new_sets(nodes: Sequence[int], size: int, lost: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:

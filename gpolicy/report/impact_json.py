@@ -18,7 +18,7 @@ from gpolicy.impact.breaches import Breach
 from gpolicy.impact.capacity import GroupCapacity, Score, ScoreComponent, spec_values
 from gpolicy.impact.fit_change import AllocationVectors, FitChange
 from gpolicy.impact.impact import Impact
-from gpolicy.impact.redundancy import GroupRedundancyChange, Loss
+from gpolicy.impact.redundancy import GroupRedundancy, GroupRedundancyChange, Loss
 from gpolicy.impact.resource_model import Declared, NodeModel
 from gpolicy.impact.storage_findings import DiskTrouble
 from gpolicy.report.capacity_json import binding_data, capacity_of_group
@@ -34,6 +34,9 @@ _DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
     ScoreComponent: ("product",),
 }
 """What is not a field, but belongs beside the fields."""
+
+_LEFT_OUT: Final[Mapping[type, tuple[str, ...]]] = {GroupRedundancy: ("members",)}
+"""Fields that only serve to compare."""
 
 
 def impact_data(impact: Impact) -> dict[str, Any]:
@@ -66,4 +69,5 @@ def _value(value: object) -> Any:
     if not dataclasses.is_dataclass(value):
         raise TypeError(f"{type(value).__name__} has no form in JSON")
     names = (*(field.name for field in dataclasses.fields(value)), *_DERIVED.get(type(value), ()))
-    return {name: _value(getattr(value, name)) for name in names}
+    left_out = _LEFT_OUT.get(type(value), ())
+    return {name: _value(getattr(value, name)) for name in names if name not in left_out}

@@ -99,9 +99,15 @@ def _loss_rows(item: GroupRedundancyChange, *, strained: bool) -> Iterator[tuple
     if item.after is None:
         return
     for loss in item.after.losses:
-        since = "as before" if _known(item.before, loss, strained=strained) else "newly"
+        since = _since(item, loss, strained=strained)
         for homeless in loss.strained if strained else loss.homeless:
             yield (Name(item.group), names(loss.nodes), *_homeless(homeless), since)
+
+
+def _since(item: GroupRedundancyChange, loss: Loss, *, strained: bool) -> str:
+    if _known(item.before, loss, strained=strained):
+        return "as before"
+    return "with other nodes" if item.of_other_nodes(loss) else "newly"
 
 
 def _known(before: GroupRedundancy | None, loss: Loss, *, strained: bool) -> bool:
@@ -163,7 +169,9 @@ def _summary(change: RedundancyChange, fallen: list[GroupRedundancyChange]) -> s
         lost = f", {count(len(item.newly_lost), 'loss', 'losses')} newly cannot be absorbed" if item.newly_lost else ""
         parts.append(f"group {item.group} survives the loss of {count(then, 'node')}, now {now}{lost}")
     risen = [
-        item for item in change.groups if item.before and item.after and item.after.survives > item.before.survives
+        item
+        for item in change.groups
+        if item not in fallen and item.before and item.after and item.after.survives > item.before.survives
     ]
     for item in risen:
         now, then = (group.survives if group else 0 for group in (item.before, item.after))

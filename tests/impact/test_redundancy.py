@@ -177,6 +177,24 @@ def test_too_many_sets_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.unavailable == "losing 2 of 6 nodes at once means looking at 15 sets of nodes, at most 10 are"
 
 
+def test_what_was_not_all_of_a_group_before_is_not_newly_lost() -> None:
+    rows = [f"i{n}|3000|1024|1|running|Y|{n}||plain||1|-|N" for n in "abc"]
+    two, three = (
+        cluster([node(name, free=free) for name in names], rows[: len(names)])
+        for names, free in (("ab", 5192), ("abc", 2000))
+    )
+    grown = redundancy_change(two, three, failures=3).groups[0]
+    assert grown.after is not None
+    assert [loss.nodes for loss in grown.after.not_absorbed] == [("a",), ("b",), ("c",)]
+    assert [loss.nodes for loss in grown.newly_lost] == [("a",), ("b",)]
+    roomy = cluster([node(name, 32768, free=29000) for name in "abc"], rows)
+    grown = redundancy_change(two, roomy, failures=3).groups[0]
+    assert (grown.before, grown.after) != (None, None)
+    assert grown.after is not None
+    assert [loss.nodes for loss in grown.after.not_absorbed] == [("a", "b", "c")]
+    assert grown.newly_lost == ()
+
+
 def test_a_change_shows_what_is_newly_lost_and_looks_once_at_what_is_the_same() -> None:
     rows = ["i1|3000|1024|1|running|Y|a||plain||1|-|N", "i2|3000|1024|1|running|Y|b||plain||1|-|N"]
     before = cluster([node("a", free=5192), node("b", free=5192)], rows)
