@@ -7,6 +7,7 @@ from typing import Final
 
 from gpolicy.impact.capacity import CapacityReport, GroupCapacity
 from gpolicy.report.capacity_section import WHOLE_CLUSTER, room_cells, size_words
+from gpolicy.report.capacity_text import bindings_of
 from gpolicy.report.markdown import COMMENT_BUDGET, Block, Document, code, prose, table_head
 from gpolicy.report.markdown_table import CLOSE, folded, table_items, table_rows
 from gpolicy.report.plan_markdown import marker
@@ -144,10 +145,5 @@ def _words(items: list[GroupCapacity]) -> Block:
 
 
 def _sentences(items: list[GroupCapacity]) -> Iterator[str]:
-    bindings = [
-        binding
-        for item in items
-        for binding in (*(spec.binding for spec in item.specs), item.tiered_binding, item.standard.binding)
-    ]
-    for cause in dict.fromkeys(binding.cause for binding in bindings):
+    for cause in dict.fromkeys(binding.cause for item in items for binding in bindings_of(item)):
         yield f"- {code(cause.key)}: {prose(cause.sentence)}"

@@ -53,7 +53,7 @@ class _Writer:
                 yield from self.score(item)
 
     def legend(self, items: Sequence[GroupCapacity]) -> Iterator[str]:
-        causes = dict.fromkeys(binding.cause for item in items for binding in _bindings(item))
+        causes = dict.fromkeys(binding.cause for item in items for binding in bindings_of(item))
         for cause in causes:
             yield self.paint(_DIM, f"{cause.key}: {cause.sentence}")
 
@@ -126,7 +126,8 @@ def _rows(item: GroupCapacity) -> Iterator[tuple[str, ...]]:
         yield (*first, spec, size, str(fits), binding.cause.key, binding.reason or "-")
 
 
-def _bindings(item: GroupCapacity) -> list[Binding]:
+def bindings_of(item: GroupCapacity) -> list[Binding]:
+    """Return what binds each figure of the group, in every table."""
     extended = item.extended
     limited = [] if extended is None else [fit.binding for fit in (*extended.specs, extended.standard)]
     return [*(spec.binding for spec in item.specs), item.tiered_binding, item.standard.binding, *limited]
