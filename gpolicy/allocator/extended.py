@@ -7,7 +7,7 @@ same node model, checks and score: an extra limit takes candidates away, it neve
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.capacity import State
 from gpolicy.allocator.kinds import FailReason
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 Amounts = dict[tuple[str, str], float]
 """What is left of each extra resource of a node, under (kind, name)."""
+
+GREATEST_RATIO: Final = 100
+"""Over-subscription beyond this is a slip of the pen: sums of memory would no longer bind anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,9 @@ class ExtendedRules:
     def __post_init__(self) -> None:
         if self.max_node_failures < 0:
             raise InputError(f"max_node_failures is {self.max_node_failures}, which is less than 0")
-        if self.oversubscription is not None and not self.oversubscription > 0:
-            raise InputError(f"the over-subscription ratio is {self.oversubscription}, it must be above 0")
+        if self.oversubscription is not None and not 0 < self.oversubscription <= GREATEST_RATIO:
+            words = f"it must be above 0 and at most {GREATEST_RATIO}"
+            raise InputError(f"the over-subscription ratio is {self.oversubscription:g}, {words}")
 
 
 def fill(

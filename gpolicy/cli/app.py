@@ -421,7 +421,11 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     max_node_failures: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option(
-            "--max-node-failures", metavar="K", help="Also count what fits if K nodes of a group may fail at once."
+            "--max-node-failures",
+            metavar="K",
+            min=1,
+            max=5,
+            help="Also count what fits if K nodes of a group may fail at once.",
         ),
     ] = None,
     oversubscription: Annotated[

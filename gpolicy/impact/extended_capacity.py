@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.extended import ExtendedRules, ExtraDemand, fill
+from gpolicy.allocator.extended import GREATEST_RATIO, ExtendedRules, ExtraDemand, fill
 from gpolicy.allocator.kinds import FailReason
 from gpolicy.allocator.placement import NO_FAILURES, SingleCandidates
 from gpolicy.errors import UsageError
@@ -42,8 +42,9 @@ class ExtendedOptions:
     def __post_init__(self) -> None:
         if self.max_node_failures is not None and self.max_node_failures < 0:
             raise UsageError(f"max-node-failures is {self.max_node_failures}, it must be 0 or more")
-        if self.oversubscription is not None and not 0 < self.oversubscription < float("inf"):
-            raise UsageError(f"the over-subscription ratio is {self.oversubscription:g}, it must be above 0")
+        if self.oversubscription is not None and not 0 < self.oversubscription <= GREATEST_RATIO:
+            words = f"it must be above 0 and at most {GREATEST_RATIO}"
+            raise UsageError(f"the over-subscription ratio is {self.oversubscription:g}, {words}")
 
     @property
     def asked(self) -> bool:

@@ -89,8 +89,10 @@ def test_declared_resources() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--max-node-failures", "-1"], "it must be 0 or more"),
+        (["--max-node-failures", "0"], "0 is not in the range 1<=x<=5"),
+        (["--max-node-failures", "9"], "9 is not in the range 1<=x<=5"),
         (["--oversubscription", "0"], "it must be above 0"),
+        (["--oversubscription", "inf"], "is inf, it must be above 0 and at most 100"),
         (["/nonexistent"], "/nonexistent"),
     ],
 )
@@ -99,3 +101,10 @@ def test_limits_and_policies_that_make_no_sense_are_one_line(arguments: list[str
     assert done.returncode == 3
     assert message in done.stderr
     assert done.stdout == ""
+
+
+def test_markdown_explains_what_binds_under_the_extra_limits() -> None:
+    done = gpolicy("capacity", "--state", SNAPSHOT, "--oversubscription", "0.5", "--format", "markdown")
+    extended = done.stdout.partition("With node failures or over-subscription")[2]
+    assert "| oversubscription |" in extended
+    assert "\n- `oversubscription`: " in done.stdout
