@@ -62,9 +62,9 @@ class Words:
 
 
 def read_words(words: Sequence[str]) -> Words:
-    """Return what `words` ask for; later ones win, disks and tags of several words add up.
+    """Return what `words` ask for; they win over files, disks and tags of several words add up.
 
-    Raise UsageError for a word that says nothing, InputError for a file that is no request.
+    Raise UsageError for a word that says nothing or what another said, InputError for a file that is no request.
     """
     files: list[Mapping[str, Any]] = []
     values: dict[str, Any] = {}
@@ -99,7 +99,13 @@ def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
     if not value:
         raise UsageError(f"{word}: nothing is asked for", hint=_EXAMPLE)
     if key in ("disks", "tags", "nodes", "networks"):
-        values.setdefault(key, []).extend(value.split(","))
+        items = values.setdefault(key, [])
+        for item in value.split(","):
+            if item in items and key == "nodes":
+                raise UsageError(f"{word}: node {item} is named twice")
+            items.append(item)
+    elif key in values:
+        raise UsageError(f"{word}: {key} is asked for twice")
     else:
         values[key] = value
 

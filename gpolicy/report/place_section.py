@@ -6,7 +6,7 @@ from typing import Final
 
 from gpolicy.impact.placing import Candidate, PlaceReport
 from gpolicy.report.answer import Answer
-from gpolicy.report.place_text import placed_words
+from gpolicy.report.place_text import placed_words, untried_words
 from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, count, filled, rough_size
 
 _RIGHT: Final = frozenset({"score", "disk left", "candidates"})
@@ -20,7 +20,7 @@ def place_answer(report: PlaceReport) -> Answer:
     )
     possible = [item for item in report.candidates if item.ok]
     refused = [item for item in report.candidates if not item.ok]
-    untried = [f"group {group.group} was not tried: {group.message}" for group in report.groups if not group.tried]
+    untried = [untried_words(group) for group in report.groups if not group.tried]
     return Answer(
         verb="place",
         title="Where an instance goes on",

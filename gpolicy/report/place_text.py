@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpolicy.ganeti.units import format_size
-from gpolicy.impact.placing import Candidate, Placed, PlaceReport
+from gpolicy.impact.placing import Candidate, GroupTrial, Placed, PlaceReport
 from gpolicy.report.findings_text import printable
 
 _BOLD: Final = "\x1b[1m"
@@ -51,7 +51,7 @@ class _Writer:
         if untried or report.notes:
             yield ""
         for group in untried:
-            yield self.paint(_DIM, f"group {printable(group.group)} was not tried: {printable(group.message)}")
+            yield self.paint(_DIM, printable(untried_words(group)))
         for note in report.notes:
             yield self.paint(_DIM, f"note: {printable(note)}")
 
@@ -110,6 +110,11 @@ def _metric(item: Candidate) -> str:
     if item.lost_allocations is not None:
         return ", ".join(map(str, item.lost_allocations))
     return item.shown_score
+
+
+def untried_words(group: GroupTrial) -> str:
+    """Return why a group was not tried; hail's message may name the group once more."""
+    return f"group {group.group} was not tried: {group.message.removeprefix(f'Group {group.group}: ')}"
 
 
 def placed_words(instance: Placed) -> str:

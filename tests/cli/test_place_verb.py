@@ -8,7 +8,7 @@ import pytest
 from command_line import ROOT, gpolicy
 
 from gpolicy.cli.place_words import read_words
-from gpolicy.errors import GpolicyError
+from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.impact.placing import PlaceRequest, WantedDisk
 
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
@@ -51,6 +51,28 @@ def test_words_mean_what_ganeti_s_names_mean() -> None:
     assert words.request == PlaceRequest(
         memory=4096, vcpus=2, disks=disks, tags=("a", "b"), group="g", spindle_use=3, nic_count=2
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["memory=4G", "memory=5G"], "memory=5G: memory is asked for twice"),
+        (["memory=4G", "maxmem=4G"], "maxmem=4G: memory is asked for twice"),
+        (["half", "full"], "full: spec is asked for twice"),
+        (["nodes=n1,n1"], "nodes=n1,n1: node n1 is named twice"),
+        (["nodes=n1", "nodes=n2,n1"], "nodes=n2,n1: node n1 is named twice"),
+    ],
+)
+def test_nothing_is_asked_for_twice(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_words(words)
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_a_group_that_was_not_tried_is_named_once(form: str) -> None:
+    done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=20G", "--format", form)
+    assert "group spare was not tried: error Not enough online nodes" in done.stdout
 
 
 def test_a_file_holds_the_same_words(tmp_path: Path) -> None:
