@@ -28,6 +28,11 @@ _PATTERN_MESSAGES: Final = {
 }
 _TAG_LETTERS: Final = "[A-Za-z0-9_.+*/:@-]"
 _TAG_MESSAGE: Final = "Not a tag: it has letters, digits and . _ + * / : @ - only, 128 at most."
+_PREFIX_LETTERS: Final = "[A-Za-z0-9_.+*/@-]+(:"
+_PREFIX_MESSAGE: Final = (
+    "Not a prefix: it has letters, digits and . _ + * / @ - only, its parts stand between colons,"
+    " and none is at its end."
+)
 
 CHOICES: Final = {
     # alloc_policy (partitioned Ganeti, "Allocation policy")
@@ -132,6 +137,7 @@ def _with_words(schema: Schema) -> Schema:
     pattern, words = schema.get("pattern"), schema.get("enum")
     if isinstance(pattern, str):
         message = _PATTERN_MESSAGES.get(pattern) or (_TAG_MESSAGE if _TAG_LETTERS in pattern else None)
+        message = message or (_PREFIX_MESSAGE if _PREFIX_LETTERS in pattern else None)
         if message:
             schema["patternErrorMessage"] = message
     if isinstance(words, list) and all(word in CHOICES for word in words):

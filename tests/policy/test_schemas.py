@@ -120,3 +120,9 @@ def test_a_keyword_that_nobody_compiled_is_no_silent_yes() -> None:
 def test_the_corners_of_json_equality(schema: dict[str, Any], value: Any, conforms: bool) -> None:
     assert compile_schema(schema)(value) is conforms
     assert Draft7Validator(schema).is_valid(value) is conforms
+
+
+def test_editors_say_what_a_prefix_may_have() -> None:
+    prefix = SCHEMAS["tag-rules.json"]["properties"]["failure_domains"]["items"]
+    assert "@ - only" in prefix["patternErrorMessage"]
+    assert ": @" not in prefix["patternErrorMessage"]
