@@ -96,7 +96,7 @@ def test_the_sum_of_maximum_memories_stays_below_the_over_subscribed_memory(
         if any(item.name in names for item in placed):
             most = sum(1800 if item.name in names else item.memory for item in placed)
             assert most <= MEMORY * ratio
-    free = run(where, kind, ExtendedRules(max_node_failures=0, oversubscription=1000.0), demand)
+    free = run(where, kind, ExtendedRules(max_node_failures=0, oversubscription=100.0), demand)
     assert len(result.placed) <= len(free.placed)
     assert free.placed == run(where, kind, ExtendedRules(max_node_failures=0)).placed
 
