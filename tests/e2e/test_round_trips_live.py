@@ -17,7 +17,7 @@ from gpolicy.cluster.state import ClusterState
 
 pytestmark = pytest.mark.e2e
 
-FEW, MANY, BLOCK = int(os.environ.get("GPOLICY_E2E_CASES", "12")), 40, 5
+FEW, MANY, BLOCK = int(os.environ.get("GPOLICY_E2E_CASES", "12")), 100, 10
 TRIES, MOST_STEPS, ENOUGH = 50, 4, 8
 HIDDEN = ("hv_state.", "disk_state.")
 
