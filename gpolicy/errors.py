@@ -8,6 +8,11 @@ from __future__ import annotations
 from gpolicy.exit_codes import ExitCode
 
 
+def about(where: str, message: str) -> str:
+    """Return `message` after what it is about: a file, or a source, which may end in a colon itself (`local:`)."""
+    return f"{where.removesuffix(':')}: {message}"
+
+
 class GpolicyError(Exception):
     """gpolicy could not run: shown as one clear line, exit code 3.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,8 +46,9 @@ def snapshot(src: str, output: Path, options: SourceOptions) -> int:
     """Write a snapshot of a cluster."""
     from gpolicy.cluster.snapshot import write_snapshot  # noqa: PLC0415
 
+    taken_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     state = read(src, options)
-    write_snapshot(state, output)
+    write_snapshot(state, output, taken_at=taken_at)
     counts = f"{len(state.groups)} groups, {len(state.nodes)} nodes, {len(state.instances)} instances"
     sys.stdout.write(f"wrote {output}: cluster {state.name}, {counts}\n")
     for note in state.notes:

@@ -19,7 +19,7 @@ from gpolicy.cluster.json_input import LARGEST_FILE, decode_text, read_bytes
 from gpolicy.cluster.live import NO_RUN_TIME, NODE_FIELDS, missing_notes
 from gpolicy.cluster.process import Output, run
 from gpolicy.cluster.state import ClusterState, Resources
-from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
+from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError, about
 
 CONFIG_DATA: Final = "/var/lib/ganeti/config.data"
 
@@ -124,10 +124,10 @@ class SshMaster:
         argv = self.argv(["cat", "--", path])
         output = run(argv, environ=self.environ, seconds=self.timeout, limit=LARGEST_FILE)
         if output.code == 255:  # ssh's own failures
-            raise UnreachableError(f"{self.source}: {_reason(output) or 'ssh failed'}")
+            raise UnreachableError(about(self.source, _reason(output) or "ssh failed"))
         if output.code:
             hint = "it must be the cluster's master, and the user must be allowed to read the file (root)"
-            raise UnreachableError(f"{self.source}: cannot read {path}: {_reason(output)}", hint=hint)
+            raise UnreachableError(about(self.source, f"cannot read {path}: {_reason(output)}"), hint=hint)
         return output.stdout
 
     def run(self, argv: Sequence[str]) -> Output:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path as FilePath
@@ -27,29 +28,37 @@ from gpolicy.cluster.state import (
     Node,
     PhysicalVolume,
     Resources,
+    Snapshot,
     Unreadable,
 )
-from gpolicy.errors import GpolicyError, InputError
+from gpolicy.errors import GpolicyError, InputError, about
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import position
 from gpolicy.ganeti.values import fill, unflatten
 
 KIND = "gpolicy-snapshot"
-FORMAT_VERSION = "1.2"
+FORMAT_VERSION = "1.3"
 DIGEST_PREFIX = "sha256:"
 
 
-def write_snapshot(state: ClusterState, path: FilePath) -> None:
-    """Write the state to `path`, readable by its owner only, as a whole or not at all. Raise GpolicyError."""
-    write_private(path, dump_snapshot(state))
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 
 
-def dump_snapshot(state: ClusterState) -> bytes:
+def write_snapshot(state: ClusterState, path: FilePath, *, taken_at: str | None = None) -> None:
+    """Write the state to `path`, readable by its owner only, as a whole or not at all. Raise GpolicyError.
+
+    `taken_at` is when the cluster was read, YYYY-MM-DDThh:mm:ssZ; a state from a snapshot keeps the time of that.
+    """
+    write_private(path, dump_snapshot(state, taken_at=taken_at))
+
+
+def dump_snapshot(state: ClusterState, *, taken_at: str | None = None) -> bytes:
     """Return the state as the content of a snapshot file."""
     document = {
         "format_version": FORMAT_VERSION,
         "kind": KIND,
         "source": state.source,
+        "taken_at": state.snapshot.taken_at if state.snapshot else taken_at,
         "name": state.name,
         "software_version": state.software_version,
         "notes": list(state.notes),
@@ -62,7 +71,7 @@ def dump_snapshot(state: ClusterState) -> bytes:
     try:
         return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
     except ValueError:
-        raise GpolicyError(f"{state.source}: holds a number or text that JSON cannot carry") from None
+        raise GpolicyError(about(state.address, "holds a number or text that JSON cannot carry")) from None
 
 
 def read_snapshot(path: FilePath) -> ClusterState:
@@ -90,6 +99,7 @@ def parse_snapshot(data: bytes, where: str) -> ClusterState:
         instances={name: _read_instance(name, instance) for name, instance in document.records("instances")},
         unreadable=tuple(_read_gap(gap, where) for gap in document.items("unreadable")),
         notes=tuple(document.texts("notes")),
+        snapshot=Snapshot(where, _read_time(document)),
     )
     check_references(state, where)
     return state
@@ -187,6 +197,13 @@ def _instance(instance: Instance) -> dict[str, Value]:
     content["secondary_nodes"] = list(instance.secondary_nodes)
     content["disks"] = [asdict(disk) for disk in instance.disks]
     return content
+
+
+def _read_time(document: Record) -> str | None:
+    written = document.text_or_none("taken_at")  # not there before format 1.3
+    if written is not None and not _TIME.fullmatch(written):
+        raise InputError(f"{document.where}: taken_at should be YYYY-MM-DDThh:mm:ssZ, but is {written[:40]!r}")
+    return written
 
 
 def _read_identity(record: Record) -> Identity:

@@ -158,10 +158,19 @@ class Unreadable:
         return self.level is level and path[: len(self.prefix)] == self.prefix
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The file that a state was kept in. `taken_at` is YYYY-MM-DDThh:mm:ssZ (UTC), None where it does not say."""
+
+    file: str
+    taken_at: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
     """One consistent read of a cluster. Groups, nodes and instances are by name.
 
+    `source` is the address that the cluster itself was read at; with a `snapshot`, when that was written.
     `notes` are for people: what the source did not say and what was done about it.
     """
 
@@ -174,6 +183,17 @@ class ClusterState:
     instances: dict[str, Instance]
     unreadable: tuple[Unreadable, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    snapshot: Snapshot | None = field(default=None, compare=False)
+
+    @property
+    def address(self) -> str:
+        """The address that the state was read at now: of the snapshot, if it came from one."""
+        return f"snapshot:{self.snapshot.file}" if self.snapshot else self.source
+
+    @property
+    def read_from(self) -> str:
+        """Where the state was read from, in words."""
+        return read_from(self.source, self.snapshot)
 
     def readable(self, level: Level, path: Path) -> bool:
         """Return whether the source shows the own value at `path` of objects at `level`."""
@@ -194,3 +214,11 @@ class ClusterState:
         """Return the node's effective values, filled from its group."""
         group = self.groups.get(node.group)
         return fill(node.own, group.effective if group else self.cluster.own, Level.NODE)
+
+
+def read_from(source: str, snapshot: Snapshot | None) -> str:
+    """Return in words where a state was read from: of a snapshot also where and when that was taken."""
+    if snapshot is None:
+        return source
+    when = f", at {snapshot.taken_at}" if snapshot.taken_at else ""
+    return f"snapshot:{snapshot.file} (taken from {source}{when})"

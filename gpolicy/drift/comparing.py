@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from gpolicy.cluster.state import ClusterState, Identity
+from gpolicy.cluster.state import ClusterState, Identity, Snapshot
 from gpolicy.findings import Finding, Span
 from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Level, Path, Value
@@ -70,6 +70,7 @@ class DriftReport:
     unreadable: tuple[Unreadable, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    snapshot: Snapshot | None = None
 
 
 def find_drift(policy: Policy, state: ClusterState, *, today: date) -> DriftReport:
@@ -93,6 +94,7 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date) -> DriftRepo
     return DriftReport(
         cluster=state.name,
         source=state.source,
+        snapshot=state.snapshot,
         drift=tuple(found),
         accepted=tuple(accepted),
         unreadable=tuple(difference.unreadable),

@@ -25,7 +25,7 @@ from gpolicy.allocator.model import (
     SpecPair,
 )
 from gpolicy.cluster import state as observed
-from gpolicy.errors import GpolicyError
+from gpolicy.errors import GpolicyError, about
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
@@ -103,10 +103,10 @@ def _refuse_gaps(
             by_gap.setdefault(missing, []).append(node.name)
     if by_gap:
         texts = [f"{', '.join(missing)} of {_names(names)}" for missing, names in by_gap.items()]
-        raise GpolicyError(f"{state.source}: not known: {'; '.join(texts)}", hint=_WAY_OUT)
+        raise GpolicyError(about(state.address, f"not known: {'; '.join(texts)}"), hint=_WAY_OUT)
     silent = [instance.name for instance in instances if instance.status is None]
     if silent:
-        raise GpolicyError(f"{state.source}: not known: the status of instances {_names(silent)}", hint=_WAY_OUT)
+        raise GpolicyError(about(state.address, f"not known: the status of instances {_names(silent)}"), hint=_WAY_OUT)
 
 
 def gaps(state: observed.ClusterState) -> dict[str, tuple[str, ...]]:

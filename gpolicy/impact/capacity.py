@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.model import Spec, SpecPair
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.impact.allocator_input import cluster_data
 from gpolicy.impact.binding import Binding
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.kinds import DiskTemplate
     from gpolicy.allocator.model import ClusterData, Instance
     from gpolicy.allocator.resource_model import NodeResources
-    from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.state import ClusterState, Snapshot
 
 __all__ = [
     "KVM_NODE_MEMORY",
@@ -120,6 +120,7 @@ class CapacityReport:
     groups: tuple[GroupCapacity, ...]
     cluster: GroupCapacity | None
     notes: tuple[str, ...] = ()
+    snapshot: Snapshot | None = None
 
 
 def capacity(
@@ -171,7 +172,7 @@ def capacity(
         else:
             chosen = wanted or first_allowed(enabled, data.policy)
             whole = count(Run(data, chosen, resources=resources), None, chosen, called, tell)
-    return CapacityReport(state.source, state.name, tuple(found), whole, tuple(notes))
+    return CapacityReport(state.source, state.name, tuple(found), whole, tuple(notes), state.snapshot)
 
 
 def spec_values(spec: Spec) -> dict[str, int]:
@@ -184,7 +185,7 @@ def declared_resources(state: ClusterState, data: ClusterData) -> dict[str, Node
     """Return the resources that are declared for the nodes of `data`, by name. Raise GpolicyError if none is known."""
     if not known_states(state):
         raise GpolicyError(
-            f"{state.source}: not known: hv_state and disk_state",
+            about(state.address, "not known: hv_state and disk_state"),
             hint="they are in config.data only: read the cluster on its master (local:, ssh://), or from a snapshot",
         )
     return configured(state, data, loaded(data))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.errors import GpolicyError
+from gpolicy.errors import GpolicyError, about
 from gpolicy.impact.allocator_input import cluster_data, gaps
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def known_part(state: ClusterState) -> KnownPart:
     nodes = {name: node for name, node in state.nodes.items() if node.group not in reasons}
     if not nodes:
         cluster_data(state)  # says all of it
-        raise GpolicyError(f"{state.source}: {next(iter(reasons.values()))}")
+        raise GpolicyError(about(state.address, next(iter(reasons.values()))))
     instances, split = {}, []
     for name, instance in state.instances.items():
         if instance.primary_node not in nodes:

@@ -10,6 +10,7 @@ from gpolicy.impact.wanted_instance import WantedDisk
 
 if TYPE_CHECKING:
     from gpolicy.allocator.kinds import DiskTemplate
+    from gpolicy.cluster.state import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ class PlaceReport:
     groups: tuple[GroupTrial, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     notes: tuple[str, ...] = ()
+    snapshot: Snapshot | None = None
 
     @property
     def chosen(self) -> Candidate | None:

@@ -58,6 +58,7 @@ def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None
     verdict = "successful" if chosen else "failed"
     return PlaceReport(
         source=state.source,
+        snapshot=state.snapshot,
         cluster_name=state.name,
         instance=_placed(instance),
         ok=chosen is not None,

@@ -138,7 +138,7 @@ def resource_model(
     if known:
         notes += uncounted(state)
     else:
-        notes.append(f"{state.source} does not show hv_state and disk_state: what is declared is not known")
+        notes.append(f"{state.address} does not show hv_state and disk_state: what is declared is not known")
     cluster = clusters.loaded(clusters.data(part, None))
     resources = configured(part.state, part.data, cluster) if known else {}
     planned = loaded(part.data, resources) if resources else cluster

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import desired_tags, exclusion_tags
 from gpolicy.allocator.model import Disk, Instance, Nic
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.impact.allocator_input import charged_space
 from gpolicy.impact.disk_templates import enabled_templates, first_allowed, wanted_template
 
@@ -152,7 +152,7 @@ def of_size(request: PlaceRequest, spec: Spec, *, exclusive: bool) -> PlaceReque
 def _check_networks(request: PlaceRequest, state: ClusterState) -> None:
     if request.networks and not any(group.networks for group in state.groups.values()):
         raise GpolicyError(
-            f"{state.source}: not known: which networks the groups are connected to",
+            about(state.address, "not known: which networks the groups are connected to"),
             hint="leave the networks out, or read the cluster from hscan text",
         )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from gpolicy.ganeti.commands import Command
@@ -16,7 +17,7 @@ from gpolicy.plan.effects import Effect
 from gpolicy.plan.planning import Plan
 from gpolicy.plan.steps import Inverse, Step
 
-FORMAT_VERSION = "1.1"
+FORMAT_VERSION = "1.2"
 
 
 def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -26,6 +27,7 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
         "kind": "gpolicy-plan",
         "cluster": plan.cluster,
         "source": plan.source,
+        "snapshot": asdict(plan.snapshot) if plan.snapshot else None,
         "ganeti_version": plan.version,
         "policy_digest": plan.policy_digest,
         "state_digest": plan.state_digest,

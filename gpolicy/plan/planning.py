@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.snapshot import state_digest
-from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import ClusterState, Snapshot
 from gpolicy.cluster.state import Unreadable as Gap
 from gpolicy.findings import Finding
 from gpolicy.ganeti.parameters import VERSIONS, release_key
@@ -44,6 +44,7 @@ class Plan:
     unreadable: tuple[Unreadable, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    snapshot: Snapshot | None = None
 
     @property
     def safe(self) -> bool:
@@ -62,6 +63,7 @@ def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = 
     return Plan(
         cluster=state.name,
         source=state.source,
+        snapshot=state.snapshot,
         version=version,
         policy_digest=policy_digest(policy),
         state_digest=state_digest(state),
@@ -83,6 +85,7 @@ def refused_plan(policy: Policy, state: ClusterState, findings: list[Finding]) -
     return Plan(
         cluster=state.name,
         source=state.source,
+        snapshot=state.snapshot,
         version=command_version(policy, state),
         policy_digest=policy_digest(policy),
         state_digest=state_digest(state),

@@ -21,7 +21,7 @@ def answer_markdown(answer: Answer, *, budget: int = COMMENT_BUDGET) -> str:
     for section in answer.order:
         blocks += _section(section)
     blocks += [_listing(listing) for listing in answer.listings]
-    foot = ("", f"<sub>read from {code(answer.source, 100)}</sub>") if answer.source else ()
+    foot = ("", f"<sub>read from {code(answer.source, 200)}</sub>") if answer.source else ()
     return Document(blocks, tail=foot).text(budget)
 
 

@@ -12,7 +12,7 @@ from gpolicy.impact.capacity import CapacityReport, GroupCapacity, Score, Size, 
 from gpolicy.impact.extended_capacity import ExtendedCapacity, ExtendedFit
 from gpolicy.impact.stranded import Stranded
 
-FORMAT_VERSION: Final = "1.1"
+FORMAT_VERSION: Final = "1.2"
 
 
 def capacity_data(report: CapacityReport) -> dict[str, Any]:
@@ -21,6 +21,7 @@ def capacity_data(report: CapacityReport) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "cluster_name": report.cluster_name,
         "source": report.source,
+        "snapshot": asdict(report.snapshot) if report.snapshot else None,
         "groups": [{"group": item.group, **capacity_of_group(item)} for item in report.groups],
         "cluster": None if report.cluster is None else capacity_of_group(report.cluster),
         "notes": list(report.notes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from gpolicy.cluster.state import read_from
 from gpolicy.impact.capacity import CapacityReport, GroupCapacity
 from gpolicy.report.capacity_section import WHOLE_CLUSTER, room_cells, size_words
 from gpolicy.report.capacity_text import bindings_of
@@ -47,7 +48,7 @@ def capacity_markdown(report: CapacityReport, *, budget: int = COMMENT_BUDGET) -
             items=tuple(f"- {prose(note)}" for note in report.notes),
         ),
     ]
-    foot = f"<sub>read from {code(report.source, 100)}</sub>"
+    foot = f"<sub>read from {code(read_from(report.source, report.snapshot), 200)}</sub>"
     return Document([block for block in blocks if block.head or block.items], tail=("", foot)).text(budget)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from gpolicy.cluster.state import read_from
 from gpolicy.ganeti.units import format_size
 from gpolicy.impact.binding import Binding
 from gpolicy.impact.capacity import CapacityReport, GroupCapacity, Size, spec_values
@@ -32,6 +33,8 @@ class _Writer:
     def lines(self, report: CapacityReport, *, score: bool) -> Iterator[str]:
         items = [*report.groups, *([report.cluster] if report.cluster else [])]
         yield self.paint(_BOLD, f"What fits on cluster {printable(report.cluster_name)} beside what runs there")
+        if report.snapshot:
+            yield self.paint(_DIM, f"read from {printable(read_from(report.source, report.snapshot))}")
         yield ""
         yield from self.table(_HEADINGS, [row for item in items for row in _rows(item)])
         yield ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any, Final
 
 from gpolicy.drift.comparing import Accepted, Drift, DriftReport
@@ -10,7 +11,7 @@ from gpolicy.findings import Span
 from gpolicy.report.drift_text import utc
 from gpolicy.report.findings_json import findings_data
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "1.1"
 
 
 def drift_data(report: DriftReport, *, compared_at: float) -> dict[str, Any]:
@@ -19,6 +20,7 @@ def drift_data(report: DriftReport, *, compared_at: float) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "cluster": report.cluster,
         "source": report.source,
+        "snapshot": asdict(report.snapshot) if report.snapshot else None,
         "compared_at": utc(compared_at),
         "drift": [_drift(drift) for drift in report.drift],
         "accepted": [_accepted(accepted) for accepted in report.accepted],

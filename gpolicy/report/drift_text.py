@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from gpolicy.cluster.state import Identity
+from gpolicy.cluster.state import Identity, read_from
 from gpolicy.drift.comparing import Drift, DriftReport
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, words
@@ -50,6 +50,8 @@ class _Report:
     def lines(self) -> Iterator[str]:
         report = self._report
         yield self._paint(_BOLD, f"Drift of cluster {printable(report.cluster)} from its policy")
+        if report.snapshot:
+            yield self._paint(_DIM, f"read from {printable(read_from(report.source, report.snapshot))}")
         if not report.drift:
             yield "None: what the policy declares and this source shows is so."
         for obj, group in itertools.groupby(report.drift, key=lambda drift: drift.object):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from typing import Any, Final
 
 from gpolicy.impact.placing import Candidate, PlaceReport
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "1.1"
 
 
 def place_data(report: PlaceReport) -> dict[str, Any]:
@@ -18,6 +19,7 @@ def place_data(report: PlaceReport) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "cluster_name": report.cluster_name,
         "source": report.source,
+        "snapshot": asdict(report.snapshot) if report.snapshot else None,
         "instance": {
             "name": instance.name,
             "memory": instance.memory,

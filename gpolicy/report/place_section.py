@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpolicy.cluster.state import read_from
 from gpolicy.impact.placing import Candidate, PlaceReport
 from gpolicy.report.answer import Answer
 from gpolicy.report.place_text import placed_words, untried_words
@@ -44,7 +45,7 @@ def place_answer(report: PlaceReport) -> Answer:
                 notes=(f"hail: {report.info}", *untried, *report.notes),
             ),
         ),
-        source=report.source,
+        source=read_from(report.source, report.snapshot),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from gpolicy.cluster.state import read_from
 from gpolicy.ganeti.units import format_size
 from gpolicy.impact.placing import Candidate, GroupTrial, Placed, PlaceReport
 from gpolicy.report.findings_text import printable
@@ -36,6 +37,8 @@ class _Writer:
         else:
             yield f"{what} {self.paint(_RED, 'goes nowhere')}: {printable(report.reason or '')}"
         yield self.paint(_DIM, f"hail: {printable(report.info)}")
+        if report.snapshot:
+            yield self.paint(_DIM, f"read from {printable(read_from(report.source, report.snapshot))}")
         possible = [item for item in report.candidates if item.ok]
         if possible:
             yield ""

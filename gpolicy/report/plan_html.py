@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpolicy import __version__
-from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import ClusterState, read_from
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.impact.fit_change import CapacityChange
 from gpolicy.impact.impact import Impact
@@ -65,6 +65,7 @@ def plan_html(
     return render_page(
         "plan.html.j2",
         plan=plan,
+        read_from=read_from(plan.source, plan.snapshot),
         version=__version__,
         verdict=verdict(plan),
         amount=amount(plan),

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Final
 
+from gpolicy.cluster.state import read_from
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.change import Action, Change, some
@@ -97,7 +98,8 @@ def _head(plan: Plan, sections: Iterable[Section]) -> Iterator[str]:
 
 def _foot(plan: Plan) -> str:
     digests = f"policy `{plan.policy_digest[:19]}`, state `{plan.state_digest[:19]}`"
-    return f"<sub>Ganeti {cell(plan.version, 20)}, {digests}, read from {code(plan.source, 100)}</sub>"
+    source = code(read_from(plan.source, plan.snapshot), 200)
+    return f"<sub>Ganeti {cell(plan.version, 20)}, {digests}, read from {source}</sub>"
 
 
 def _failed_guards(plan: Plan) -> Block:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.cluster.state import read_from
 from gpolicy.ganeti.parameter import TakesEffect, Value
 from gpolicy.plan.change import Action, Change, Risk, some
 from gpolicy.plan.guards import GuardResult
@@ -39,6 +40,8 @@ class _Report:
     def lines(self) -> Iterator[str]:
         plan = self.plan
         yield self._paint("bold", f"Plan for cluster {printable(plan.cluster)} (Ganeti {plan.version})")
+        if plan.snapshot:
+            yield self._paint("dim", f"read from {printable(read_from(plan.source, plan.snapshot))}")
         errors = sum(finding.severity == "error" for finding in plan.findings)
         if errors:
             yield f"No plan: {count(errors, 'error')} in what the policy asks of this cluster."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.impact.capacity import spec_values
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from gpolicy.suggest.model import Fit, Mix, NodeKind, OldPair, Size, Stranded, Suggestion, SuggestReport
     from gpolicy.suggest.tiling import Resources
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "1.1"
 
 
 def suggest_data(report: SuggestReport) -> dict[str, Any]:
@@ -21,6 +22,7 @@ def suggest_data(report: SuggestReport) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "cluster_name": report.cluster_name,
         "source": report.source,
+        "snapshot": asdict(report.snapshot) if report.snapshot else None,
         "groups": [_group(item) for item in report.groups],
         "passed_over": dict(report.passed_over),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.cluster.state import read_from
 from gpolicy.report.answer import Answer, Listing
 from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, count, filled
 from gpolicy.report.suggest_text import causes, counts_words, human, instance_words, left_words, legend_words
@@ -38,7 +39,7 @@ def suggest_answer(report: SuggestReport) -> Answer:
             Listing(title=f"NodeGroup document of {item.group}", language="yaml", text=item.document)
             for item in report.groups
         ),
-        source=report.source,
+        source=read_from(report.source, report.snapshot),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.cluster.state import read_from
 from gpolicy.report.findings_text import printable
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class _Writer:
             yield from self.group(item, report.cluster_name)
         for name, why in report.passed_over.items():
             yield self.paint(_DIM, f"passed over: {printable(name)}: {printable(why)}")
+        if report.snapshot:
+            yield self.paint(_DIM, f"read from {printable(read_from(report.source, report.snapshot))}")
 
     def group(self, item: Suggestion, cluster: str) -> Iterator[str]:
         kind = "exclusive storage" if item.exclusive else item.template.value

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from gpolicy.allocator.kinds import DiskTemplate
     from gpolicy.allocator.model import Spec, SpecPair
+    from gpolicy.cluster.state import Snapshot
     from gpolicy.impact.binding import Binding
     from gpolicy.suggest.tiling import Ground, Resources
 
@@ -176,3 +177,4 @@ class SuggestReport:
     cluster_name: str
     groups: tuple[Suggestion, ...]
     passed_over: Mapping[str, str]
+    snapshot: Snapshot | None = None

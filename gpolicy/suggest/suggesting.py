@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.capacity import DivisionError
 from gpolicy.allocator.kinds import DiskTemplate
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.impact.allocator_input import cluster_data
@@ -61,8 +61,14 @@ def suggest(
             passed_over[item.name] = error.message
     if not found:
         reasons = "; ".join(passed_over.values())
-        raise GpolicyError(f"{state.source}: no group to suggest sizes for: {reasons}")
-    return SuggestReport(source=state.source, cluster_name=state.name, groups=tuple(found), passed_over=passed_over)
+        raise GpolicyError(about(state.address, f"no group to suggest sizes for: {reasons}"))
+    return SuggestReport(
+        source=state.source,
+        cluster_name=state.name,
+        groups=tuple(found),
+        passed_over=passed_over,
+        snapshot=state.snapshot,
+    )
 
 
 def _silent(_what: str) -> None:
@@ -151,7 +157,7 @@ class _Maker:
                 " the sizes, hspace finds no room for others (the column empty has what there is without them)"
             )
             made = replace(made, notes=tuple(notes))
-        return replace(made, document=document(made, self.request, self.state.source))
+        return replace(made, document=document(made, self.request, self.state.read_from))
 
     # --- what they give ------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.physical_volumes import sizes_differ, usable_size
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def smallest_volume(state: ClusterState, names: Sequence[str], given: int | None
         measured = state.nodes[name].resources
         if not measured.spindles_total or not measured.disk_total:
             raise GpolicyError(
-                f"{state.source}: not known: the physical volumes of {name}",
+                about(state.address, f"not known: the physical volumes of {name}"),
                 hint="say how large the smallest is: --pv-size 1T (and see `gpolicy explain exclusive-storage-reads`)",
             )
         sizes.append(measured.disk_total // measured.spindles_total)
