@@ -98,7 +98,14 @@ def _mixes(mixes: tuple[Mix, ...]) -> Table:
     return Table(
         title="How often a mix fits",
         of="mixes",
-        headings=("mix", "fits", "that is", "stops at", "with what still fits", "left over"),
+        headings=(
+            "mix",
+            "fits",
+            "that is",
+            "the next one stops at",
+            "with what still fits of it",
+            "left beside the full mixes",
+        ),
         rows=tuple(
             (
                 counts_words(mix.weights) + ("" if mix.n1 else " (without N+1)"),

@@ -92,7 +92,10 @@ def largest(spec: Spec, low: Spec, std: Spec, template: DiskTemplate) -> Instanc
 
 
 def count_mix(counter: Counter, instances: Mapping[str, Instance], weights: Mapping[str, int]) -> Mix:
-    """Return how often the mix fits as a whole: tried, the biggest size first; `instances` are in that order."""
+    """Return how often the mix fits as a whole: tried, the biggest size first; `instances` are in that order.
+
+    What stops the next mix, and what of it still fits, is seen by placing it beside those that fit, in the same order.
+    """
     high = min(counter.fit(instances[name]).fits // weight for name, weight in weights.items())
     low, reached = 0, counter.initial
     tried: dict[int, tuple[State, str | None]] = {}
@@ -109,15 +112,17 @@ def count_mix(counter: Counter, instances: Mapping[str, Instance], weights: Mapp
             low, reached = middle, final
         else:
             high = middle - 1
-    over, limit = attempt(low + 1)
-    best = _placed_in(_fill(counter, instances, weights, reached), instances)
+    best, limit, why = _one_more(counter, instances, weights, reached)
+    while limit is None:  # mix by mix there is room for more than size by size
+        low, reached = low + 1, best
+        best, limit, why = _one_more(counter, instances, weights, reached)
     return Mix(
         weights=weights,
         mixes=low,
         placed={name: low * weights.get(name, 0) for name in instances},
         limit=limit,
-        binding=None if limit is None else counter.why(over, instances[limit]),
-        best=best,
+        binding=why,
+        best=_placed_in(best, instances),
         more={
             name: len(counter.place(reached, instance, None).placed) - len(reached.placed)
             for name, instance in instances.items()
@@ -142,12 +147,18 @@ def _place_mixes(
     return state, None
 
 
-def _fill(counter: Counter, instances: Mapping[str, Instance], weights: Mapping[str, int], state: State) -> State:
-    """Place what of one more mix fits, biggest first."""
+def _one_more(
+    counter: Counter, instances: Mapping[str, Instance], weights: Mapping[str, int], state: State
+) -> tuple[State, str | None, Binding | None]:
+    """Place what of one more mix fits, biggest first; return the state, the first size that lacks room, and why."""
+    limit, why = None, None
     for name, instance in instances.items():
-        if name in weights:
-            state = counter.place(state, instance, weights[name])
-    return state
+        before = len(state.placed)
+        if wanted := weights.get(name, 0):
+            state = counter.place(state, instance, wanted)
+            if limit is None and len(state.placed) - before < wanted:
+                limit, why = name, counter.why(state, instance)
+    return state, limit, why
 
 
 def _placed_in(state: State, instances: Mapping[str, Instance]) -> dict[str, int]:

@@ -100,6 +100,7 @@ def _hardware(
         kept_memory=max(total - measured, keeps),
         total_cpus=int(node.total_cpus),
         kept_cpus=kept_cpus,
+        spindle_use=merged.facts.high_spindles if template.local else None,
     )
 
 
@@ -135,7 +136,7 @@ def kinds_of(nodes: Iterable[NodeHardware]) -> tuple[NodeKind, ...]:
     """Return the kinds of `nodes`, the most numerous first."""
     kinds: list[list[NodeHardware]] = []
     for node in sorted(nodes, key=lambda node: _sorting(node.room), reverse=True):
-        home = next((kind for kind in kinds if _alike(kind[0].room, node.room)), None)
+        home = next((kind for kind in kinds if _alike(kind[0], node)), None)
         if home is None:
             kinds.append([node])
         else:
@@ -151,8 +152,9 @@ def _sorting(room: Resources) -> tuple[int, ...]:
     return room.cpus, room.volumes or 0, room.memory, room.disk or 0
 
 
-def _alike(one: Resources, other: Resources) -> bool:
-    if (one.cpus, one.volumes) != (other.cpus, other.volumes):
+def _alike(node: NodeHardware, another: NodeHardware) -> bool:
+    one, other = node.room, another.room
+    if (one.cpus, one.volumes, node.spindle_use) != (other.cpus, other.volumes, another.spindle_use):
         return False
     return all(
         min(first, second) >= ALIKE * max(first, second)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -45,7 +46,8 @@ class NodeHardware:
     """One node: what instances may use together if it were empty, and how that came about.
 
     `total_memory` and `total_cpus` are measured; `kept_memory` and `kept_cpus` are not for instances: the node's own,
-    by measure or by hv_state, whichever is more.
+    by measure or by hv_state, whichever is more. `spindle_use` is what the spindle-ratio allows of it, None where disks
+    do not lie on the nodes.
     """
 
     name: str
@@ -54,6 +56,7 @@ class NodeHardware:
     kept_memory: int
     total_cpus: int
     kept_cpus: int
+    spindle_use: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +65,11 @@ class NodeKind:
 
     nodes: tuple[NodeHardware, ...]
     room: Resources
+
+    def allowed(self, spindle_use: int, copies: int) -> int | None:
+        """Return how many instances of so much spindle use a node may have, with as many copies; None: any number."""
+        most = self.nodes[0].spindle_use
+        return None if most is None or not spindle_use else math.floor(most / (spindle_use * copies))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +128,10 @@ class Stranded:
 class Mix:
     """How often the mix fits as a whole, and what then.
 
-    `placed` is how many of each size there are after `mixes` full mixes, `limit` the size of which there was no room
-    in the next one and `binding` why; `best` adds what of the next mix still fits. `more` is how many of each size
-    alone fit after the full mixes. `left` sums what is free on the nodes then, memory kept for N+1 included. `n1`:
-    whether N+1 is kept.
+    `placed` is how many of each size there are after `mixes` full mixes, `limit` the biggest size of which there was no
+    room for all of the next one and `binding` why; `best` adds what of the next mix still fits. `more` is how many of
+    each size alone fit after the full mixes. `left` sums what is free on the nodes then, memory kept for N+1 included.
+    `n1`: whether N+1 is kept.
     """
 
     weights: Mapping[str, int]

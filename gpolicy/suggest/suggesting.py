@@ -16,6 +16,7 @@ from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.impact.allocator_input import cluster_data
 from gpolicy.impact.capacity import group_data
+from gpolicy.impact.disk_templates import enabled_templates, wanted_template
 from gpolicy.impact.violations import violations_of
 from gpolicy.suggest.counting import Counter, count_mix, largest
 from gpolicy.suggest.document import declared_values, document
@@ -60,7 +61,7 @@ def suggest(
                 raise
             passed_over[item.name] = error.message
     if not found:
-        reasons = "; ".join(passed_over.values())
+        reasons = "; ".join(dict.fromkeys(passed_over.values()))
         raise GpolicyError(about(state.address, f"no group to suggest sizes for: {reasons}"))
     return SuggestReport(
         source=state.source,
@@ -78,6 +79,8 @@ def _silent(_what: str) -> None:
 def _check(state: ClusterState, request: Request, group: str | None) -> None:
     if group is not None and group not in state.groups:
         raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
+    if request.template is not None:
+        wanted_template(request.template, enabled_templates(state))
     if request.vcpu_ratio is not None and not 0 < request.vcpu_ratio < 10_000:
         raise UsageError(f"a vcpu-ratio of {request.vcpu_ratio:g} makes no sense", hint="write a number above 0")
     if not 0 <= request.margin <= _MOST_MARGIN:
@@ -140,7 +143,7 @@ class _Maker:
             measure=tiles.measure,
             sizes=sizes,
             today=self._today(counts, template),
-            stranded=_stranded(kinds, tiles, ground),
+            stranded=_stranded(kinds, sizes, ground),
             std_in=None if inside is None else sizes[inside].name,
             std=std,
             newly_forbidden=(),
@@ -183,12 +186,13 @@ class _Maker:
         self.tell(f"group {self.data.groups[0].name}: size {name}")
         instance = largest(pair.max, pair.min, self.data.policy.std, counts.then.template)
         size = tiles.sizes[divisor]
+        use, copies = instance.spindle_use, 2 if ground.mirrored else 1
         return Size(
             name=name,
             divisor=divisor,
             size=size,
             pair=pair,
-            a_node=tuple(fitting(kind.room, size, ground) for kind in kinds),
+            a_node=tuple(fitting(kind.room, size, ground, kind.allowed(use, copies)) for kind in kinds),
             now=counts.now.fit(instance),
             then=counts.then.fit(instance),
             empty=counts.empty.fit(instance),
@@ -258,12 +262,12 @@ def with_values(state: ClusterState, group: str, values: Values) -> ClusterState
     return replace(state, groups=groups)
 
 
-def _stranded(kinds: tuple[NodeKind, ...], tiles: Tiling, ground: Ground) -> tuple[Stranded, ...]:
+def _stranded(kinds: tuple[NodeKind, ...], sizes: tuple[Size, ...], ground: Ground) -> tuple[Stranded, ...]:
     found = []
     for place, kind in enumerate(kinds):
-        for divisor, size in tiles.sizes.items():
-            count = fitting(kind.room, size, ground)
-            left = left_over(kind.room, size, count, ground)
-            share = wasted(kind.room, size, ground)
-            found.append(Stranded(kind=place, name=size_name(divisor), count=count, left=left, share=share))
+        for size in sizes:
+            count = size.a_node[place]
+            left = left_over(kind.room, size.size, count, ground)
+            share = wasted(kind.room, size.size, ground, count)
+            found.append(Stranded(kind=place, name=size.name, count=count, left=left, share=share))
     return tuple(found)

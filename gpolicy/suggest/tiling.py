@@ -89,9 +89,14 @@ def part(node: Resources, divisor: int, ground: Ground) -> Resources | None:
     return None if too_small or (found.disk is not None and found.disk < LEAST_DISK) else found
 
 
-def fitting(node: Resources, size: Resources, ground: Ground) -> int:
-    """Return how many of `size` the empty `node` takes; mirrored: with as many as secondary, and N+1 kept."""
+def fitting(node: Resources, size: Resources, ground: Ground, allowed: int | None = None) -> int:
+    """Return how many of `size` the empty `node` takes; mirrored: with as many as secondary, and N+1 kept.
+
+    `allowed` is how many the spindle-ratio lets be there, where it says so.
+    """
     most = [node.memory // size.memory, node.cpus // size.cpus]
+    if allowed is not None:
+        most.append(allowed)
     if node.disk is not None and size.disk is not None:
         most.append(node.disk // _disk(size, ground))
     if node.volumes is not None and size.volumes is not None:
@@ -117,9 +122,12 @@ def _disk(size: Resources, ground: Ground) -> int:
     return 2 * (size.disk + DRBD_METADATA) if ground.mirrored else size.disk
 
 
-def wasted(node: Resources, size: Resources, ground: Ground) -> float:
-    """Return which share of `node` nobody uses when it is filled with `size`: that of the resource it wastes most."""
-    left = left_over(node, size, fitting(node, size, ground), ground)
+def wasted(node: Resources, size: Resources, ground: Ground, count: int | None = None) -> float:
+    """Return which share of `node` nobody uses when it is filled with `size`: that of the resource it wastes most.
+
+    `count` is how many fill it, if others than `fitting` says.
+    """
+    left = left_over(node, size, fitting(node, size, ground) if count is None else count, ground)
     capped = size.cpus >= ground.threads  # more virtual CPUs would be of no use to one instance
     shares = [
         (rest, all_of_it)

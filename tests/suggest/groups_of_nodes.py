@@ -34,6 +34,7 @@ def group(
     instances: str = "",
     flags: str = "",
     usable: bool = True,
+    spindle_ratio: float | None = None,
 ) -> ClusterState:
     """Return a cluster of one group; `flags` has Y for each node that is offline.
 
@@ -49,7 +50,8 @@ def group(
             f"node{place}|{node.memory}|{node.kept}|{free}|{node.disk}|{disk}|{node.cpus}|{flag}|u|{node.volumes}||{kind}"
             f"|{node.volumes if exclusive else 0}|{node.own_cpus}|1.0"
         )
-    policy = f"{specs}|{templates}|{ratio}|{32.0 if exclusive else 320.0}"
+    allowed = (32.0 if exclusive else 320.0) if spindle_ratio is None else spindle_ratio
+    policy = f"{specs}|{templates}|{ratio}|{allowed}"
     listed = "\n".join(lines)
     text = f"g|u|preferred||\n\n{listed}\n\n{instances}\n\n|{policy}\ng|{policy}\n"
     return _readable(parse_text(text, where="x", source="text:x", name="x"), exclusive=exclusive)

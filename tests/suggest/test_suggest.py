@@ -171,7 +171,7 @@ def test_a_mix_fills_the_nodes() -> None:
     assert all_of_it.placed == {"full": 4, "half": 4, "quarter": 8}
     assert all_of_it.best == all_of_it.placed
     assert set(all_of_it.more.values()) == {0}
-    assert all_of_it.limit == "quarter"
+    assert all_of_it.limit == "full"
     assert kept.mixes == 3
 
 
@@ -182,7 +182,7 @@ def test_what_is_left_of_a_mix_is_used() -> None:
     assert found.placed == {"full": 4, "half": 6, "quarter": 0}
     assert found.best == {"full": 5, "half": 6, "quarter": 0}
     assert found.more == {"full": 1, "half": 2, "quarter": 4}
-    assert found.limit == "half"
+    assert found.limit == "full", "the first that lacks room in the list of what still fits: five of six"
 
 
 # --- what cannot be ------------------------------------------------------------------------------------------------

@@ -54,6 +54,28 @@ def fill(node: Node, size: Size, found: Suggestion) -> tuple[int, Node]:
     return count, node
 
 
+@pytest.mark.parametrize("ratio", [0.25, 0.5, 0.75, 2.0])
+def test_no_more_fill_a_node_than_the_spindle_ratio_lets_the_allocator_put_there(ratio: float) -> None:
+    state = group(*[Hardware()] * 4, spindle_ratio=ratio)
+    found = one(state, template="plain", divisors=(1, 4, 8))
+    assert found.sizes[-1].a_node == (min(8, int(ratio * 12)),)
+    nodes = merge(cluster_data(with_values(state, "g", declared_values(found)))).nodes
+    for size in found.sizes:
+        count, full = fill(nodes[0], size, found)
+        assert (count,) == size.a_node
+        left = next(item for item in found.stranded if item.name == size.name)
+        assert left.count == count
+        assert nodes[0].free_disk - full.free_disk == (found.kinds[0].room.disk or 0) - (left.left.disk or 0)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0])
+def test_with_a_mirror_both_nodes_use_of_the_spindle_ratio(ratio: float) -> None:
+    found = one(group(*[Hardware(kept=0)] * 4, spindle_ratio=ratio), template="drbd", divisors=(8,))
+    (size,) = found.sizes
+    assert size.a_node == (int(ratio * 12 / 2),)
+    assert size.empty.fits == 4 * size.a_node[0]
+
+
 @given(node=hardware(), nodes=st.integers(1, 4), exclusive=st.booleans())
 @settings(deadline=None, max_examples=40)
 def test_sizes_tile_an_empty_node_within_the_stated_waste(node: Hardware, nodes: int, exclusive: bool) -> None:
