@@ -97,10 +97,12 @@ def _key(written: str, where: str) -> str:
 
 def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
     if not value:
-        raise UsageError(f"{word}: nothing is asked for", hint=_EXAMPLE)
+        raise UsageError(f"{word or repr(word)}: nothing is asked for", hint=_EXAMPLE)
     if key in ("disks", "tags", "nodes", "networks"):
         items = values.setdefault(key, [])
         for item in value.split(","):
+            if not item.strip():
+                raise UsageError(f"{word}: nothing stands before or after a comma")
             if item in items and key == "nodes":
                 raise UsageError(f"{word}: node {item} is named twice")
             items.append(item)
@@ -119,7 +121,7 @@ def _with(words: Words, values: Mapping[str, Any]) -> Words:
         "spindle-use": _whole,
         "template": _text,
         "group": _text,
-        "nodes": _texts,
+        "nodes": _nodes,
         "tags": _texts,
         "networks": _texts,
         "nics": _whole,
@@ -159,6 +161,14 @@ def _texts(key: str, value: Any) -> tuple[str, ...]:
     return tuple(_text(key, item) for item in items)
 
 
+def _nodes(key: str, value: Any) -> tuple[str, ...]:
+    names = _texts(key, value)
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{key}: node {name} is named twice")
+    return names
+
+
 def _disks(key: str, value: Any) -> tuple[WantedDisk, ...]:
     items = value if isinstance(value, list) else [value]
     return tuple(disk for item in items for disk in _disk(key, item))
@@ -176,9 +186,15 @@ def _disk(key: str, value: Any) -> list[WantedDisk]:
     match = _DISK.fullmatch(str(value))
     if match is None:
         raise UsageError(f"{key}={value}: a disk is SIZE or SIZE:SPINDLES, 2x20G is two of them")
-    spindles = match["spindles"]
+    spindles, count = match["spindles"], match["count"]
+    if spindles is not None and not int(spindles):
+        raise UsageError(
+            f"{key}={value}: a disk lies on 1 spindle at least", hint="leave :0 out: spindles are for exclusive storage"
+        )
+    if count is not None and not int(count):
+        raise UsageError(f"{key}={value}: that is no disk", hint="for none at all: template=diskless")
     disk = WantedDisk(_size(key, match["size"]), None if spindles is None else int(spindles))
-    return [disk] * int(match["count"] or 1)
+    return [disk] * int(count or 1)
 
 
 def _read_file(path: Path) -> dict[str, Any]:

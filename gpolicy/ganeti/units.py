@@ -69,6 +69,28 @@ def format_size(mib: int) -> str:
     return str(mib)
 
 
+def exact_size(mib: int) -> str:
+    """Return MiB as `format_size` does, always with a unit: 64G, 66240M, 0."""
+    if mib < 0:
+        return f"-{exact_size(-mib)}"
+    text = format_size(mib)
+    return f"{text}M" if text.isdigit() and mib else text
+
+
+def rough_size(mib: int) -> str:
+    """Return MiB for people, to a tenth of the unit: 251.2G, 8T, 512M."""
+    for unit, factor in (("T", 1024**2), ("G", 1024)):
+        if abs(mib) >= factor:
+            return f"{round(mib / factor, 1):g}{unit}"
+    return f"{mib}M"
+
+
+def compared_sizes(*sizes: int) -> list[str]:
+    """Return sizes for people who compare them: rough ones, but all in MiB where two that differ would look alike."""
+    shown = [rough_size(size) for size in sizes]
+    return shown if len(set(shown)) == len(set(sizes)) else [f"{size}M" for size in sizes]
+
+
 _RATE_FACTOR_KIB = {"": 1, "k": 1, "kb": 1, "kib": 1, "m": 1024, "mb": 1024, "mib": 1024}
 _RATE_FACTOR_KIB |= {"g": 1024**2, "gb": 1024**2, "gib": 1024**2}
 

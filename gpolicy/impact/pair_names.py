@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gpolicy.errors import UsageError
+from gpolicy.ganeti.units import exact_size
 from gpolicy.impact.allocator_input import policy_of
 from gpolicy.policy.model import INHERIT
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from gpolicy.policy.model import Declared, Policy
 
 MINMAX = ("ipolicy", "minmax")
+
+_MOST_SHOWN = 6
 
 Names = tuple[str | None, ...]
 """The name of each pair in the order of `ipolicy.minmax`; None for a pair without one."""
@@ -71,22 +74,40 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
     Raise UsageError where there is none, or groups mean different sizes by it.
     """
     found: dict[SpecPair, list[str]] = {}
-    known: dict[str, None] = {}
+    known: dict[str, list[str]] = {}
+    named = False
     for item in state.groups.values():
         if group not in (None, item.name, item.identity.uuid):
             continue
         pairs = policy_of(item.effective, f"group {item.name}").minmax
         shown = names.of(item.name, len(pairs))
-        known |= dict.fromkeys(shown)
+        words = ", ".join(f"{called} ({_size(pair)})" for called, pair in zip(shown, pairs, strict=True))
+        known.setdefault(words or "none", []).append(item.name)
+        named = named or any(called != str(place) for place, called in enumerate(shown, start=1))
         for place, pair in enumerate(pairs, start=1):
             if name in (shown[place - 1], str(place)):
                 found.setdefault(pair, []).append(item.name)
                 break
+    if group is not None and not known:
+        raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
     if not found:
-        hint = f"the pairs are {', '.join(known)}" if known else None
+        there = [f"{', '.join(groups)}: {words}" for words, groups in known.items()]
+        more = f"; and in {len(there) - _MOST_SHOWN} more groups others" if len(there) > _MOST_SHOWN else ""
+        hint = f"the pairs are, in group {'; in group '.join(there[:_MOST_SHOWN])}{more}" if there else None
+        if hint and not named:
+            hint += ". A pair gets its name in a policy (name: half, beside min and max): say which with --policy PATH"
         raise UsageError(f"there is no spec pair {name!r}" + (f" in group {group}" if group else ""), hint=hint)
     if len(found) > 1:
         owners = "; ".join(", ".join(groups) for groups in found.values())
         raise UsageError(f"spec pair {name!r} is of different sizes in the groups {owners}", hint="say group=NAME")
     pair, groups = next(iter(found.items()))
     return pair, groups[0]
+
+
+def _size(pair: SpecPair) -> str:
+    low, high = pair.min, pair.max
+    memory, disk = (
+        exact_size(least) if least == most else f"{exact_size(least)} to {exact_size(most)}"
+        for least, most in ((low.memory, high.memory), (low.disk_size, high.disk_size))
+    )
+    return f"memory {memory}, disk {disk}"

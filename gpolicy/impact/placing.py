@@ -190,6 +190,8 @@ def _notes(
 ) -> list[str]:
     """Return what Ganeti would say although hail does not, and which nodes are not candidates at all."""
     notes = []
+    if request.name in state.instances:
+        notes.append(f"there is an instance {request.name} already: Ganeti makes no second one of that name")
     for node in state.nodes.values():
         why = "offline" if node.offline else "drained" if node.drained else "" if node.vm_capable else "not vm_capable"
         if why:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.ieee import divide
 from gpolicy.allocator.node_changes import spindle_use_after
 from gpolicy.allocator.policy_check import check_pair
+from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
+from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.impact.binding import Cause, primary_refusal, secondary_refusal
 
 if TYPE_CHECKING:
@@ -71,10 +73,11 @@ def _broken(pair: SpecPair, instance: Instance, *, exclusive: bool) -> list[str]
     ]
     found = []
     for name, value, low, high in values:
+        shown = exact_size if name in SPEC_SIZES else str
         if value is None:
-            found.append(f"{name} not known ({low} to {high})")
+            found.append(f"{name} not known ({shown(low)} to {shown(high)})")
         elif not low <= value <= high:
-            found.append(f"{name} {value} ({low} to {high})")
+            found.append(f"{name} {shown(value)} ({shown(low)} to {shown(high)})")
     return found
 
 
@@ -85,10 +88,8 @@ def _primary_detail(node: Node, instance: Instance, cause: Cause) -> str:
         case Cause.MEMORY:
             return _short("memory", memory, min(node.unallocated_memory, node.forth_free_memory))
         case Cause.RESERVE:
-            return (
-                f"{memory} MiB memory wanted, {node.unallocated_memory} free,"
-                f" {node.reserved_memory} of them kept for failovers"
-            )
+            wanted, free, kept = compared_sizes(memory, node.unallocated_memory, node.reserved_memory)
+            return f"{wanted} memory wanted, {free} free, {kept} of them kept for failovers"
         case Cause.VCPU_RATIO:
             used = max(node.used_cpus, node.forth_used_cpus) + (instance.vcpus if instance.online else 0)
             ratio = divide(used, facts.total_cpus)
@@ -109,8 +110,9 @@ def _secondary_detail(node: Node, instance: Instance, cause: Cause, primary: int
         case Cause.MEMORY:
             return _short("memory for a failover", memory, min(node.unallocated_memory, node.forth_free_memory))
         case Cause.RESERVE:
-            kept = max(node.reserved_memory, node.peers.get(primary, 0) + memory)
-            return f"would have to keep {kept} MiB memory for failovers, {node.unallocated_memory} free"
+            to_keep = max(node.reserved_memory, node.peers.get(primary, 0) + memory)
+            kept, free = compared_sizes(to_keep, node.unallocated_memory)
+            return f"would have to keep {kept} memory for failovers, {free} free"
     return _storage_detail(node, instance, cause)
 
 
@@ -119,7 +121,7 @@ def _storage_detail(node: Node, instance: Instance, cause: Cause) -> str:
     match cause:
         case Cause.DISK:
             text = _short("disk", instance.disk, min(node.free_disk, node.forth_free_disk))
-            return f"{text}, {facts.low_disk} to stay free" if facts.low_disk else text
+            return f"{text}, {rough_size(facts.low_disk)} to stay free" if facts.low_disk else text
         case Cause.SPINDLE_RATIO:
             use = max(node.instance_spindles, node.forth_instance_spindles)
             after = spindle_use_after(node, instance, use, 1)
@@ -134,4 +136,5 @@ def _storage_detail(node: Node, instance: Instance, cause: Cause) -> str:
 
 def _short(what: str, wanted: int, free: int) -> str:
     rest = ", some must be left" if wanted == free else ""
-    return f"{wanted} MiB {what} wanted, {free} free{rest}"
+    shown_wanted, shown_free = compared_sizes(wanted, free)
+    return f"{shown_wanted} {what} wanted, {shown_free} free{rest}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from gpolicy.cluster.state import read_from
-from gpolicy.ganeti.units import format_size
+from gpolicy.ganeti.units import exact_size, rough_size
 from gpolicy.impact.binding import Binding
 from gpolicy.impact.capacity import CapacityReport, GroupCapacity, Size, spec_values
 from gpolicy.impact.extended_capacity import ExtendedCapacity
@@ -63,8 +63,8 @@ class _Writer:
     def stranded(self, item: GroupCapacity, stranded: Stranded) -> Iterator[str]:
         free, left = stranded.free, stranded.left
         parts = [
-            f"{_about(left.memory)} of {_about(free.memory)} memory",
-            f"{_about(left.disk)} of {_about(free.disk)} disk",
+            f"{rough_size(left.memory)} of {rough_size(free.memory)} memory",
+            f"{rough_size(left.disk)} of {rough_size(free.disk)} disk",
             f"{left.cpus} of {free.cpus} virtual CPUs",
         ]
         if free.spindles is not None and left.spindles is not None:
@@ -83,9 +83,9 @@ class _Writer:
         for item, extended in items:
             for number, fit in enumerate((*extended.specs, extended.standard)):
                 name = f"pair {printable(fit.name)}" if number < len(extended.specs) else fit.name
-                memory = _mib(fit.minimum_memory)
+                memory = exact_size(fit.minimum_memory)
                 if fit.maximum_memory != fit.minimum_memory:
-                    memory += f" to {_mib(fit.maximum_memory)}"
+                    memory += f" to {exact_size(fit.maximum_memory)}"
                 group = printable(item.group or "") if number == 0 else ""
                 rows.append((group, name, memory, str(fit.fits), fit.binding.cause.key, fit.binding.reason or "-"))
         yield from self.table(("group", "spec", "memory", "fits", "bound by", "htools"), rows)
@@ -144,23 +144,10 @@ def _size(spec: dict[str, int]) -> str:
     return _words(spec["memory-size"], spec["cpu-count"], spec["disk-size"])
 
 
-def _words(memory: int, cpus: int, disk: int) -> str:
-    return f"{_mib(memory)} memory, {cpus} CPU{'s' if cpus != 1 else ''}, {_mib(disk)} disk"
-
-
-def _mib(size: int) -> str:
-    text = format_size(size)
-    return f"{text}M" if text.isdigit() else text
-
-
-def _about(size: int) -> str:
-    """Return a sum of sizes in the unit that fits it, to one digit: sums need not be exact for a reader."""
-    for unit, factor in (("T", 1024**2), ("G", 1024)):
-        if size >= factor:
-            return f"{size / factor:,.1f}{unit}"
-    return f"{size}M"
+def _words(memory: int, cpus: int, disk: int, shown: Callable[[int], str] = exact_size) -> str:
+    return f"{shown(memory)} memory, {cpus} CPU{'s' if cpus != 1 else ''}, {shown(disk)} disk"
 
 
 def _sizes(sizes: tuple[Size, ...]) -> str:
-    shown = [f"{size.count} x {_words(size.memory, size.cpus, size.disk)}" for size in sizes[:_MOST_SIZES]]
+    shown = [f"{size.count} x {_words(size.memory, size.cpus, size.disk, rough_size)}" for size in sizes[:_MOST_SIZES]]
     return "; ".join(shown) + (f"; and {len(sizes) - _MOST_SIZES} more sizes" if len(sizes) > _MOST_SIZES else "")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpolicy.cluster.state import read_from
-from gpolicy.ganeti.units import format_size
+from gpolicy.ganeti.units import exact_size, rough_size
 from gpolicy.impact.placing import Candidate, GroupTrial, Placed, PlaceReport
 from gpolicy.report.findings_text import printable
 
@@ -16,6 +17,7 @@ _GREEN: Final = "\x1b[1;32m"
 _RED: Final = "\x1b[1;31m"
 _RESET: Final = "\x1b[0m"
 _MOST_POSSIBLE: Final = 10
+_HARD_TO_READ: Final = 10_000  # MiB: from here on a number of them says little to people
 _MOST_REFUSED: Final = 3
 _RIGHT: Final = frozenset({"score", "disk left"})
 
@@ -63,7 +65,7 @@ class _Writer:
         sizes = f" ({', '.join(map(printable, report.sizes))})" if report.sizes else ""
         headings = ("nodes", "group", f"lost allocations{sizes}" if dedicated else "score", "disk left")
         shown = items if self.every else items[:_MOST_POSSIBLE]
-        rows = [(_nodes(item), printable(item.group), _metric(item), _mib(item.disk_left)) for item in shown]
+        rows = [(_nodes(item), printable(item.group), _metric(item), _left(item.disk_left)) for item in shown]
         yield self.paint(_BOLD, f"possible, best first ({len(items)}); the smaller the better")
         widths = [max(len(row[place]) for row in (headings, *rows)) for place in range(len(headings))]
         for number, row in enumerate((headings, *rows)):
@@ -122,19 +124,27 @@ def untried_words(group: GroupTrial) -> str:
 
 def placed_words(instance: Placed) -> str:
     """Return the size of an instance in words."""
-    disks = ", ".join(_disk(disk.size, disk.spindles) for disk in instance.disks) or "no disk"
+    alike = itertools.groupby(_disk(disk.size, disk.spindles) for disk in instance.disks)
+    disks = ", ".join(_times(len(list(group)), text) for text, group in alike) or "no disk"
     cpus = f"{instance.vcpus} CPU{'s' if instance.vcpus != 1 else ''}"
-    return f"{_mib(instance.memory)} memory, {cpus}, {disks}, {instance.template.value}"
+    return f"{_asked(instance.memory)} memory, {cpus}, {disks}, {instance.template.value}"
+
+
+def _times(number: int, text: str) -> str:
+    return text if number == 1 else f"{number} times {text}"
 
 
 def _disk(size: int, spindles: int | None) -> str:
     if spindles is None:
-        return f"{_mib(size)} disk"
-    return f"{_mib(size)} disk on {spindles} spindle{'s' if spindles != 1 else ''}"
+        return f"{_asked(size)} disk"
+    return f"{_asked(size)} disk on {spindles} spindle{'s' if spindles != 1 else ''}"
 
 
-def _mib(size: int | None) -> str:
-    if size is None:
-        return "-"
-    text = format_size(size)
-    return f"{text}M" if text.isdigit() else text
+def _asked(size: int) -> str:
+    """Return what is asked for exactly, and where that is hard to read about as much as well."""
+    exact = exact_size(size)
+    return f"{exact} ≈ {rough_size(size)}" if exact.endswith("M") and size >= _HARD_TO_READ else exact
+
+
+def _left(size: int | None) -> str:
+    return "-" if size is None else rough_size(size)

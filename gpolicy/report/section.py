@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from gpolicy.ganeti.units import format_size
+from gpolicy.ganeti import units
 
 NOTHING: Final = "-"
 
@@ -91,20 +91,8 @@ def percent(number: float | None) -> str:
     return "0 %" if number == 0 else f"{shown} %"
 
 
-def size(mib: int) -> str:
-    """Return MiB as Ganeti reads them, always with a unit: 64G, 66240M."""
-    if mib < 0:
-        return f"-{size(-mib)}"
-    text = format_size(mib)
-    return f"{text}M" if text.isdigit() and mib else text
-
-
-def rough_size(mib: int) -> str:
-    """Return MiB rounded to four digits or less, for pictures: 251.2G, 8T, 512M."""
-    for unit, factor in (("T", 1024**2), ("G", 1024)):
-        if abs(mib) >= factor:
-            return f"{round(mib / factor, 1):g}{unit}"
-    return f"{mib}M"
+size: Final = units.exact_size
+rough_size: Final = units.rough_size
 
 
 def plain_text(cell: Cell, most: int = 0) -> str:

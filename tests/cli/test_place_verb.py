@@ -129,6 +129,22 @@ def test_a_file_that_is_no_request_is_refused_with_its_place(tmp_path: Path, con
         (["disk=1G:x"], "a disk is SIZE or SIZE:SPINDLES"),
         (["missing.yaml"], "missing.yaml: No such file"),
         (["enormous"], "there is no spec pair 'enormous'"),
+        (
+            ["half"],
+            "in group dedicated: 1 (memory 61G to 250G, disk 1T to 12T); in group default, spare: 1 (memory 128M",
+        ),
+        (["half"], "A pair gets its name in a policy (name: half, beside min and max): say which with --policy PATH"),
+        (["half", "group=default"], "'half' in group default\n  the pairs are, in group default: 1 (memory"),
+        (
+            ["half", "--policy", POLICY, "group=default"],
+            "there is no group 'default'\n  the groups are dedicated, shared",
+        ),
+        (["tiny", "--policy", POLICY], "the pairs are, in group dedicated: full ("),
+        (["disk=10G:0"], "disks=10G:0: a disk lies on 1 spindle at least"),
+        (["disk=0x10G"], "disks=0x10G: that is no disk"),
+        (["nodes=node1.example.org,node1.example.org"], "node node1.example.org is named twice"),
+        (["tags=,"], "tags=,: nothing stands before or after a comma"),
+        ([""], "gpolicy: '': nothing is asked for"),
         (["memory=1G", "group=none"], "there is no group 'none'"),
     ],
 )
@@ -137,3 +153,27 @@ def test_what_cannot_be_asked_is_one_line_and_exit_code_3(words: list[str], mess
     assert (done.returncode, done.stdout) == (3, "")
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_sizes_are_for_people_and_exact_where_they_are_compared() -> None:
+    done = gpolicy("place", "--state", STATE, "memory=20004M", "vcpus=1", "disk=3x1G", "template=drbd")
+    assert done.stdout.startswith("new (20004M ≈ 19.5G memory, 1 CPU, 3 times 1G disk, drbd) goes to ")
+    possible = done.stdout.partition("disk left\n")[2].partition("\n\n")[0]
+    assert "T\n" in possible
+    assert "M\n" not in possible
+    assert "memory-size 20004M (61G to 250G), disk-size 1G (1T to 12T)" in done.stdout
+    data = json.loads(gpolicy("place", "--state", STATE, "-f", "json", "memory=20004M", "vcpus=1", "disk=1G").stdout)
+    assert data["instance"]["memory"] == 20004
+
+
+def test_a_name_that_is_taken_is_said_beside_the_answer_of_hail() -> None:
+    done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=1G", "name=search1.example.org")
+    assert done.returncode == 0
+    assert "note: there is an instance search1.example.org already: Ganeti makes no second one" in done.stdout
+
+
+def test_a_file_that_names_a_node_twice_is_refused_at_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "want.yaml"
+    file.write_text("memory: 1G\nnodes: [a, b, a]\n")
+    with pytest.raises(GpolicyError, match=r"want\.yaml:2:8: nodes: node a is named twice"):
+        read_words([str(file)])

@@ -100,10 +100,10 @@ def test_every_dedicated_candidate_is_what_the_allocator_finds_for_it_alone() ->
 def test_reasons_are_the_policy_s_own_words_with_numbers() -> None:
     small = place(dedicated([0, 3]), PlaceRequest(memory=500, vcpus=1, disks=(WantedDisk(10240, 1),), template="plain"))
     assert [item.reason for item in small.candidates] == ["ipolicy.minmax", "ipolicy.minmax"]
-    assert small.candidates[0].detail == "memory-size 500 (1022 to 1024) (pair 3 of 3)"
+    assert small.candidates[0].detail == "memory-size 500M (1022M to 1G) (pair 3 of 3)"
     full = place(dedicated([3]), PlaceRequest(memory=2048, vcpus=1, disks=(WantedDisk(20480, 2),), template="plain"))
     assert (full.candidates[0].reason, full.candidates[0].htools_reason) == ("memory", "FailMem")
-    assert full.candidates[0].detail == "three-quarter0: 2048 MiB memory wanted, 1025 free"
+    assert full.candidates[0].detail == "three-quarter0: 2G memory wanted, 1G free"
     assert full.reason == "refused by memory (1)"
 
 
@@ -137,7 +137,7 @@ def shared(vcpu: str = "1.0", tags: str = "", spindles: str = "32.0") -> Cluster
             shared("8.0"),
             PlaceRequest(disks=(WantedDisk(102400),)),
             "disk",
-            "n0: 102528 MiB disk wanted, 100000 free",
+            "n0: 100.1G disk wanted, 97.7G free",
         ),
         (shared("8.0"), PlaceRequest(template="rbd"), "ipolicy.disk-templates", "rbd wanted, allowed: drbd, plain"),
     ],

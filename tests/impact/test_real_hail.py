@@ -15,6 +15,7 @@ from hspace_cases import from_text, recorded_cases
 from htools.random_clusters import TEMPLATES, hail_request, random_cluster
 
 from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.allocator_input import charged_space
@@ -97,3 +98,29 @@ def test_recorded_clusters(tmp_path: Path) -> None:
         report = compare(from_text(case["data"]), json.loads(case["request"])["request"], tmp_path, case["seed"])
         answers += report is not None
     assert answers > 40
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"restrict-to-nodes": ["node1.example.org", "node1.example.org", "node2.example.org"]},
+        {"restrict-to-nodes": ["node1.example.org", "node1.example.org"]},
+        {"disks": [{"size": 10240, "spindles": 0}]},
+        {
+            "disks": [{"size": 2097152, "spindles": 0}],
+            "disk_template": "plain",
+            "memory": 65536,
+            "vcpus": 8,
+            "required_nodes": 1,
+        },
+        {"name": "search1.example.org"},
+    ],
+)
+def test_odd_requests_get_the_answer_of_hail(odd: dict[str, Any], tmp_path: Path) -> None:
+    state = read_snapshot(Path(__file__).parents[2] / "policies/two-groups.snapshot.json")
+    request: dict[str, Any] = {
+        "type": "allocate", "name": "new", "memory": 4096, "vcpus": 2, "disks": [{"size": 10240}], "tags": [],
+        "nics": [],
+        "spindle_use": 1, "disk_template": "drbd", "os": "none", "hypervisor": "kvm", "required_nodes": 2,
+    }  # fmt: skip
+    assert compare(state, request | odd, tmp_path, 0) is not None
