@@ -6,15 +6,16 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.posting.comments import MOST_COMMENTS, Comment, NotAllowedError
 from gpolicy.posting.json_api import Api
 
 _PAGE: Final = 100
+_WORKFLOW: Final = "github-actions[bot]"
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 
 
@@ -32,8 +33,8 @@ class PullRequest:
         login = self._login()
         found = self.api.pages(f"/repos/{self.repository}/issues/{self.number}/comments", _PAGE)
         for item in itertools.islice(found, MOST_COMMENTS):
-            user = item.get("user") if isinstance(item.get("user"), dict) else {}
-            ours = user.get("login") == login if login else user.get("type") == "Bot"
+            user = item.get("user")
+            ours = isinstance(user, dict) and user.get("login") == login
             yield Comment(_number(item), str(item.get("body") or ""), ours)
 
     def update(self, number: int, text: str) -> None:
@@ -44,13 +45,26 @@ class PullRequest:
         """Write a new comment."""
         self.api.ask("POST", f"/repos/{self.repository}/issues/{self.number}/comments", {"body": text})
 
-    def _login(self) -> str | None:
-        """Return whose token this is; None for the tokens of workflows and apps, which are not told and are bots."""
-        try:
-            user = self.api.ask("GET", "/user")
-        except NotAllowedError:
-            return None
-        return str(user["login"]) if isinstance(user, dict) and user.get("login") else None
+    def _login(self) -> str:
+        """Return who writes with this token.
+
+        GraphQL tells it to people, workflows and apps alike, REST to people only. Where neither does, it is taken for
+        a workflow's: a comment of any other bot stays what it is.
+        """
+        graph = replace(self.api, base=self.api.base.rstrip("/").removesuffix("/v3"))  # of an Enterprise: /api/v3
+        for api, method, path, body in (
+            (graph, "POST", "/graphql", {"query": "{viewer{login}}"}),
+            (self.api, "GET", "/user", None),
+        ):
+            try:
+                answer = api.ask(method, path, body)
+            except (NotAllowedError, GpolicyError):
+                continue
+            for key in ("data", "viewer") if body else ():
+                answer = answer.get(key) if isinstance(answer, dict) else None
+            if isinstance(answer, dict) and isinstance(answer.get("login"), str) and answer["login"]:
+                return str(answer["login"])
+        return _WORKFLOW
 
 
 def _number(item: Mapping[str, Any]) -> int:

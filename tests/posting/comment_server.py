@@ -14,12 +14,16 @@ from urllib.parse import parse_qs, urlsplit
 
 TOKEN = "s3cret-t0ken"  # noqa: S105 (nobody's)
 BOT = {"id": 41, "login": "github-actions[bot]", "username": "project_7_bot", "type": "Bot"}
+APP = {"id": 42, "login": "policy-app[bot]", "username": "app", "type": "Bot"}
 STRANGER = {"id": 99, "login": "mallory", "username": "mallory", "type": "User"}
 
 
 @dataclass
 class Comments:
-    """What the server holds and was asked; `may_write` and `knows_user` are what the token may do."""
+    """What the server holds and was asked; `may_write` and `knows_user` are what the token may do.
+
+    `viewer` is whose token GitHub's GraphQL says it is; None where it may not be asked.
+    """
 
     base: str = ""
     comments: list[dict[str, Any]] = field(default_factory=list)
@@ -27,6 +31,7 @@ class Comments:
     may_write: bool = True
     may_read: bool = True
     knows_user: bool = False
+    viewer: dict[str, Any] | None = None
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
 
     def add(self, body: str, user: dict[str, Any] = STRANGER) -> int:
@@ -72,6 +77,10 @@ def running() -> Iterator[Comments]:  # noqa: C901 (one answer after another)
                 github = "Authorization" in self.headers
                 known = held.knows_user or not github
                 return self._json(200, BOT) if known else self._json(403, {"message": "Resource not accessible"})
+            if parts.path == "/graphql":
+                if held.viewer is None:
+                    return self._json(403, {"message": "Resource not accessible by integration"})
+                return self._json(200, {"data": {"viewer": {"login": held.viewer["login"]}}})
             if self.command == "GET" and _LIST.fullmatch(parts.path) and held.may_read:
                 query = parse_qs(parts.query)
                 size, page = int(query["per_page"][0]), int(query["page"][0])
@@ -80,7 +89,7 @@ def running() -> Iterator[Comments]:  # noqa: C901 (one answer after another)
                 return self._json(403, {"message": "Resource not accessible by integration"})
             one = _ONE.fullmatch(parts.path)
             if self.command == "POST" and _LIST.fullmatch(parts.path):
-                held.add(sent["body"], BOT)
+                held.add(sent["body"], held.viewer or BOT)
                 return self._json(201, held.comments[-1])
             if one and self.command == ("PATCH" if parts.path.startswith("/repos") else "PUT"):
                 comment = next(item for item in held.comments if item["id"] == int(one[1]))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from comment_server import BOT, STRANGER, TOKEN, Comments, running
+from comment_server import APP, BOT, STRANGER, TOKEN, Comments, running
 
 from gpolicy.posting.__main__ import main
 from gpolicy.posting.comments import marker
@@ -84,6 +85,27 @@ def test_a_stranger_with_our_marker_is_passed_by(
     server.add("<!-- gpolicy: policy -->\ntrust me", STRANGER)
     assert main([service, "policy", str(text)], environment(service, server, tmp_path)) == 0
     assert server.bodies() == ["<!-- gpolicy: policy -->\ntrust me", "<!-- gpolicy: policy -->\n### 3 changes"]
+
+
+@pytest.mark.parametrize(("viewer", "other"), [(None, APP), (BOT, APP), (APP, BOT)])
+def test_another_bot_with_our_marker_is_passed_by(
+    viewer: dict[str, Any] | None, other: dict[str, Any], server: Comments, text: Path, tmp_path: Path
+) -> None:
+    server.viewer = viewer
+    server.add("<!-- gpolicy: policy -->\nof another app", other)
+    environ = environment("github", server, tmp_path)
+    for shown in ("### 3 changes", "### no change"):
+        text.write_text(shown, encoding="utf-8")
+        assert main(["github", "policy", str(text)], environ) == 0
+        assert server.bodies() == ["<!-- gpolicy: policy -->\nof another app", f"<!-- gpolicy: policy -->\n{shown}"]
+
+
+@pytest.mark.parametrize("answer", [b"[]", b'{"data": null}', b'{"data": {"viewer": {"login": 7}}}', b"<html>"])
+def test_whoever_cannot_be_told_is_the_workflow(answer: bytes, server: Comments, text: Path, tmp_path: Path) -> None:
+    server.answers["/graphql"] = server.answers["/user"] = (200, answer)
+    server.add("<!-- gpolicy: policy -->\nold", BOT)
+    assert main(["github", "policy", str(text)], environment("github", server, tmp_path)) == 0
+    assert server.bodies() == ["<!-- gpolicy: policy -->\n### 3 changes"]
 
 
 @pytest.mark.parametrize("service", SERVICES)
