@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.findings import RuleInfo, Severity, Span
@@ -11,6 +12,7 @@ from gpolicy.rules.declared_tags import HTOOLS, LOCATION, Tag, declared_tags, do
 from gpolicy.rules.node_tags import TaggedNode, tagged_nodes
 from gpolicy.rules.rule import Hit, Rule
 
+_MOST_GROUPS: Final = 6  # named in one message
 _GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [n1, n2, n3]\n---\n"
 _RACKS: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n"
 
@@ -96,14 +98,48 @@ class FailureDomainIncomplete(Rule):
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
+        spans: dict[tuple[str, str, int], Span | None] = {}
         for domain, tag, group, nodes in _domains_of_groups(context):
-            without = [node.name for node in nodes if not node.of(domain)]
+            without = tuple(node.name for node in nodes if not node.of(domain))
             if without and len(without) < len(nodes):
-                shown = f"{', '.join(without[:3])}{' and more' if len(without) > 3 else ''}"
-                verb = "has" if len(without) == 1 else "have"
-                message = f"group {group}: {shown} {verb} no tag {domain}:…, as other nodes of the group have"
                 label, span = _place(nodes, domain, tag)
-                yield self.hit(label, message, span, hint=f"tag every node of the group {domain}:…")
+                key = (label, span.file if span else "", span.line if span else 0)
+                spans.setdefault(key, span)
+                at_place.setdefault(key, []).append(_Lacking(domain, group, without))
+        for key, lacking in at_place.items():
+            domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
+            whose = "the group" if len({item.group for item in lacking}) == 1 else "these groups"
+            yield self.hit(
+                key[0], _lacking_words(lacking), spans[key], hint=f"tag every node of {whose} {domains_there}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lacking:
+    """Nodes of a group that have no tag of a domain, which others of the group have."""
+
+    domain: str
+    group: str
+    nodes: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        return f"{', '.join(self.nodes[:3])}{' and more' if len(self.nodes) > 3 else ''}"
+
+
+def _lacking_words(lacking: list[_Lacking]) -> str:
+    """Say what is lacking: of one line of policy all groups and domains at once."""
+    first = lacking[0]
+    if len(lacking) == 1:
+        verb = "has" if len(first.nodes) == 1 else "have"
+        return f"group {first.group}: {first.shown} {verb} no tag {first.domain}:…, as other nodes of the group have"
+    parts = []
+    for domain in dict.fromkeys(item.domain for item in lacking):
+        groups = [f"group {item.group}: {item.shown}" for item in lacking if item.domain == domain]
+        more = f"; and nodes of {len(groups) - _MOST_GROUPS} more groups" if len(groups) > _MOST_GROUPS else ""
+        parts.append(f"no tag {domain}:… ({'; '.join(groups[:_MOST_GROUPS])}{more})")
+    return f"{', '.join(parts)}, as other nodes of these groups have"
 
 
 class NodeInTwoDomains(Rule):

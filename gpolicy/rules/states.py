@@ -15,6 +15,10 @@ from gpolicy.rules.parameters import CLUSTER, GROUP, dotted
 from gpolicy.rules.rule import Hit, Rule
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
+_STATE_HINT: Final = (
+    "keep it for gpolicy capacity --resource-model (and ignore GP113 in gpolicy.toml), or leave it out: the cluster"
+    " then keeps what it has"
+)
 _DISK_SOURCE: Final = "Resource model, Node parameters (disk_state)"
 
 
@@ -60,7 +64,8 @@ class StateWithoutEffect(Rule):
         severity=Severity.INFO,
         summary="hv_state or disk_state is declared: Ganeti stores it and reads it nowhere.",
         rationale="The resource model wanted these figures for capacity; no released Ganeti uses them. gpolicy's own"
-        " capacity model does.",
+        " capacity model does. There is nothing to mend where that is wanted, as on a cluster that has them already and"
+        " was adopted: Ganeti cannot take them away. What a policy leaves out stays in the cluster and does no harm.",
         source="Resource model, Hypervisor state and Disk state; Ganeti 2.15 to 3.1",
         bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
         good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
@@ -74,7 +79,7 @@ class StateWithoutEffect(Rule):
                 if leaf is not None:
                     span = leaf.document.key_span(leaf.pointer[:1])
                     message = f"{family} has no effect in Ganeti; only gpolicy's capacity model reads it"
-                    yield self.hit(declared, message, span)
+                    yield self.hit(declared, message, span, hint=_STATE_HINT)
 
 
 class StateNotCounted(Rule):

@@ -181,3 +181,25 @@ def test_an_exception_that_the_cluster_has_counts_too(tmp_path: Path) -> None:
     text = "gpolicy: v1\nkind: TagRules\nmigration: {domains: [hv]}\n"
     nodes = {"n1": "hv:1", "n2": "hv:2", "n3": "hv:2"}
     assert check(text, tmp_path, state=tagged(nodes, "htools:allowmigration:hv:1::hv:2")) == []
+
+
+def test_a_line_of_policy_is_said_once_to_lack_nodes_in_whatever_groups_and_domains(tmp_path: Path) -> None:
+    groups: dict[str, Values] = {"a": {}, "b": {}}
+    state = cluster(groups, {"a1": "a", "a2": "a", "b1": "b", "b2": "b"})
+    tags = {"a1": {"rack:1", "feed:1"}, "b1": {"rack:2", "feed:1"}}
+    nodes = {name: replace(node, tags=frozenset(tags.get(name, ()))) for name, node in state.nodes.items()}
+    found = check(
+        "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack, feed]\n", tmp_path, state=replace(state, nodes=nodes)
+    )
+    assert [(item.code, item.span.line if item.span else 0) for item in found] == [("GP520", 3)]
+    assert found[0].message == (
+        "no tag rack:… (group a: a2; group b: b2), no tag feed:… (group a: a2; group b: b2),"
+        " as other nodes of these groups have"
+    )
+    assert found[0].hint == "tag every node of these groups rack:… and feed:…"
+
+
+def test_state_without_effect_says_what_can_be_done(tmp_path: Path) -> None:
+    (found,) = check(f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n", tmp_path)
+    assert (found.code, str(found.severity)) == ("GP113", "info")
+    assert "leave it out: the cluster then keeps what it has" in found.hint
