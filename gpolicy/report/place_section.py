@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.cluster.state import read_from
@@ -10,6 +11,8 @@ from gpolicy.report.answer import Answer
 from gpolicy.report.place_text import placed_words, untried_words
 from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, count, filled, rough_size
 
+_MOST_BEST: Final = 20
+_MOST_ALL: Final = 30  # candidates that are all shown at once
 _RIGHT: Final = frozenset({"score", "disk left", "candidates"})
 
 
@@ -34,7 +37,7 @@ def place_answer(report: PlaceReport) -> Answer:
                 title="Possible",
                 weight=Weight.CHANGED,
                 summary=count(len(possible), "candidate") if possible else "no candidate",
-                tables=filled(_possible(possible, report)),
+                tables=filled(*_possible(possible, report)),
             ),
             Section(
                 key="refused",
@@ -49,15 +52,22 @@ def place_answer(report: PlaceReport) -> Answer:
     )
 
 
-def _possible(items: list[Candidate], report: PlaceReport) -> Table:
+def _possible(items: list[Candidate], report: PlaceReport) -> Iterator[Table]:
+    """Give the best candidates, and apart from them those that are seldom looked at."""
     dedicated = report.metric == "lost-allocations"
     metric = f"lost allocations ({', '.join(report.sizes)})" if dedicated and report.sizes else "lost allocations"
-    return Table(
-        title="Best first; the smaller the better",
+    rows = tuple((_nodes(item), Name(item.group), _metric(item), _left(item)) for item in items)
+    headings = ("nodes", "group", metric if dedicated else "score", "disk left")
+    best = "Best first; the smaller the better"
+    some = len(rows) if len(rows) <= _MOST_ALL else _MOST_BEST
+    yield Table(title=best, of="candidates", headings=headings, rows=rows[:some], right=_RIGHT)
+    yield Table(
+        title="All the other candidates, best first",
         of="candidates",
-        headings=("nodes", "group", metric if dedicated else "score", "disk left"),
-        rows=tuple((_nodes(item), Name(item.group), _metric(item), _left(item)) for item in items),
+        headings=headings,
+        rows=rows[some:],
         right=_RIGHT,
+        weight=Weight.SAME,
     )
 
 

@@ -109,6 +109,26 @@ def test_outcomes_say_what_was_expected_and_found(shown: Callable[[Answer], Page
 
 
 @pytest.mark.parametrize("shown", FORMS, ids=FORM_NAMES)
+def test_the_best_candidates_stand_apart_from_the_thousands(
+    state: ClusterState, shown: Callable[[Answer], Page]
+) -> None:
+    report = place(state, PlaceRequest(memory=1024, vcpus=1, disks=(WantedDisk(1024),)))
+    few = shown(place_answer(report)).tables
+    assert len(few[0]) == 1 + sum(item.ok for item in report.candidates)
+    candidate = report.candidates[0]
+    many = tuple(replace(candidate, nodes=(f"n{number}", "m")) for number in range(40))
+    best, others = shown(place_answer(replace(report, candidates=many))).tables[:2]
+    assert [row[0] for row in best[1:]] == [f"n{number} / m" for number in range(20)]
+    assert [row[0] for row in others[1:]] == [f"n{number} / m" for number in range(20, 40)]
+
+
+def test_tables_of_words_are_lists_on_a_narrow_screen() -> None:
+    html = answer_html(outcomes_answer(OUTCOMES))
+    assert '<table aria-label="Expected otherwise" class="stack">' in html
+    assert '<td data-heading="found">n2 (score 1 there)</td>' in html
+
+
+@pytest.mark.parametrize("shown", FORMS, ids=FORM_NAMES)
 def test_good_outcomes_are_open_and_none_are_said(shown: Callable[[Answer], Page]) -> None:
     page = shown(outcomes_answer(OUTCOMES[:1]))
     assert "details" not in page.elements
