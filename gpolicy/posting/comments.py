@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
+
+from gpolicy.errors import InputError
 
 _CLEAN: Final = re.compile(r"[^A-Za-z0-9._/]+")
 _LONGEST_NAME: Final = 100
-MOST_COMMENTS: Final = 10_000
-"""Comments of one request that are looked through."""
+_MOST_COMMENTS: Final = 10_000  # of one request that are looked through
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,17 @@ class Comment:
     number: int
     text: str
     ours: bool
+
+
+def read_comments(
+    items: Iterable[Mapping[str, Any]], is_ours: Callable[[Mapping[str, Any]], bool], called: str
+) -> Iterator[Comment]:
+    """Yield comments from the items of an API, at most 10,000; `called` is what errors call one. Raise InputError."""
+    for item in itertools.islice(items, _MOST_COMMENTS):
+        number = item.get("id")
+        if not isinstance(number, int):
+            raise InputError(f"{called} without a number")
+        yield Comment(number, str(item.get("body") or ""), is_ours(item))
 
 
 class NotAllowedError(Exception):

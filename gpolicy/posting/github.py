@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -10,11 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from gpolicy.errors import GpolicyError, InputError, UsageError
-from gpolicy.posting.comments import MOST_COMMENTS, Comment, NotAllowedError
+from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.posting.comments import Comment, NotAllowedError, read_comments
 from gpolicy.posting.json_api import Api
 
-_PAGE: Final = 100
 _WORKFLOW: Final = "github-actions[bot]"
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 
@@ -31,11 +29,13 @@ class PullRequest:
     def comments(self) -> Iterator[Comment]:
         """Yield the comments, oldest first."""
         login = self._login()
-        found = self.api.pages(f"/repos/{self.repository}/issues/{self.number}/comments", _PAGE)
-        for item in itertools.islice(found, MOST_COMMENTS):
+
+        def is_ours(item: Mapping[str, Any]) -> bool:
             user = item.get("user")
-            ours = isinstance(user, dict) and user.get("login") == login
-            yield Comment(_number(item), str(item.get("body") or ""), ours)
+            return isinstance(user, dict) and user.get("login") == login
+
+        found = self.api.pages(f"/repos/{self.repository}/issues/{self.number}/comments")
+        return read_comments(found, is_ours, "GitHub: a comment")
 
     def update(self, number: int, text: str) -> None:
         """Replace the text of a comment."""
@@ -65,13 +65,6 @@ class PullRequest:
             if isinstance(answer, dict) and isinstance(answer.get("login"), str) and answer["login"]:
                 return str(answer["login"])
         return _WORKFLOW
-
-
-def _number(item: Mapping[str, Any]) -> int:
-    number = item.get("id")
-    if not isinstance(number, int):
-        raise InputError("GitHub: a comment without a number")
-    return number
 
 
 def pull_request(environ: Mapping[str, str]) -> PullRequest | None:

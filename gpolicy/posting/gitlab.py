@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any
 
-from gpolicy.errors import InputError, UsageError
-from gpolicy.posting.comments import MOST_COMMENTS, Comment
+from gpolicy.errors import UsageError
+from gpolicy.posting.comments import Comment, read_comments
 from gpolicy.posting.json_api import Api
-
-_PAGE: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +24,12 @@ class MergeRequest:
         """Yield the notes, oldest first."""
         user = self.api.ask("GET", "/user")
         mine = user.get("id") if isinstance(user, dict) else None
-        found = self.api.pages(f"{self._path}?sort=asc&order_by=created_at", _PAGE)
-        for item in itertools.islice(found, MOST_COMMENTS):
-            author, number = item.get("author"), item.get("id")
-            if not isinstance(number, int):
-                raise InputError("GitLab: a note without a number")
-            ours = isinstance(author, dict) and mine is not None and author.get("id") == mine
-            yield Comment(number, str(item.get("body") or ""), ours)
+
+        def is_ours(item: Mapping[str, Any]) -> bool:
+            author = item.get("author")
+            return isinstance(author, dict) and mine is not None and author.get("id") == mine
+
+        return read_comments(self.api.pages(f"{self._path}?sort=asc&order_by=created_at"), is_ours, "GitLab: a note")
 
     def update(self, number: int, text: str) -> None:
         """Replace the text of a note."""

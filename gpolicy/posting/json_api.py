@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any, Final
@@ -23,6 +24,7 @@ from gpolicy.posting.comments import NotAllowedError
 
 _LARGEST: Final = 32 * 1024**2
 _SECONDS: Final = 30.0
+_PAGE: Final = 100  # the most that both services give at once
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NOT_ALLOWED: Final = frozenset({401, 403, 404})  # GitHub says 404 of what a token may not see
 
@@ -73,14 +75,14 @@ class Api:
         except (ValueError, RecursionError):
             raise InputError(f"{what}: the answer is no JSON") from None
 
-    def pages(self, path: str, size: int) -> Any:
+    def pages(self, path: str) -> Iterator[dict[str, Any]]:
         """Yield the items of all pages of a list."""
         number = 1
         while True:
-            page = self.ask("GET", f"{path}{'&' if '?' in path else '?'}per_page={size}&page={number}")
+            page = self.ask("GET", f"{path}{'&' if '?' in path else '?'}per_page={_PAGE}&page={number}")
             if not isinstance(page, list) or not all(isinstance(item, dict) for item in page):
                 raise InputError(f"GET {path.partition('?')[0]}: the answer is no list of objects")
             yield from page
-            if len(page) < size:
+            if len(page) < _PAGE:
                 return
             number += 1

@@ -11,7 +11,7 @@ from gpolicy.ganeti.vocabulary import HYPERVISORS
 from gpolicy.policy.model import GroupPolicy, Hardware
 from gpolicy.rules.context import EXCLUSIVE_STORAGE, MINMAX, Context, number
 from gpolicy.rules.in_force import in_force
-from gpolicy.rules.observed_hardware import group_nodes
+from gpolicy.rules.members import hosts_in
 from gpolicy.rules.pairs import amount, comparable
 from gpolicy.rules.rule import Hit, Rule
 from gpolicy.rules.specs import bounds
@@ -127,7 +127,7 @@ class NothingForTheNode(Rule):
 
 def _observed_kept(context: Context, group: GroupPolicy) -> int:
     """Return how many CPUs every node of the observed group keeps; without a cluster the 1 that Ganeti counts."""
-    seen = [node.resources.cpu_node for node in group_nodes(context, group)]
+    seen = [node.resources.cpu_node for node in hosts_in(context, group)]
     return min((cpus for cpus in seen if cpus is not None), default=1)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from gpolicy.cluster.state import Node
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import INHERIT, Leaf
+from gpolicy.policy.model import INHERIT, GroupPolicy, Leaf
 from gpolicy.rules.context import Context
 
 
@@ -25,6 +26,17 @@ def groups_of_nodes(context: Context) -> dict[str, str]:
 def group_of(context: Context, node: str) -> str | None:
     """Return the group that an observed node will be in; None without a cluster, or for a node that it has not."""
     return groups_of_nodes(context).get(node)
+
+
+def nodes_in(context: Context, group: GroupPolicy) -> list[Node]:
+    """Return the observed nodes that will be in a group, by name."""
+    nodes = context.state.nodes.values() if context.state else ()
+    return sorted((node for node in nodes if group_of(context, node.name) == group.name), key=lambda node: node.name)
+
+
+def hosts_in(context: Context, group: GroupPolicy) -> list[Node]:
+    """Return those of them that can have instances."""
+    return [node for node in nodes_in(context, group) if node.vm_capable]
 
 
 def declared_for(context: Context, node: str, path: Path) -> Leaf | None:

@@ -11,7 +11,7 @@ from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.rules.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, texts
 from gpolicy.rules.in_force import in_force
-from gpolicy.rules.members import group_of
+from gpolicy.rules.members import nodes_in
 from gpolicy.rules.pairs import Pair, amount
 from gpolicy.rules.rule import Hit, Rule
 from gpolicy.rules.specs import bounds
@@ -71,7 +71,7 @@ class RemovedGroupHasNodes(Rule):
         for group in context.policy.groups.values():
             if group.removed is None or context.state is None:
                 continue
-            left = [name for name in sorted(context.state.nodes) if group_of(context, name) == group.name]
+            left = [node.name for node in nodes_in(context, group)]
             if left:
                 others = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
                 message = f"{group.name} is to be removed, but {left[0]}{others} still in it"

@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.cluster.state import Node
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.physical_volumes import sizes_differ
-from gpolicy.policy.model import GroupPolicy
 from gpolicy.rules.context import Context, name_of, number
-from gpolicy.rules.members import group_of
+from gpolicy.rules.members import hosts_in
 from gpolicy.rules.pairs import amount, comparable
 from gpolicy.rules.rule import Hit, Rule
 from gpolicy.rules.specs import bounds
 
 _NAME: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
-
-
-def group_nodes(context: Context, group: GroupPolicy) -> list[Node]:
-    """Return the nodes that will be in a group and can have instances, by name."""
-    nodes = context.state.nodes.values() if context.state else ()
-    found = [node for node in nodes if node.vm_capable and group_of(context, node.name) == group.name]
-    return sorted(found, key=lambda node: node.name)
 
 
 def _size(memory: str) -> str:
@@ -51,7 +42,7 @@ class ExclusiveStorageOnOtherDisks(Rule):
             leaf = context.exclusive(group)
             if leaf is None or context.state is None:
                 continue
-            nodes = {node.name for node in group_nodes(context, group)}
+            nodes = {node.name for node in hosts_in(context, group)}
             others = [
                 (name, template)
                 for name, instance in sorted(context.state.instances.items())
@@ -87,7 +78,7 @@ class ObservedVolumesDiffer(Rule):
             leaf = context.exclusive(group)
             volumes = [
                 (volume.size, node.name, volume.name)
-                for node in (group_nodes(context, group) if leaf else ())
+                for node in (hosts_in(context, group) if leaf else ())
                 for volume in node.physical_volumes or ()
                 if volume.allocatable
             ]
@@ -118,7 +109,7 @@ class SpecBeyondNodes(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         for group in context.groups:
-            nodes = group_nodes(context, group)
+            nodes = hosts_in(context, group)
             ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
             sizes = {
                 "memory-size": [node.resources.memory_total for node in nodes],
@@ -167,7 +158,7 @@ class HardwareNotAsPromised(Rule):
             hardware = group.hardware
             if hardware is None:
                 continue
-            for node in group_nodes(context, group):
+            for node in hosts_in(context, group):
                 had, volumes = node.resources, [volume.size for volume in node.physical_volumes or ()]
                 promised = (
                     ("memory", "memory-size", hardware.memory, had.memory_total, share),

@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.located import Located
-from gpolicy.policy.model import ClusterPolicy, GroupPolicy
+from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Action, Scenario, Sizes
 from gpolicy.rules.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.rules.rule import Hit, Rule
@@ -74,14 +74,10 @@ class TemplateOfTest(Rule):
             elif enabled is not None and template.value not in enabled.values:
                 reason = "is not enabled on the cluster"
             elif declared is not None and allowed is not None and template.value not in texts(allowed):
-                reason = f"is not allowed in {_where(declared)}"
+                reason = f"is not allowed in {name_of(declared)}"
             if reason:
                 message = f"{template.value} {reason}"
                 yield self.hit(f"test/{scenario.name.value}", message, template.span, hint="name another template")
-
-
-def _where(declared: ClusterPolicy | GroupPolicy) -> str:
-    return name_of(declared)
 
 
 def _template(scenario: Scenario) -> Located[str] | None:

@@ -11,7 +11,7 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.rules.context import Context, number
 from gpolicy.rules.in_force import in_force, places
-from gpolicy.rules.members import group_of
+from gpolicy.rules.members import group_of, nodes_in
 from gpolicy.rules.parameters import CLUSTER, GROUP, dotted, is_access
 from gpolicy.rules.rule import Hit, Rule
 
@@ -166,9 +166,7 @@ class StripesBeyondVolumes(Rule):
 
 def _fewest_volumes(context: Context, group: GroupPolicy) -> int | None:
     """Return the fewest volumes of a node that is to be in the group; None where they were not read."""
-    nodes = context.state.nodes.values() if context.state else ()
-    members = [node for node in nodes if group_of(context, node.name) == group.name]
-    counts = [len(node.physical_volumes) for node in members if node.physical_volumes]
+    counts = [len(node.physical_volumes) for node in nodes_in(context, group) if node.physical_volumes]
     return min(counts) if counts else None
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 TEMPLATE: dict[str, Any] = yaml.safe_load((ROOT / "ci" / "gitlab" / "gpolicy.yml").read_text(encoding="utf-8"))
+STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
+BROKEN = "gpolicy: v1\nkind: NodeGroup\nname: shared\nipolicy:\n  vcpu-ration: 4\n"
 _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 
 
@@ -28,6 +32,13 @@ class Run:
     summary: str = ""
     ran: list[str] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    directory = tmp_path / "checkout"
+    shutil.copytree(ROOT / "policies" / "two-groups", directory / "policy")
+    return directory
 
 
 def declared_guards(policy: Path) -> str:

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from comment_server import TOKEN, Comments, running
-from services import ACTION, ROOT, SECRETS, STEPS, Run, declared_guards, environment_of_pip, resolved, run_action
-
-STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
-BROKEN = "gpolicy: v1\nkind: NodeGroup\nname: shared\nipolicy:\n  vcpu-ration: 4\n"
-
-
-@pytest.fixture
-def server() -> Iterator[Comments]:
-    with running() as held:
-        yield held
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    directory = tmp_path / "checkout"
-    shutil.copytree(ROOT / "policies" / "two-groups", directory / "policy")
-    return directory
+from comment_server import TOKEN, Comments
+from services import (
+    ACTION,
+    BROKEN,
+    SECRETS,
+    STATE,
+    STEPS,
+    Run,
+    declared_guards,
+    environment_of_pip,
+    resolved,
+    run_action,
+)
 
 
 def act(

@@ -5,29 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from comment_server import TOKEN, Comments, running
-from services import ROOT, SECRETS, TEMPLATE, declared_guards, environment_of_pip, run_job
-
-STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
-BROKEN = "gpolicy: v1\nkind: NodeGroup\nname: shared\nipolicy:\n  vcpu-ration: 4\n"
-
-
-@pytest.fixture
-def server() -> Iterator[Comments]:
-    with running() as held:
-        yield held
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    directory = tmp_path / "checkout"
-    shutil.copytree(ROOT / "policies" / "two-groups", directory / "policy")
-    return directory
+from comment_server import TOKEN, Comments
+from services import BROKEN, SECRETS, STATE, TEMPLATE, declared_guards, environment_of_pip, run_job
 
 
 def job(name: str, workspace: Path, server: Comments, **variables: str) -> subprocess.CompletedProcess[str]:

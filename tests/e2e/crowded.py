@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from live_cluster import LiveCluster
+from mirror import METADATA_MIB, volume
 from policy_cases import instances_of
 
 from gpolicy.cluster.state import Disk, Instance
@@ -77,8 +78,8 @@ def _add(config: dict[str, Any], name: str, instance: Instance, nodes: Mapping[s
 
 
 def _add_disk(config: dict[str, Any], disk: Disk, ends: list[str], instance: str, number: int) -> str:
-    name = f"{instance}.disk{number}"
-    made = {**_volume(config, disk.size, name, ends), "dev_type": disk.template, "iv_name": f"disk/{number}"}
+    name, group = f"{instance}.disk{number}", config["cluster"]["volume_group_name"]
+    made = {**volume(group, name, disk.size, ends), "dev_type": disk.template, "iv_name": f"disk/{number}"}
     if disk.spindles is not None:
         made["spindles"] = disk.spindles
     match disk.template:
@@ -86,29 +87,14 @@ def _add_disk(config: dict[str, Any], disk: Disk, ends: list[str], instance: str
             config["cluster"]["highest_used_port"] += 1
             minors = [_free_minor(config, end) for end in ends]
             made["logical_id"] = [*ends, config["cluster"]["highest_used_port"], *minors, uuid.uuid4().hex]
-            sizes = ((disk.size, "data"), (128, "meta"))
-            made["children"] = [_volume(config, size, f"{name}_{what}", ends) for size, what in sizes]
+            sizes = ((disk.size, "data"), (METADATA_MIB, "meta"))
+            made["children"] = [volume(group, f"{name}_{what}", size, ends) for size, what in sizes]
         case "file":
             made["logical_id"] = ["loop", f"{config['cluster']['file_storage_dir']}/{name}"]
         case "rbd":
             made["logical_id"] = ["rbd", name]
     config["disks"][made["uuid"]] = made
     return str(made["uuid"])
-
-
-def _volume(config: dict[str, Any], size: int, name: str, nodes: list[str]) -> dict[str, Any]:
-    return {
-        "dev_type": "plain",
-        "logical_id": [config["cluster"]["volume_group_name"], name],
-        "size": size,
-        "params": {},
-        "children": [],
-        "nodes": nodes,
-        "iv_name": "",
-        "mode": "rw",
-        "uuid": str(uuid.uuid4()),
-        **_TIMES,
-    }
 
 
 def _free_minor(config: dict[str, Any], node: str) -> int:

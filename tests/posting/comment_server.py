@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
 TOKEN = "s3cret-t0ken"  # noqa: S105 (nobody's)
 BOT = {"id": 41, "login": "github-actions[bot]", "username": "project_7_bot", "type": "Bot"}
 APP = {"id": 42, "login": "policy-app[bot]", "username": "app", "type": "Bot"}
@@ -118,3 +120,9 @@ def running() -> Iterator[Comments]:  # noqa: C901 (one answer after another)
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@pytest.fixture
+def server() -> Iterator[Comments]:
+    with running() as held:
+        yield held

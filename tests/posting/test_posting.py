@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,6 @@ from gpolicy.posting.__main__ import main
 from gpolicy.posting.comments import marker
 
 SERVICES = ("github", "gitlab")
-
-
-@pytest.fixture
-def server() -> Iterator[Comments]:
-    with running() as held:
-        yield held
 
 
 @pytest.fixture
