@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Optional
 
 import typer
 
+from gpolicy.errors import UsageError
+
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
 
@@ -19,8 +21,12 @@ PolicyPath = Annotated[Path, typer.Argument(help="The policy: a directory of YAM
 State = Annotated[str, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]
 MaybeState = Annotated[Optional[str], typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]  # noqa: UP045
 Budget = Annotated[
-    int,
-    typer.Option("--budget", metavar="BYTES", help="Most bytes of --format markdown; what is least important is cut."),
+    Optional[int],  # noqa: UP045
+    typer.Option(
+        "--budget",
+        metavar="BYTES",
+        help="Most bytes of --format markdown; what is least important is cut. Default: 65536, what a comment holds.",
+    ),
 ]
 COMMENT: Final = 65_536  # what a comment on GitHub holds
 Credentials = Annotated[
@@ -41,6 +47,15 @@ Volumes = Annotated[
         help="Read the nodes' physical volumes as well. Ganeti runs jobs for that, which wait for the nodes' locks.",
     ),
 ]
+
+
+def budget_for(form: str, budget: int | None) -> int:
+    """Return the budget of a report. Raise UsageError for one of a form that is never cut: it would do nothing."""
+    if budget is not None and form != "markdown":
+        raise UsageError(
+            f"--budget cuts --format markdown only, not {form}", hint="leave --budget out, or say --format markdown"
+        )
+    return COMMENT if budget is None else budget
 
 
 def source_options(

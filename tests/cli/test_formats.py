@@ -96,3 +96,14 @@ def test_answers_as_markdown_and_as_a_page(verb: str, words: tuple[str, ...], na
     refused = gpolicy(*words, "-f", "github")
     assert refused.returncode == 3
     assert "the formats are text, json, " in refused.stderr
+
+
+@pytest.mark.parametrize("verb", ["check", "plan", "capacity", "place", "suggest", "test"])
+def test_a_budget_of_a_form_that_is_never_cut_is_refused(verb: str) -> None:
+    words = {"place": ["memory=1G"], "capacity": [], "suggest": []}.get(verb, [str(EXAMPLE)])
+    state = [] if verb in ("check", "test") else ["-s", SNAPSHOT]
+    for form in ([], ["-f", "json"]):
+        done = gpolicy(verb, *words, *state, *form, "--budget", "6000")
+        assert (done.returncode, done.stdout) == (3, "")
+        name = form[1] if form else "text"
+        assert done.stderr.startswith(f"gpolicy: --budget cuts --format markdown only, not {name}\n")

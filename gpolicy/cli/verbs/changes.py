@@ -8,7 +8,6 @@ from typing import Annotated, Final, Optional
 import typer
 
 from gpolicy.cli.options import (
-    COMMENT,
     Authority,
     Budget,
     Credentials,
@@ -16,6 +15,7 @@ from gpolicy.cli.options import (
     PolicyPath,
     State,
     Volumes,
+    budget_for,
     source_options,
 )
 
@@ -55,7 +55,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
-    budget: Budget = COMMENT,
+    budget: Budget = None,
     impact: Annotated[
         bool, typer.Option("--impact/--no-impact", help="Work out what the changes do to instances and capacity.")
     ] = True,
@@ -83,7 +83,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         detailed_exitcode=detailed_exitcode,
         with_impact=impact,
         failures=max_node_failures,
-        budget=budget,
+        budget=budget_for(form, budget),
     )
     return planning.plan(request)
 

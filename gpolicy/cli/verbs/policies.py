@@ -8,13 +8,13 @@ from typing import Annotated, Optional
 import typer
 
 from gpolicy.cli.options import (
-    COMMENT,
     Authority,
     Budget,
     Credentials,
     Insecure,
     MaybeState,
     PolicyPath,
+    budget_for,
     source_options,
 )
 
@@ -87,7 +87,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
     diff: Annotated[
         bool, typer.Option("--diff", help="Show what --fix would change, and change nothing. Exit code 1 if anything.")
     ] = False,
-    budget: Budget = COMMENT,
+    budget: Budget = None,
     insecure_rapi: Insecure = False,
 ) -> int:
     """Find mistakes: shape, values, and what Ganeti lets through. Exit code 1 if there is an error.
@@ -114,7 +114,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         state=state,
         options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
         form=form,
-        budget=budget,
+        budget=budget_for(form, budget),
         control=control,
         fix=fix,
         diff=diff,
@@ -173,7 +173,7 @@ def run_tests(
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
-    budget: Budget = COMMENT,
+    budget: Budget = None,
     insecure_rapi: Insecure = False,
 ) -> int:
     """Run the policy's own tests (documents of kind Test). Exit code 1 if one fails.
@@ -183,7 +183,9 @@ def run_tests(
     from gpolicy.cli import testing  # noqa: PLC0415
 
     options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    request = testing.Request(path=path, state=state, options=options, name=name, form=form, budget=budget)
+    request = testing.Request(
+        path=path, state=state, options=options, name=name, form=form, budget=budget_for(form, budget)
+    )
     return testing.run(request)
 
 

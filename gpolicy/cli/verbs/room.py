@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from gpolicy.cli.options import COMMENT, Authority, Budget, Credentials, Insecure, State, source_options
+from gpolicy.cli.options import Authority, Budget, Credentials, Insecure, State, budget_for, source_options
 
 verbs = typer.Typer()
 
@@ -57,7 +57,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
-    budget: Budget = COMMENT,
+    budget: Budget = None,
     resource_model: Annotated[
         bool,
         typer.Option("--resource-model", help="Count with what hv_state and disk_state declare, not what is measured."),
@@ -82,7 +82,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
         declared=resource_model,
         max_node_failures=max_node_failures,
         oversubscription=oversubscription,
-        budget=budget,
+        budget=budget_for(form, budget),
     )
     return counting.capacity(request)
 
@@ -109,7 +109,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
-    budget: Budget = COMMENT,
+    budget: Budget = None,
     every: Annotated[bool, typer.Option("--all", "-a", help="Show every candidate.")] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
@@ -122,7 +122,13 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
 
     options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
     asked = placing.Request(
-        words=request, state=state, options=options, policy=policy, every=every, form=form, budget=budget
+        words=request,
+        state=state,
+        options=options,
+        policy=policy,
+        every=every,
+        form=form,
+        budget=budget_for(form, budget),
     )
     return placing.place(asked)
 
@@ -183,7 +189,7 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
-    budget: Budget = COMMENT,
+    budget: Budget = None,
     empty: Annotated[bool, typer.Option("--empty", help="Count the mix as if no instance were there.")] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
@@ -207,6 +213,6 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         empty=empty,
         output=output,
         form=form,
-        budget=budget,
+        budget=budget_for(form, budget),
     )
     return suggesting.suggest(request)
