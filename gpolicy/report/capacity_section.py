@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpolicy.allocator.model import Spec
+from gpolicy.impact.binding import Cause
 from gpolicy.impact.fit_change import CapacityChange, Fit, FitChange, GroupCapacityChange
 from gpolicy.impact.stranded import Stranded
 from gpolicy.report.section import (
@@ -50,6 +51,15 @@ def capacity_section(change: CapacityChange) -> Section:
     )
 
 
+OLD_SIZE: Final = "· old size"
+ROW_WORDS: Final = {
+    "tiered": "all sizes in turn, each shrunk to what still fits",
+    "standard": "the cluster's std",
+    OLD_SIZE: "the size of now under the policy of then",
+}
+"""What the rows are that no spec pair gives its name to."""
+
+
 def figures(item: GroupCapacityChange) -> tuple[FitChange, ...]:
     """Return all figures of a group: its pairs, tiered, standard."""
     return (*item.rows, item.tiered, item.standard)
@@ -68,7 +78,7 @@ def comparisons(item: GroupCapacityChange) -> Iterator[tuple[str, FitChange]]:
     for change in figures(item):
         yield (Name(change.name) if change in item.rows else change.name), change
         if change.old_size_after is not None and change.before is not None:
-            yield "· old size", FitChange(change.name, change.before, change.old_size_after)
+            yield OLD_SIZE, FitChange(change.name, change.before, change.old_size_after)
 
 
 def changed_groups(change: CapacityChange) -> list[GroupCapacityChange]:
@@ -158,7 +168,7 @@ def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> st
     ]
     if losses:
         _, item, row = min(losses, key=lambda loss: (loss[0], -(loss[2].before.fits if loss[2].before else 0)))
-        parts.append(f"hit hardest is {row.name} in group {item.group}: {_words(row)}")
+        parts.append(f"hit hardest is {row.name} in group {item.group}: {_words(row)}{_for_want(row)}")
     return "; ".join(parts) or "sizes or groups come or go"
 
 
@@ -170,6 +180,13 @@ def _words(row: FitChange) -> str:
         return f"{_fits(row.after)} as before{other}"
     share = f", {percent(row.percent)}" if row.percent is not None else ""
     return f"{_fits(row.before)} → {_fits(row.after)} ({signed(row.delta)}{share}{other})"
+
+
+def _for_want(row: FitChange) -> str:
+    """Say where it is the policy itself, not want of room, that lets none in: that is quickly meant or mended."""
+    if row.after is None or row.after.fits or row.after.binding.cause not in (Cause.BOUNDS, Cause.TEMPLATE):
+        return ""
+    return f", since {row.after.binding.cause.sentence}"
 
 
 def _left_over(items: Sequence[GroupCapacityChange]) -> Table:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Final
@@ -17,6 +18,7 @@ from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.change import Action, Change, some
 from gpolicy.plan.planning import Plan
+from gpolicy.report.capacity_section import ROW_WORDS
 from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command
 from gpolicy.report.findings_markdown import finding_items
 from gpolicy.report.findings_text import printable
@@ -33,10 +35,11 @@ from gpolicy.report.markdown import (
     table_head,
 )
 from gpolicy.report.markdown_table import CLOSE, folded, table_items, table_rows
-from gpolicy.report.section import Section, Table, Weight, count
+from gpolicy.report.section import Name, Section, Table, Weight, count
 from gpolicy.report.values_text import value_text
 from gpolicy.report.verdict import amount, can_be_allowed, get_worse, guard_verdict, verdict, worst_first
 
+_MOST_OBJECTS: Final = 8
 _LONGEST_LINE: Final = 4_000  # of a command: longer ones are what the plan file is for
 _CLEAN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -71,7 +74,7 @@ def plan_markdown(plan: Plan, *, impact: Impact | None = None, budget: int = COM
         Block(name="", importance=100, head=tuple(_head(plan, sections))),
         _failed_guards(plan),
         *_findings(plan),
-        _headlines(sections),
+        _headlines(plan, sections),
         *_capacity(sections),
         *(_not_known(impact) if impact is not None and plan.changes else ()),
         _passed_guards(plan),
@@ -129,14 +132,27 @@ def _findings(plan: Plan) -> Iterator[Block]:
         yield Block(name="findings", importance=importance, head=("",) if items else (), items=items)
 
 
-def _headlines(sections: Iterable[Section]) -> Block:
-    """Return a line for each section that gets worse; capacity always has one."""
-    items = [
-        f"- **{section.title}**: {prose(section.summary, 600)}"
-        for section in sections
-        if section.weight is Weight.WORSE or section.key == "capacity"
-    ]
+def _headlines(plan: Plan, sections: Iterable[Section]) -> Block:
+    """Return what is needed to decide: what gets worse, what does not, and what is touched.
+
+    Each section that gets worse has a line, and capacity always has one.
+    """
+    said = [section for section in sections if section.weight is Weight.WORSE or section.key == "capacity"]
+    items = [f"- **{section.title}**: {prose(section.summary, 600)}" for section in said]
+    no_worse = [section.title.lower() for section in sections if section not in said]
+    if no_worse:
+        items.append(f"- **No worse**: {', '.join(no_worse)}")
+    if plan.changes:
+        items.append(f"- **Changed**: {_touched(plan)}")
     return Block(name="headlines", importance=_Importance.HEADLINES, head=("",) if items else (), items=tuple(items))
+
+
+def _touched(plan: Plan) -> str:
+    """Return the objects that change, those with most changes first."""
+    counts = Counter(change.object for change in plan.changes).most_common()
+    shown = [f"{code(name, 100)} ({number})" for name, number in counts[:_MOST_OBJECTS]]
+    more = len(counts) - len(shown)
+    return ", ".join(shown) + (f" and {count(more, 'more object', 'more objects')}" if more else "")
 
 
 def _capacity(sections: Iterable[Section]) -> Iterator[Block]:
@@ -149,6 +165,14 @@ def _capacity(sections: Iterable[Section]) -> Iterator[Block]:
                 importance=_Importance.CAPACITY,
                 head=("", *table_head(table.headings, table.right)),
                 items=tuple(table_rows(table)),
+            )
+            named = {row[1] for row in table.rows if not isinstance(row[1], Name)}
+            legend = "; ".join(f"{name.strip('· ')}: {words}" for name, words in ROW_WORDS.items() if name in named)
+            yield Block(
+                name="notes",
+                importance=_Importance.NOTES,
+                head=("",) if legend else (),
+                items=(f"<sub>{prose(legend)}</sub>",) if legend else (),
             )
         if section.key == "capacity":
             yield Block(

@@ -12,6 +12,8 @@ from plan_samples import HOSTILE, empty_plan, full_plan, hostile
 from rendered import mentions, page_of_markdown
 
 from gpolicy.findings import Finding, Severity, Span
+from gpolicy.impact.binding import Binding, Cause
+from gpolicy.impact.fit_change import Fit
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location import LocationChange
 from gpolicy.report.findings_markdown import findings_markdown
@@ -54,6 +56,28 @@ def test_a_plan_that_can_be_applied_says_what_gets_worse() -> None:
     assert "✅ **Can be applied, 1 guard overridden** · 7 changes" in plan_markdown(
         full_plan(safe=True), impact=harmless
     )
+
+
+def test_what_is_needed_to_decide_stands_above_the_folds() -> None:
+    """Why fewer fit, what gets no worse, what is touched, and what the rows of the table are."""
+    before, after = Fit(650, Binding(Cause.SPINDLE_RATIO), None), Fit(0, Binding(Cause.BOUNDS), None)
+    known = full_impact()
+    assert known.capacity is not None
+    first = known.capacity.groups[0]
+    harder = replace(first, standard=replace(first.standard, before=before, after=after))
+    text = plan_markdown(
+        full_plan(safe=True),
+        impact=replace(known, capacity=replace(known.capacity, groups=(harder, *known.capacity.groups[1:]))),
+    )
+    decided = text.partition("<details>")[0]
+    assert (
+        "hit hardest is standard in group dedicated: 650 → 0 (-650, -100 %), since the size lies in no pair" in decided
+    )
+    assert "- **No worse**: resource model\n" in decided
+    (touched,) = [line for line in decided.splitlines() if line.startswith("- **Changed**: ")]
+    counted = [int(number) for number in re.findall(r"\((\d+)\)", touched)]
+    assert sum(counted) == len(full_plan(safe=True).changes)
+    assert "<sub>tiered: all sizes in turn, each shrunk to what still fits; standard: the cluster's std" in decided
 
 
 def test_an_empty_plan_is_two_lines_of_news() -> None:
