@@ -89,8 +89,12 @@ def _is_name(word: str) -> bool:
 def _key(written: str, where: str) -> str:
     key = ALIASES.get(written, written)
     if key not in KEYS:
+        from difflib import get_close_matches  # noqa: PLC0415 (for what is wrong only)
+
+        near = get_close_matches(written.strip().lower(), (*KEYS, *ALIASES), 1)
+        meant = f"{near[0]}=…, if that is meant; " if near else ""
         raise UsageError(
-            f"{where}: there is no {written!r} to ask for", hint=f"there are {', '.join(KEYS)}; {_EXAMPLE}"
+            f"{where}: there is no {written!r} to ask for", hint=f"{meant}there are {', '.join(KEYS)}; {_EXAMPLE}"
         )
     return key
 
@@ -140,13 +144,14 @@ def _size(key: str, value: Any) -> int:
     try:
         return parse_size(value if isinstance(value, int) and not isinstance(value, bool) else str(value))
     except ValueError as error:
-        raise UsageError(f"{key}={value}: {error}") from None
+        hint = f"one word for each, {_EXAMPLE}" if "=" in str(value) else None
+        raise UsageError(f"{key}={value}: {error}", hint=hint) from None
 
 
 def _whole(key: str, value: Any) -> int:
     text = str(value)
     if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
-        raise UsageError(f"{key}={value}: not a whole number")
+        raise UsageError(f"{key}={value}: not a whole number of at most nine digits")
     return int(text)
 
 

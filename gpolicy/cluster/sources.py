@@ -127,5 +127,7 @@ def _unknown(src: str, scheme: str) -> UsageError:
         hint = "say what it is: config:FILE, text:FILE or snapshot:FILE"
         return UsageError(f"{src!r}: a file, but of which kind?", hint=hint)
     known = "; ".join(SCHEMES.values())
-    shown = f"{scheme[:20]!r}" if scheme else "this"  # the rest of a wrong address may hold a password
+    if not scheme:
+        return UsageError("--state does not say what kind of source it is", hint=f"write one of: {known}")
+    shown = f"{scheme[:20]!r}"  # the rest of a wrong address may hold a password
     return UsageError(f"no such source of a cluster's state: {shown}", hint=f"known: {known}")

@@ -26,12 +26,14 @@ def outcomes_text(outcomes: Sequence[Outcome], *, colour: bool = False) -> str:
 def summary_line(outcomes: Sequence[Outcome]) -> str:
     """Return the counts in words: `12 tests, 1 failed, 1 could not run`."""
     count = len(outcomes)
+    if not count:
+        return "0 tests: there is no document of kind Test"
     errors = sum(outcome.error is not None for outcome in outcomes)
     failed = sum(not outcome.ok for outcome in outcomes) - errors
     words = [f"{count} {'test' if count == 1 else 'tests'}"]
     words += [f"{failed} failed"] if failed else []
     words += [f"{errors} could not run"] if errors else []
-    return ", ".join(words if failed or errors or not count else [*words, "all passed"])
+    return ", ".join(words if failed or errors else [*words, "all passed"])
 
 
 class _Writer:

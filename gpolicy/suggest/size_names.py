@@ -58,7 +58,9 @@ def parse_mix(text: str) -> dict[int, int]:
         name, equals, number = item.partition("=")
         count = number.strip()
         if not equals or not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
-            raise UsageError(f"{item!r} is no part of a mix", hint="write it as full=2,half=3,quarter=10")
+            raise UsageError(
+                f"{item!r} is no part of a mix", hint="write SIZE=N, N from 1 to 999999: full=2,half=3,quarter=10"
+            )
         divisor = divisor_of(name)
         if divisor in weights:
             raise UsageError(f"size {name.strip()} stands twice in the mix")

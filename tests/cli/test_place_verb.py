@@ -126,6 +126,12 @@ def test_a_file_that_is_no_request_is_refused_with_its_place(tmp_path: Path, con
         (["memory="], "nothing is asked for"),
         (["memory=much"], "memory=much: not a size"),
         (["vcpus=1.5"], "not a whole number"),
+        (["vcpus=99999999999"], "not a whole number of at most nine digits"),
+        (["mem=4G"], "  memory=…, if that is meant; there are memory, vcpus"),
+        (
+            ["memory=4G,disk=3G"],
+            "memory=4G,disk=3G: not a size: write a number of MiB, or a number with M, G or T\n  one word",
+        ),
         (["disk=1G:x"], "a disk is SIZE or SIZE:SPINDLES"),
         (["missing.yaml"], "missing.yaml: No such file"),
         (["enormous"], "there is no spec pair 'enormous'"),

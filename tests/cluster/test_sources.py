@@ -65,3 +65,10 @@ def test_a_file_needs_neither_network_nor_processes() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("src", ["", "nope"])
+def test_an_address_without_a_kind_is_told_what_to_write(src: str) -> None:
+    with pytest.raises(UsageError, match="--state does not say what kind of source it is") as caught:
+        read_state(src)
+    assert str(caught.value.hint).startswith("write one of: rapi://HOST[:PORT], Ganeti's remote API; local:")

@@ -68,7 +68,7 @@ def test_the_text_says_what_was_expected_and_found_and_where() -> None:
 
 
 def test_the_summary_counts() -> None:
-    assert summary_line([]) == "0 tests"
+    assert summary_line([]) == "0 tests: there is no document of kind Test"
     assert summary_line(OUTCOMES[:1]) == "1 test, all passed"
     assert summary_line(OUTCOMES[:2]) == "2 tests, 1 failed"
 
