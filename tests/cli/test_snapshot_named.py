@@ -84,3 +84,10 @@ def test_an_error_names_the_snapshot_and_not_where_it_was_taken(snapshot: Path) 
     snapshot.write_text(json.dumps(content), encoding="utf-8")
     done = gpolicy("capacity", "--state", "snapshot:kept.json", cwd=snapshot.parent)
     assert done.stderr.startswith("gpolicy: snapshot:kept.json: not known: memory")
+
+
+@pytest.mark.parametrize("words", [(), ("--group", "group-01")])
+def test_the_capacity_of_a_single_group_names_it_as_well(words: tuple[str, ...], tmp_path: Path) -> None:
+    gpolicy("snapshot", "--state", "sim:p,3,500g,64g,16", "-o", tmp_path / "one.json")
+    done = gpolicy("capacity", *words, "--state", "snapshot:one.json", "--format", "json", cwd=tmp_path)
+    assert json.loads(done.stdout)["snapshot"]["file"] == "one.json"
