@@ -16,10 +16,10 @@ from gpolicy.findings import Finding, Fix
 from gpolicy.policy import edits
 from gpolicy.policy.conformance import Test, compile_schema
 from gpolicy.policy.edits import Sources
+from gpolicy.policy.kinds import KINDS, file_name
 from gpolicy.policy.known_elsewhere import known_elsewhere
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.places import place_name
-from gpolicy.policy.schema_kinds import KINDS, file_name
 from gpolicy.policy.schema_parameters import DAY_PATTERN, PERCENT_PATTERN, RATE_PATTERN, SIZE_PATTERN, UID_PATTERN
 from gpolicy.policy.source_text import span_offsets
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE

@@ -12,7 +12,8 @@ from jsonschema import Draft7Validator
 from mutated import DOCUMENTS, mutations
 
 from gpolicy.policy.conformance import UnknownKeywordError, compile_schema
-from gpolicy.policy.schema_kinds import KINDS, file_name, schemas
+from gpolicy.policy.kinds import KINDS, file_name
+from gpolicy.policy.schema_kinds import schemas
 from gpolicy.policy.validation import schema_of, validate
 
 REPOSITORY = Path(__file__).resolve().parents[2]
