@@ -14,10 +14,11 @@ from rendered import mentions, page_of_markdown
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location import LocationChange
+from gpolicy.report.budget import COMMENT_BUDGET, LEAST_BUDGET
 from gpolicy.report.findings_markdown import findings_markdown
 from gpolicy.report.findings_text import printable
 from gpolicy.report.impact_sections import impact_sections
-from gpolicy.report.markdown import COMMENT_BUDGET, LEAST_BUDGET, cell, clipped, code, prose, row, table_head
+from gpolicy.report.markdown import cell, clipped, code, prose, row, table_head
 from gpolicy.report.plan_markdown import marker, plan_markdown
 from gpolicy.report.section import Name
 
