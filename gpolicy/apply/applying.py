@@ -24,7 +24,7 @@ from gpolicy.apply.verdict import Verdict, judge_applied, judge_restored
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.exit_codes import ExitCode
-from gpolicy.plan.effects import Effect
+from gpolicy.plan.effects import Effect, written
 from gpolicy.plan.guards import judge_again
 from gpolicy.plan.plan_file import PlanFile
 
@@ -145,10 +145,10 @@ class Run:
         assert self.history is not None  # noqa: S101
         attempts = self.history.attempts
         cut_off = [task for task in tasks if decide(attempts.get(task.key)) is Decision.ASK]
-        written = {effect.object for task in cut_off for effect in task.command.effects}
+        ours = written([effect for task in cut_off for effect in task.command.effects])
         return {
             **self.history.serials,
-            **{name: number for name, number in sight.serials().items() if name in written},
+            **{name: number for name, number in sight.serials().items() if name in ours},
         }
 
     def _was_done(self, carrier: Carrier, task: Task, outcome: Outcome) -> bool:

@@ -19,7 +19,7 @@ from gpolicy.apply.transient import passes
 from gpolicy.errors import GpolicyError, UnreachableError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.ganeti.parameter import Value
-from gpolicy.plan.effects import Effect, carried_out
+from gpolicy.plan.effects import Effect, carried_out, written
 
 
 class CarryingError(GpolicyError):
@@ -282,8 +282,8 @@ def _differences(expected: Sight, sight: Sight, done: Sequence[Effect]) -> list[
 
 
 def _serials(task: Task, sight: Sight) -> dict[str, Value]:
-    touched = {effect.object for effect in task.command.effects}
-    return {name: number for name, number in sight.serials().items() if name in touched}
+    ours = written(task.command.effects)
+    return {name: number for name, number in sight.serials().items() if name in ours}
 
 
 def _told(item: Difference) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.model import Spec, SpecPair
@@ -28,11 +29,12 @@ from gpolicy.impact.extended_capacity import ExtendedCapacity, ExtendedOptions, 
 from gpolicy.impact.group_data import group_data
 from gpolicy.impact.pair_names import PairNames
 from gpolicy.impact.score import Score, ScoreComponent, score_of
+from gpolicy.impact.side_by_side import side_by_side
 from gpolicy.impact.stranded import Stranded, room
 
 if TYPE_CHECKING:
     from gpolicy.allocator.kinds import DiskTemplate
-    from gpolicy.allocator.model import ClusterData, Instance
+    from gpolicy.allocator.model import ClusterData, Group, Instance
     from gpolicy.allocator.resource_model import NodeResources
     from gpolicy.cluster.state import ClusterState
 
@@ -149,29 +151,38 @@ def capacity(
     resources = declared_resources(state, data) if declared else {}
     burst = {name: instance.maxmem for name, instance in state.instances.items()}
     least = {name: instance.minmem for name, instance in state.instances.items()}
-    found, notes = [], _model_notes(state, resources) if declared else []
+    notes = _model_notes(state, resources) if declared else []
+
+    def whole() -> GroupCapacity:
+        chosen = wanted or first_allowed(enabled, data.policy)
+        return count(Run(data, chosen, resources=resources), None, chosen, called, tell)
+
+    def alone(item: Group, members: ClusterData) -> GroupCapacity:
+        chosen = wanted or first_allowed(enabled, item.policy)
+        run = Run(members, chosen, resources=of_nodes(resources, members))
+        counted = count(run, item.name, chosen, called, tell)
+        if extended is None or not extended.asked:
+            return counted
+        shown = called.of(item.name, len(item.policy.minmax))
+        if extended.oversubscription is not None:
+            run = Run(guaranteed(members, least), chosen, resources=of_nodes(resources, members))
+        limits = extended_capacity(run, shown, extended, burst, prefixed(tell, f"group {item.name}: "))
+        return replace(counted, extended=limits)
+
+    jobs: list[Callable[[], GroupCapacity]] = []
     for item in data.groups:
         if group in (None, item.name):
-            alone, split = group_data(data, item.index)
-            chosen = wanted or first_allowed(enabled, item.policy)
-            run = Run(alone, chosen, resources=of_nodes(resources, alone))
-            counted = count(run, item.name, chosen, called, tell)
-            if extended is not None and extended.asked:
-                shown = called.of(item.name, len(item.policy.minmax))
-                if extended.oversubscription is not None:
-                    run = Run(guaranteed(alone, least), chosen, resources=of_nodes(resources, alone))
-                limits = extended_capacity(run, shown, extended, burst, prefixed(tell, f"group {item.name}: "))
-                counted = replace(counted, extended=limits)
-            found.append(counted)
+            members, split = group_data(data, item.index)
+            jobs.append(partial(alone, item, members))
             notes += [f"instance {name}: its nodes are in two groups; counted on its primary only" for name in split]
-    whole = None
-    if group is None:
-        if len(found) == 1 and not notes and data.groups[0].policy == data.policy:
-            whole = replace(found[0], group=None, extended=None)  # the same cluster: not counted twice
-        else:
-            chosen = wanted or first_allowed(enabled, data.policy)
-            whole = count(Run(data, chosen, resources=resources), None, chosen, called, tell)
-    return CapacityReport(state.source, state.name, tuple(found), whole, tuple(notes))
+    if group is not None:
+        return CapacityReport(state.source, state.name, tuple(side_by_side(jobs)), None, tuple(notes))
+    if len(jobs) == 1 and not notes and data.groups[0].policy == data.policy:
+        [counted] = side_by_side(jobs)
+        same = replace(counted, group=None, extended=None)  # the same cluster: not counted twice
+        return CapacityReport(state.source, state.name, (counted,), same)
+    counted_whole, *found = side_by_side([whole, *jobs])
+    return CapacityReport(state.source, state.name, tuple(found), counted_whole, tuple(notes))
 
 
 def spec_values(spec: Spec) -> dict[str, int]:

@@ -6,8 +6,9 @@ the same before and after is counted once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.dedicated import allocation_vector, sample_instances
@@ -22,6 +23,7 @@ from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, Fit, Fi
 from gpolicy.impact.group_match import GroupMatch, matched_groups
 from gpolicy.impact.pair_match import matched_pairs
 from gpolicy.impact.pair_names import PairNames
+from gpolicy.impact.side_by_side import side_by_side
 from gpolicy.plan.change import some
 
 if TYPE_CHECKING:
@@ -53,8 +55,8 @@ def capacity_change(
     clusters = clusters or Clusters()
     old, new = clusters.part(before), clusters.part(after)
     counter = _Counter(names or PairNames(), observer or (lambda _what: None), clusters)
-    groups, unavailable = [], {}
-    notes: list[str] = []
+    compared: list[tuple[GroupMatch, _Sides]] = []
+    unavailable = {}
     for match in matched_groups(before, after):
         reason = old.gaps.get(match.before or "") or new.gaps.get(match.after or "")
         if reason is not None:
@@ -64,19 +66,27 @@ def capacity_change(
             None if match.before is None else _side(clusters, old, match.before),
             None if match.after is None else _side(clusters, new, match.after),
         )
-        groups.append(counter.change(match, sides))
-        notes += _stuck(match.name, groups[-1], sides[1])
-    whole = None
+        compared.append((match, sides))
+    as_a_whole = None
     if old.gaps or new.gaps:
         unavailable[""] = next(iter({**old.gaps, **new.gaps}.values()))
-    elif len(groups) > 1 and len(old.data.nodes) > MOST_NODES_AS_A_WHOLE:
+    elif len(compared) > 1 and len(old.data.nodes) > MOST_NODES_AS_A_WHOLE:
         unavailable[""] = (
-            f"over {MOST_NODES_AS_A_WHOLE} nodes in {len(groups)} groups take too long for a plan;"
+            f"over {MOST_NODES_AS_A_WHOLE} nodes in {len(compared)} groups take too long for a plan;"
             " gpolicy capacity counts them as a whole"
         )
     else:
-        whole = counter.change(GroupMatch(None, None), (_side(clusters, old, None), _side(clusters, new, None)))
+        as_a_whole = GroupMatch(None, None), (_side(clusters, old, None), _side(clusters, new, None))
+    counter.count_all([*compared, *([as_a_whole] if as_a_whole else [])])
+    groups, notes = [], list[str]()
+    for match, sides in compared:
+        groups.append(counter.change(match, sides))
+        notes += _stuck(match.name, groups[-1], sides[1])
+    whole = None if as_a_whole is None else counter.change(*as_a_whole)
     return CapacityChange(tuple(groups), whole, tuple(dict.fromkeys((*notes, *old.notes, *new.notes))), unavailable)
+
+
+_Key = tuple[int, DiskTemplate | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,14 @@ class _Side:
     data: ClusterData
     template: DiskTemplate | None
 
+    @property
+    def key(self) -> _Key:
+        """What tells counts apart: the cluster by its identity (`Clusters`), and the template."""
+        return id(self.data), self.template
+
+
+_Sides = tuple[_Side | None, _Side | None]
+
 
 def _side(clusters: Clusters, part: KnownPart, group: str | None) -> _Side:
     data = clusters.data(part, group)
@@ -94,18 +112,34 @@ def _side(clusters: Clusters, part: KnownPart, group: str | None) -> _Side:
 
 @dataclass(slots=True)
 class _Counter:
-    """Counts, each thing once: `runs` and `counted` are by the identity of the cluster, and the template."""
+    """Counts each side once."""
 
     names: PairNames
     tell: Observer
     clusters: Clusters
-    runs: dict[tuple[int, DiskTemplate | None], Run] = field(default_factory=dict)
-    counted: dict[tuple[int, DiskTemplate | None], GroupCapacity] = field(default_factory=dict)
+    runs: dict[_Key, Run] = field(default_factory=dict)
+    counted: dict[_Key, GroupCapacity] = field(default_factory=dict)
 
-    def change(self, match: GroupMatch, sides: tuple[_Side | None, _Side | None]) -> GroupCapacityChange:
+    def count_all(self, compared: Sequence[tuple[GroupMatch, _Sides]]) -> None:
+        """Count all sides, as many at once as there are cores."""
+        jobs: dict[_Key, tuple[Run, Callable[[], GroupCapacity]]] = {}
+        for match, sides in compared:
+            for side, group, when in zip(sides, (match.before, match.after), ("now", "after"), strict=True):
+                if side is not None and side.key not in jobs:
+                    run = self.run(side)
+                    jobs[side.key] = run, partial(self.counting, run, side, group, when)
+        longest_first = sorted(jobs, key=lambda key: -len(jobs[key][0].data.nodes))
+        found = side_by_side([jobs[key][1] for key in longest_first])
+        self.counted.update(zip(longest_first, found, strict=True))
+
+    def counting(self, run: Run, side: _Side, group: str | None, when: str) -> GroupCapacity:
+        """Count one side."""
+        return count(run, group, side.template, PairNames(), lambda what: self.tell(f"{what}, {when}"))
+
+    def change(self, match: GroupMatch, sides: _Sides) -> GroupCapacityChange:
         """Compare one group, or the whole cluster."""
-        before = None if sides[0] is None else self.capacity(sides[0], match.before, "now")
-        after = None if sides[1] is None else self.capacity(sides[1], match.after, "after")
+        before = None if sides[0] is None else self.capacity(sides[0], match.before)
+        after = None if sides[1] is None else self.capacity(sides[1], match.after)
         after = None if after is None else self.named(after, match.after)
         pairs = matched_pairs(_pairs(before), _pairs(after))
         rows = []
@@ -127,21 +161,16 @@ class _Counter:
             vectors=self.vectors(before, after, sides),
         )
 
-    def capacity(self, side: _Side, group: str | None, when: str) -> GroupCapacity:
-        """Return the capacity of one side; what has been counted before is not counted again."""
-        key = id(side.data), side.template
-        if key not in self.counted:
-            self.counted[key] = count(
-                self.run(side), group, side.template, PairNames(), lambda what: self.tell(f"{what}, {when}")
-            )
-        return replace(self.counted[key], group=group, nodes=len(side.data.nodes), instances=len(side.data.instances))
+    def capacity(self, side: _Side, group: str | None) -> GroupCapacity:
+        """Return the capacity of one side, which is among those counted, as that of `group`."""
+        found = self.counted[side.key]
+        return replace(found, group=group, nodes=len(side.data.nodes), instances=len(side.data.instances))
 
     def run(self, side: _Side) -> Run:
         """Return the run on one side."""
-        key = id(side.data), side.template
-        if key not in self.runs:
-            self.runs[key] = Run(side.data, side.template, cluster=self.clusters.loaded(side.data))
-        return self.runs[key]
+        if side.key not in self.runs:
+            self.runs[side.key] = Run(side.data, side.template, cluster=self.clusters.loaded(side.data))
+        return self.runs[side.key]
 
     def named(self, found: GroupCapacity, group: str | None) -> GroupCapacity:
         """Give the pairs of the new policy their names."""
@@ -180,7 +209,7 @@ class _Counter:
         return FitChange("standard", _standard(was), _standard(will), old_size)
 
     def vectors(
-        self, before: GroupCapacity | None, after: GroupCapacity | None, sides: tuple[_Side | None, _Side | None]
+        self, before: GroupCapacity | None, after: GroupCapacity | None, sides: _Sides
     ) -> AllocationVectors | None:
         """Return the allocation vectors of a group where every node has exclusive storage, before and after."""
         if before is None or after is None or before.group is None or sides[0] is None or sides[1] is None:

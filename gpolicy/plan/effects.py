@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -70,6 +70,21 @@ def tagged(name: str, tags: Iterable[str], *, added: bool) -> tuple[Effect, ...]
 def moved(nodes: Mapping[str, str], target: str) -> tuple[Effect, ...]:
     """Return the effects of a command that moves nodes, given with the groups that they leave, to `target`."""
     return tuple(Effect(f"node/{node}", MEMBERSHIP, group, target) for node, group in nodes.items())
+
+
+def written(effects: Collection[Effect]) -> set[str]:
+    """Return the objects that Ganeti writes for `effects`, and whose serial numbers it raises with that.
+
+    A node that moves is written with the group that it leaves and the one that it joins.
+    """
+    groups = {
+        f"group/{group}"
+        for effect in effects
+        if effect.path == MEMBERSHIP
+        for group in (effect.before, effect.after)
+        if group is not None
+    }
+    return {effect.object for effect in effects} | groups
 
 
 def found(effect: Effect, contents: Contents) -> Value:

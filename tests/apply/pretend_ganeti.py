@@ -113,6 +113,7 @@ def _without_empty(tree: Any) -> Any:
 
 def carry(ganeti: PretendGaneti, job: Job) -> None:
     """Do what the job says."""
+    homes = dict(ganeti.model.home)
     try:
         ganeti.model.run(rapi_job(job.call))
     except RefusedError as error:
@@ -122,6 +123,8 @@ def carry(ganeti: PretendGaneti, job: Job) -> None:
     parts = job.call.path.split("?", maxsplit=1)[0].split("/")
     name = {"groups": "group", "nodes": "node"}.get(parts[2], "cluster")
     ganeti.touch(name if name == "cluster" or len(parts) < 4 else f"{name}/{parts[3]}")
+    for node in [node for node, home in ganeti.model.home.items() if homes[node] != home]:
+        ganeti.touch(f"node/{node}", f"group/{homes[node]}")  # the group that it joins is what the job was about
 
 
 def fails(text: str, kind: str = "OpExecError") -> Mishap:

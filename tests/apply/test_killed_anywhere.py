@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_runner import KilledError, ModelRunner, MortalJournal, plan_for, run
+from model_runner import POLICY, KilledError, ModelRunner, MortalJournal, plan_for, run
+from planned import policy_of
 from pretend_ganeti import PretendGaneti, gone
 
 from gpolicy.apply import journal_file
@@ -25,6 +26,21 @@ def mortal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     MortalJournal.left = -1
     yield
     MortalJournal.left = -1
+
+
+MOVE = (
+    """
+    NodeGroup
+    name: default
+    hv_state: {kvm: {cpu_total: 175}}
+    """,
+    """
+    NodeGroup
+    name: gold
+    hv_state: {kvm: {cpu_node: 4}}
+    nodes: [node1, node4, node5]
+    """,
+)
 
 
 def killed_run(plan: PlanFile, runner: ModelRunner, journal: Path, direction: Direction) -> bool:
@@ -47,14 +63,19 @@ def killed_run(plan: PlanFile, runner: ModelRunner, journal: Path, direction: Di
     back=st.lists(st.tuples(st.integers(1, 25), st.booleans()), max_size=4),
     archived=st.sets(st.integers(0, 8)),
     hidden=st.booleans(),
+    policy=st.sampled_from([POLICY, MOVE]),
 )
 def test_killed_after_any_event_it_goes_on_and_goes_back(
-    kills: list[tuple[int, bool]], back: list[tuple[int, bool]], archived: set[int], hidden: bool
+    kills: list[tuple[int, bool]],
+    back: list[tuple[int, bool]],
+    archived: set[int],
+    hidden: bool,
+    policy: tuple[str, ...],
 ) -> None:
     """With `hidden`, as through RAPI, nobody sees hv_state, and serial numbers stand for it; no job is archived."""
     ganeti = PretendGaneti.recorded()
     before = ganeti.content()
-    plan = plan_for(ganeti)
+    plan = plan_for(ganeti, policy_of(*policy))
     ganeti.mishaps = [gone if number in archived and not hidden else None for number in range(9)]
     runner = ModelRunner(ganeti, gaps=unreadable.RAPI if hidden else ())
     with TemporaryDirectory() as directory:

@@ -112,6 +112,19 @@ def _declare(library: ctypes.CDLL) -> None:
     library.gpolicy_missing.restype = ctypes.c_int64
 
 
+class StoppedError(Exception):
+    """An engine was stopped before it had an answer (`stop_engines`)."""
+
+
+_asked: set[Engine] = set()
+
+
+def stop_engines() -> None:
+    """Let all engines that are looking for an answer give up; their callers get StoppedError."""
+    for engine in tuple(_asked):
+        engine.stop()
+
+
 class Engine:
     """One cluster inside the library. Calls from several threads wait for one another."""
 
@@ -138,7 +151,8 @@ class Engine:
         """Take back all placements but the first `keep`, and answer.
 
         `limit` is the number of instances to place (None: no limit), for an attempt the number of the new instance.
-        A signal (Ctrl-C) is handled at once: the work is done in another thread, and told to stop.
+        A signal (Ctrl-C) is handled at once: the work is done in another thread, and told to stop. Raises StoppedError
+        after `stop`.
         """
         result = Result()
         status = Status.STOPPED
@@ -159,16 +173,25 @@ class Engine:
         with self._lock:
             self._stop.value = 0
             thread = threading.Thread(target=work, name="allocator", daemon=True)
+            _asked.add(self)
             thread.start()
             try:
                 thread.join()
             except BaseException:
-                self._stop.value = 1
+                self.stop()
                 thread.join()
                 raise
+            finally:
+                _asked.discard(self)
+        if status is Status.STOPPED:
+            raise StoppedError
         if status is Status.OUT_OF_MEMORY:
             raise MemoryError("not enough memory for the allocation")
         return status, result
+
+    def stop(self) -> None:
+        """Let what is being answered now end without an answer; whatever is asked later is answered."""
+        self._stop.value = 1
 
     @property
     def placed(self) -> int:

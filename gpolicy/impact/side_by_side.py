@@ -1,0 +1,81 @@
+"""Counts that do not depend on one another, on all cores: the compiled engine works outside Python's lock."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Final, Generic, TypeVar
+
+from gpolicy.allocator.native.library import stop_engines
+
+_Result = TypeVar("_Result")
+
+_LOOK_SECONDS: Final = 0.05
+_PATIENCE_LOOKS: Final = 20
+
+
+def side_by_side(jobs: Sequence[Callable[[], _Result]]) -> list[_Result]:
+    """Do the jobs, as many at once as there are cores, and return their results in their order.
+
+    They are begun in their order, so the longest ones belong first. Raises what the first one that fails raises; none
+    is begun after that. An interrupt (Ctrl-C) stops the engines; a job that does not end soon then is left behind.
+    """
+    cores = min(len(jobs), _cores())
+    if cores < 2:
+        return [job() for job in jobs]
+    work = _Work(jobs)
+    threads = [threading.Thread(target=work.go_on, name=f"count-{number}", daemon=True) for number in range(cores)]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        work.over = True
+        _stop(threads)
+        raise
+    return work.all_results()
+
+
+class _Work(Generic[_Result]):
+    """The jobs, what has come of them, and whether no more are to be begun (`over`)."""
+
+    def __init__(self, jobs: Sequence[Callable[[], _Result]]) -> None:
+        self.over = False
+        self._jobs = jobs
+        self._next = count()
+        self._results: dict[int, _Result] = {}
+        self._errors: dict[int, BaseException] = {}
+
+    def go_on(self) -> None:
+        """Do one job after the other until none is left."""
+        while not self.over and (number := next(self._next)) < len(self._jobs):
+            try:
+                self._results[number] = self._jobs[number]()
+            except BaseException as error:  # noqa: BLE001 (raised again by who waits for the results)
+                self._errors[number] = error
+                self.over = True
+
+    def all_results(self) -> list[_Result]:
+        """Return the results; raises the error of the first job that had one."""
+        if self._errors:
+            raise self._errors[min(self._errors)]
+        return [self._results[number] for number in range(len(self._jobs))]
+
+
+def _stop(threads: Sequence[threading.Thread]) -> None:
+    """Wait a moment until the threads have ended, with their engines stopped again and again."""
+    for _ in range(_PATIENCE_LOOKS):
+        stop_engines()
+        for thread in threads:
+            thread.join(_LOOK_SECONDS)
+        if not any(thread.is_alive() for thread in threads):
+            return
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
