@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -77,6 +78,12 @@ class Finding:
         """Order by place, then worst first."""
         span = self.span or Span("", 0, 0, 0, 0)
         return (span.file, span.line, span.column, self.severity.rank, self.code, self.message)
+
+
+def by_place(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings by place, each once: two groups with one base share its findings, as do two policies."""
+    unique = {finding.sort_key(): finding for finding in findings}
+    return [unique[key] for key in sorted(unique)]
 
 
 @dataclass(frozen=True, slots=True)

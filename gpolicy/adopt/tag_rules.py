@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpolicy.policy.schema_kinds import TAG_FAMILIES
+from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.writing.yaml_text import Node
 
 TAG: Final = re.compile(r"[A-Za-z0-9_.+*/:@-]{1,128}", re.ASCII)

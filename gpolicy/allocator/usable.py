@@ -24,7 +24,6 @@ class Usable:
     groups: Mapping[int, Group]
     rules: CapacityRules
     stopped: bool
-    bad_nodes: tuple[int, ...]
 
 
 def usable_groups(
@@ -52,7 +51,7 @@ def usable_groups(
         rules = replace(rules, ignored_groups=frozenset(failing))
     some_open = any(group.alloc_policy is not AllocPolicy.UNALLOCABLE for group in result.values())
     stopped = bool(bad) and not accept_existing and not (independent and some_open)
-    return Usable(result, rules, stopped, bad)
+    return Usable(result, rules, stopped)
 
 
 def _close(groups: dict[int, Group], index: int) -> None:

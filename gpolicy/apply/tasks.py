@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpolicy.ganeti.commands import Route
 from gpolicy.plan.plan_file import PlanFile, PlannedCommand, PlannedStep
-from gpolicy.plan.steps import Wave
+from gpolicy.plan.step import Wave
 
 _ONCE = frozenset({"add", "rename", "remove", "remove-tags"})
 

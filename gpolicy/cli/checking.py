@@ -13,7 +13,7 @@ from gpolicy.cli.judging import Control, Judge, Judged, editable_files, find
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import InputError, UsageError
 from gpolicy.exit_codes import ExitCode
-from gpolicy.findings import Finding, Severity
+from gpolicy.findings import Finding, Severity, by_place
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.roots import policy_roots
@@ -82,7 +82,7 @@ def _one_purpose(request: Request) -> None:
 
 def _report(judged: list[Judged], request: Request, *, fixable: bool = True) -> int:
     """Print what was found, and return the exit code."""
-    findings = unique(finding for item in judged for finding in item.findings)
+    findings = by_place(finding for item in judged for finding in item.findings)
     sources = {file: text for item in judged for file, text in item.policy.sources.items()}
     failing = {finding for item in judged for finding in item.findings if item.settings.fails(finding)}
     accepted = list(dict.fromkeys(known for item in judged for known in item.accepted))
@@ -113,7 +113,7 @@ def _keep_as_baseline(judged: list[Judged], path: Path, request: Request) -> int
 
     sources = {file: text for item in judged for file, text in item.policy.sources.items()}
     _may_become_baseline(path, sources)
-    findings = unique(finding for item in judged for finding in item.findings)
+    findings = by_place(finding for item in judged for finding in item.findings)
     taken = [finding for finding in findings if finding.code in ACCEPTABLE]
     left = [replace(item, findings=[one for one in item.findings if one.code not in ACCEPTABLE]) for item in judged]
     if any(finding.severity is Severity.ERROR for item in left for finding in item.findings):
@@ -143,12 +143,6 @@ def _may_become_baseline(path: Path, sources: Iterable[str]) -> None:
         reason = error.message.removeprefix(f"{path}: ")
         hint = "name another file, or remove this one first"
         raise UsageError(f"{path} is there and is no baseline: {reason}", hint=hint) from None
-
-
-def unique(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings by place, each once: what two policies share is found in both."""
-    by_place = {finding.sort_key(): finding for finding in findings}
-    return [by_place[key] for key in sorted(by_place)]
 
 
 def sound_policy(path: Path, state: ClusterState | None = None) -> Policy | None:

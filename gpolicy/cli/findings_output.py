@@ -10,6 +10,7 @@ from pathlib import Path
 from gpolicy.cli.terminal import wants_colour
 from gpolicy.errors import UsageError
 from gpolicy.findings import Accepted, Finding
+from gpolicy.report.budget import LEAST_BUDGET
 from gpolicy.report.findings_json import findings_json
 from gpolicy.report.findings_text import findings_text
 
@@ -82,8 +83,6 @@ def _fingerprints(findings: list[Finding], sources: Mapping[str, str]) -> dict[F
 
 def known_budget(budget: int) -> None:
     """Raise UsageError for a budget that not even a verdict fits in."""
-    from gpolicy.report.markdown import LEAST_BUDGET  # noqa: PLC0415
-
     if budget < LEAST_BUDGET:
         raise UsageError(f"a budget of {budget} bytes is too small", hint=f"the least is {LEAST_BUDGET}")
 

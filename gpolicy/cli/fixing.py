@@ -10,7 +10,7 @@ from pathlib import Path
 from gpolicy.cli.judging import Judge, Judged, editable_files
 from gpolicy.errors import GpolicyError
 from gpolicy.exit_codes import ExitCode
-from gpolicy.findings import Finding
+from gpolicy.findings import Finding, by_place
 from gpolicy.fixing.mending import Look, Mended, mend
 from gpolicy.report.findings_text import printable
 from gpolicy.writing.replacing import Replacement, replace_files
@@ -58,9 +58,8 @@ class _Run:
         sources = {file: text for item in judged for file, text in item.policy.sources.items()}
         if not texts:
             self.original = sources
-        findings = {finding.sort_key(): finding for item in judged for finding in item.findings}
         return Look(
-            findings=list(findings.values()),
+            findings=by_place(finding for item in judged for finding in item.findings),
             sources=sources,
             editable=editable_files(item.policy for item in judged),
         )

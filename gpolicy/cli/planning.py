@@ -12,6 +12,7 @@ from gpolicy.cli.findings_output import known_budget, repository_path
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
+from gpolicy.report.budget import COMMENT_BUDGET
 from gpolicy.report.findings_text import findings_text
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Request:
     detailed_exitcode: bool
     with_impact: bool = True
     failures: int = 1
-    budget: int = 65_536
+    budget: int = COMMENT_BUDGET
 
 
 def plan(request: Request) -> int:

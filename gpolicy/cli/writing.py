@@ -59,7 +59,7 @@ def snapshot(src: str, output: Path, options: SourceOptions) -> int:
 def schema(kind: str | None, output: Path | None) -> int:
     """Print a schema, or write all of them."""
     from gpolicy.data import data_directory  # noqa: PLC0415
-    from gpolicy.policy.schema_kinds import KINDS, file_name  # noqa: PLC0415
+    from gpolicy.policy.kinds import KINDS, file_name  # noqa: PLC0415
 
     if kind is not None and kind not in KINDS:
         raise UsageError(f"there is no kind {kind!r}", hint=f"the kinds are {', '.join(KINDS)}")

@@ -42,11 +42,6 @@ def read_bytes(path: Path, *, limit: int = LARGEST_FILE) -> bytes:
     return data
 
 
-def read_json_file(path: Path, *, limit: int = LARGEST_FILE) -> Value:
-    """Return the JSON value in the file. Raise InputError if it cannot be read or is no JSON."""
-    return parse_json(read_bytes(path, limit=limit), str(path))
-
-
 def decode_text(data: bytes, where: str) -> str:
     """Return `data` as text. Raise InputError if it is something binary."""
     try:

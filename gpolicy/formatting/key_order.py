@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from gpolicy.policy.schema_kinds import file_name, schemas
+from gpolicy.policy.kinds import file_name
+from gpolicy.policy.schema_kinds import schemas
 from gpolicy.writing.key_order import BELOW, LAST, TOP_LEVEL
 
 Schema = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.formatting.key_order import KeyOrder, key_order
-from gpolicy.formatting.scalars import block_lines, flow_scalar, is_block, plain_or_quoted, written_lines
+from gpolicy.formatting.scalars import block_lines, flow_scalar, is_block, plain_or_quoted, with_prefix, written_lines
 from gpolicy.formatting.tree import Collection, Comment, Document, Entry, File, Mapping, Node, Scalar, Sequence
 from gpolicy.writing.yaml_text import WIDTH
 
@@ -84,7 +84,7 @@ class _Renderer:
         value = entry.value
         if isinstance(value, Scalar):
             several = is_block(value) or "\n" in value.body
-            return None if several else _with_prefix(value.prefix, plain_or_quoted(value))
+            return None if several else with_prefix(value.prefix, plain_or_quoted(value))
         if not value.flow:
             return None
         text = _flow(value, order)
@@ -155,15 +155,11 @@ def _part_head(document: Document, first: Entry, new_first: Entry) -> None:
 def _start(entry: Entry) -> str:
     if entry.key is None:
         return "-"
-    return f"{_with_prefix(entry.key.prefix, plain_or_quoted(entry.key))}:"
+    return f"{with_prefix(entry.key.prefix, plain_or_quoted(entry.key))}:"
 
 
 def _joined(start: str, text: str) -> str:
     return f"{start} {text}" if text else start
-
-
-def _with_prefix(prefix: str, text: str) -> str:
-    return f"{prefix} {text}".strip() if prefix else text
 
 
 def _with_comment(line: str, comment: Comment | None) -> list[str]:
@@ -181,18 +177,18 @@ def _with_comment(line: str, comment: Comment | None) -> list[str]:
 def _flow(node: Node, order: KeyOrder) -> str | None:
     """Return a node as it stands in braces or brackets; None if it cannot stand on one line."""
     if isinstance(node, Scalar):
-        return None if "\n" in node.body else _with_prefix(node.prefix, flow_scalar(node))
+        return None if "\n" in node.body else with_prefix(node.prefix, flow_scalar(node))
     if isinstance(node, Mapping):
         parts = [_flow_entry(entry, order) for entry in _sorted(node, order)]
         shown = "{" + ", ".join(part for part in parts if part is not None) + "}"
     else:
         parts = [_flow(entry.value, order.item()) for entry in node.entries]
         shown = "[" + ", ".join(part for part in parts if part is not None) + "]"
-    return None if None in parts else _with_prefix(node.prefix, shown)
+    return None if None in parts else with_prefix(node.prefix, shown)
 
 
 def _flow_entry(entry: Entry, order: KeyOrder) -> str | None:
     assert entry.key is not None  # noqa: S101 (it is in a mapping)
     value = _flow(entry.value, order.below(entry.key.text))
-    key = _with_prefix(entry.key.prefix, flow_scalar(entry.key))
+    key = with_prefix(entry.key.prefix, flow_scalar(entry.key))
     return None if value is None else f"{key}: {value}" if value else key

@@ -45,7 +45,7 @@ def written_lines(value: Scalar, indent: int) -> list[str]:
     """Return the lines of a plain or quoted scalar that runs over several; all but the first are indented."""
     first, *others = value.body.split("\n")
     lines = [f"{' ' * indent}{line.strip()}".rstrip() for line in others]
-    return [_with_prefix(value.prefix, first.rstrip()), *lines]
+    return [with_prefix(value.prefix, first.rstrip()), *lines]
 
 
 def block_lines(value: Scalar, indent: int) -> list[str]:
@@ -63,8 +63,9 @@ def block_lines(value: Scalar, indent: int) -> list[str]:
             moved.pop()
     elif moved and not moved[-1]:
         moved.pop()  # what stands behind the last line's end
-    return [_with_prefix(value.prefix, header.group()), *moved]
+    return [with_prefix(value.prefix, header.group()), *moved]
 
 
-def _with_prefix(prefix: str, text: str) -> str:
-    return f"{prefix} {text}" if prefix else text
+def with_prefix(prefix: str, text: str) -> str:
+    """Return a value behind its anchor and tag, if it has any."""
+    return f"{prefix} {text}".strip() if prefix else text

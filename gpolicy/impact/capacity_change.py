@@ -24,6 +24,7 @@ from gpolicy.impact.group_match import GroupMatch, matched_groups
 from gpolicy.impact.pair_match import matched_pairs
 from gpolicy.impact.pair_names import PairNames
 from gpolicy.impact.side_by_side import side_by_side
+from gpolicy.plan.change import some
 
 if TYPE_CHECKING:
     from gpolicy.allocator.model import ClusterData, Policy
@@ -247,10 +248,9 @@ def _stuck(name: str, change: GroupCapacityChange, side: _Side | None) -> list[s
     ]
     if not bad:
         return []
-    shown = ", ".join(bad[:3]) + (f" and {len(bad) - 3} more" if len(bad) > 3 else "")
     said = (
-        f"group {name}: nothing fits as long as instances that are not mirrored violate its policy ({shown}): N+1 puts"
-        " what is lost with a node elsewhere under the policy, and these it may put nowhere"
+        f"group {name}: nothing fits as long as instances that are not mirrored violate its policy ({some(bad, 3)}):"
+        " N+1 puts what is lost with a node elsewhere under the policy, and these it may put nowhere"
     )
     return [said]
 

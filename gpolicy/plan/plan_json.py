@@ -15,7 +15,7 @@ from gpolicy.plan.change import Change
 from gpolicy.plan.contents import Observed
 from gpolicy.plan.effects import Effect
 from gpolicy.plan.planning import Plan
-from gpolicy.plan.steps import Inverse, Step
+from gpolicy.plan.step import Inverse, Step
 
 FORMAT_VERSION = "1.2"
 

@@ -15,7 +15,8 @@ from gpolicy.plan.contents import Observed, observed
 from gpolicy.plan.diff import diff
 from gpolicy.plan.digest import policy_digest
 from gpolicy.plan.guards import GuardResult, judge, outlook
-from gpolicy.plan.steps import Step, make_steps
+from gpolicy.plan.step import Step
+from gpolicy.plan.steps import make_steps
 from gpolicy.policy.model import Policy
 
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from functools import partial
 
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti import commands
 from gpolicy.ganeti.commands import RESET, Command, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, some, words
 from gpolicy.plan.effects import Effect, assigned, moved, tagged
+from gpolicy.plan.step import Inverse, Step, Wave
+from gpolicy.plan.undoing import expressible, inverse_of, made
 
 Assignments = dict[Path, Value | Reset]
 
@@ -32,43 +32,6 @@ _STORAGE: tuple[Path, ...] = (
     ("shared_file_storage_dir",),
 )
 """What templates need: set before they are enabled, emptied (a value that is false) only after they are disabled."""
-
-
-class Wave(IntEnum):
-    """The order of steps."""
-
-    ENABLE = 1
-    LET_GO = 2
-    CLUSTER = 3
-    GROUPS = 4
-    NODES = 5
-    TAGS_ADDED = 6
-    TAGS_REMOVED = 7
-    POOL = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Inverse:
-    """What undoes a step. `not_restored` says what nothing can bring back, and why.
-
-    `effects` are those of each command, as far as they are known: Ganeti's own default may come back instead.
-    """
-
-    commands: tuple[Command, ...] = ()
-    not_restored: tuple[str, ...] = ()
-    effects: tuple[tuple[Effect, ...], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One job for Ganeti. `title` says in words what it does, `effects` leaf by leaf."""
-
-    wave: Wave
-    object: str
-    title: str
-    command: Command
-    inverse: Inverse
-    effects: tuple[Effect, ...] = ()
 
 
 @dataclass(slots=True)
@@ -106,7 +69,7 @@ class _Maker:
             self._group(self._old_name(name), self._leaves(Level.GROUP, name), Wave.LET_GO)
         for name in self.emptied:
             before = {GROUP_TEMPLATES: self.state.groups[name].own[GROUP_TEMPLATES]}
-            inverse = self._inverse(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET})
+            inverse = inverse_of(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET}, self.version)
             self._modify_group(name, before, {GROUP_TEMPLATES: RESET}, inverse, Wave.LET_GO)
         self._renames()
         for name in self.created:
@@ -199,7 +162,7 @@ class _Maker:
         for path, value in assignments.items():
             routes.setdefault(commands.only_route(path, version=self.version), {})[path] = value
         for part in routes.values():
-            inverse = self._inverse(Level.CLUSTER, None, {path: before[path] for path in part}, part)
+            inverse = inverse_of(Level.CLUSTER, None, {path: before[path] for path in part}, part, self.version)
             make = partial(commands.cluster_modify, part, version=self.version)
             effects = assigned("cluster", before, part)
             self._step(wave, "cluster", f"modify the cluster: {_paths(part)}", make, inverse, effects)
@@ -224,7 +187,7 @@ class _Maker:
         before = {change.path: change.before for change in changes}
         kept = {change.path for change in changes if change.path[-1] == "access" and change.before is None}
         before |= {change.path: change.effective_before for change in changes if change.path in kept}
-        inverse = self._inverse(Level.GROUP, name, before, _assignments(changes))
+        inverse = inverse_of(Level.GROUP, name, before, _assignments(changes), self.version)
         stays = tuple(f"{'.'.join(path)} stays an own value of the group, Ganeti cannot remove it" for path in kept)
         return replace(inverse, not_restored=(*inverse.not_restored, *stays))
 
@@ -232,14 +195,14 @@ class _Maker:
         values = _assignments(self._leaves(Level.GROUP, name))
         make = partial(commands.group_add, name, values, version=self.version)
         exists = Effect(f"group/{name}", NAME, None, name)
-        inverse = self._made([(partial(commands.group_remove, name), (exists.reversed(),))])
+        inverse = made([(partial(commands.group_remove, name), (exists.reversed(),))])
         effects = (exists, *assigned(f"group/{name}", {}, values))
         self._step(Wave.GROUPS, f"group/{name}", f"create group {name}", make, inverse, effects)
 
     def _renames(self) -> None:
         for old, new in _rename_order(self.renamed):
             effect = Effect(f"group/{old}", NAME, old, new)
-            inverse = self._made([(partial(commands.group_rename, new, old), (effect.reversed(),))])
+            inverse = made([(partial(commands.group_rename, new, old), (effect.reversed(),))])
             make = partial(commands.group_rename, old, new)
             self._step(Wave.GROUPS, f"group/{new}", f"rename group {old} to {new}", make, inverse, (effect,))
 
@@ -273,7 +236,7 @@ class _Maker:
         for name in nodes:
             if name not in stay:
                 back.setdefault(self._source(name), []).append(name)
-        inverse = self._made(
+        inverse = made(
             (partial(commands.assign_nodes, *item), moved(dict.fromkeys(item[1], target), item[0]))
             for item in sorted(back.items())
         )
@@ -290,17 +253,17 @@ class _Maker:
         own = dict(group.own)
         if group.name in self.emptied:
             del own[GROUP_TEMPLATES]  # its list comes back in a step of its own, when its templates are enabled again
-        values, lost = self._expressible(Level.GROUP, group.name, own)
+        values, lost = expressible(Level.GROUP, group.name, own, self.version)
         gaps = {".".join(gap.prefix) or "all own values" for gap in self.state.unreadable if gap.level is Level.GROUP}
         unknown = [f"{gap} of the group, which the source of the state cannot show" for gap in sorted(gaps)]
         label = f"group/{group.name}"
         make = partial(commands.group_add, group.name, values, version=self.version)
-        made = self._made([(make, (Effect(label, NAME, None, group.name), *assigned(label, {}, values)))])
+        back = made([(make, (Effect(label, NAME, None, group.name), *assigned(label, {}, values)))])
         tags = sorted(group.tags)
         add = (partial(commands.add_tags, Level.GROUP, group.name, tags), tagged(label, tags, added=True))
-        marked = self._made([add] if tags else [])
-        lost = (*made.not_restored, *lost, *marked.not_restored, *unknown, "networks that were connected to the group")
-        return Inverse((*made.commands, *marked.commands), lost, (*made.effects, *marked.effects))
+        marked = made([add] if tags else [])
+        lost = (*back.not_restored, *lost, *marked.not_restored, *unknown, "networks that were connected to the group")
+        return Inverse((*back.commands, *marked.commands), lost, (*back.effects, *marked.effects))
 
     # --- nodes and tags ------------------------------------------------------------------------------------------
 
@@ -309,7 +272,7 @@ class _Maker:
             return
         assignments = _assignments(changes)
         before = {change.path: change.before for change in changes}
-        inverse = self._inverse(Level.NODE, name, before, assignments)
+        inverse = inverse_of(Level.NODE, name, before, assignments, self.version)
         make = partial(commands.node_modify, name, assignments, version=self.version)
         effects = assigned(f"node/{name}", before, assignments)
         self._step(Wave.NODES, f"node/{name}", f"modify node {name}: {_paths(assignments)}", make, inverse, effects)
@@ -328,70 +291,9 @@ class _Maker:
                     undone = partial(undo, change.level, change.object_name, tags)
                     make = partial(do, change.level, change.object_name, tags)
                     effects = tagged(change.object, tags, added=do is add)
-                    inverse = self._made([(undone, tuple(effect.reversed() for effect in effects))])
+                    inverse = made([(undone, tuple(effect.reversed() for effect in effects))])
                     title = f"{verb} {change.object}: {', '.join(tags)}"
                     self._step(wave, change.object, title, make, inverse, effects)
-
-    # --- inverses ------------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def _made(makers: Iterable[tuple[Callable[[], Command], tuple[Effect, ...]]]) -> Inverse:
-        parts = list(makers)
-        try:
-            return Inverse(tuple(make() for make, _ in parts), (), tuple(effects for _, effects in parts))
-        except InexpressibleError as error:
-            return Inverse((), (error.message,))
-
-    def _inverse(
-        self, level: Level, name: str | None, before: Mapping[Path, Value], after: Mapping[Path, Value | Reset]
-    ) -> Inverse:
-        """Return what brings the values `before` back where now those of `after` are."""
-        values, lost = self._expressible(level, name, before)
-        if not values:
-            return Inverse((), lost)
-        label = level.value if name is None else f"{level.value}/{name}"
-        forward = {effect.path: effect for effect in assigned(label, {}, after)}
-        effects = assigned(label, {path: effect.after for path, effect in forward.items()}, self._stored(level, values))
-        made = self._made([(partial(_modify, level, name, values, self.version), effects)])
-        return replace(made, not_restored=(*lost, *made.not_restored))
-
-    def _stored(self, level: Level, values: Assignments) -> Assignments:
-        """Return what is stored when `values` are set: the cluster's own go back to Ganeti's defaults, not away."""
-        if level is not Level.CLUSTER:
-            return values
-        defaults = {path: _default_at(path, self.version) for path, value in values.items() if value is RESET}
-        return {path: value for path, value in {**values, **defaults}.items() if value is not None}
-
-    def _expressible(
-        self, level: Level, name: str | None, before: Mapping[Path, Value]
-    ) -> tuple[Assignments, tuple[str, ...]]:
-        """Return what of the values before a command can bring back, and in words what none can."""
-        values: Assignments = {}
-        lost: list[str] = []
-        for path, value in before.items():
-            wanted: Value | Reset = RESET if value is None else value
-            try:
-                _modify(level, name, {path: wanted}, self.version)
-            except InexpressibleError as error:
-                lost.append(error.message)
-            else:
-                values[path] = wanted
-                if level is Level.CLUSTER and wanted is RESET:
-                    lost.append(f"{'.'.join(path)} stays, with Ganeti's default: the cluster's entry cannot be removed")
-        return values, tuple(lost)
-
-
-def _default_at(path: Path, version: str) -> Value:
-    """Return Ganeti's built-in default of the parameter at `path`; None where it has none."""
-    parameter = parameter_at(path)
-    return None if parameter is None else default_in(parameter, version)
-
-
-def _modify(level: Level, name: str | None, values: Assignments, version: str) -> Command:
-    if level is Level.CLUSTER:
-        return commands.cluster_modify(values, version=version)
-    modify = commands.group_modify if level is Level.GROUP else commands.node_modify
-    return modify(name or "", values, version=version)
 
 
 def _assignments(changes: list[Change]) -> Assignments:

@@ -28,7 +28,7 @@ from gpolicy.policy.model import (
     Waiver,
 )
 from gpolicy.policy.places import place_name
-from gpolicy.policy.schema_kinds import TAG_FAMILIES
+from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.structure import NOT_PLAIN_TEXT, SIZE_ROUNDED, WRONG_VALUE
 from gpolicy.policy.yaml_document import Pointer, YamlDocument
 

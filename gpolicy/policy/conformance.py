@@ -2,7 +2,7 @@
 
 Almost every document that is checked conforms, and then nobody needs to know more. Compiled to closures, the
 draft-07 keywords that our schemas use take a small fraction of a general validator's time and of its import. The
-general validator (jsonschema) finds what is wrong with the others (`gpolicy.policy.validation`), and a test holds
+general validator (jsonschema) finds what is wrong with the others (`gpolicy.policy.schema_errors`), and a test holds
 the two together.
 """
 

@@ -151,7 +151,7 @@ class _Place:
         for number, step in enumerate(pointer):
             if not isinstance(value, YamlMapping | YamlSequence) or not _has(value, step):
                 return None
-            begin = source[offset(source, *mark[:2]) :][:1]
+            begin = source[(at := offset(source, *mark[:2])) : at + 1]
             if begin in ("&", "*", "!"):
                 return None
             if is_flow and begin not in ("{", "["):

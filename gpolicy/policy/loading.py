@@ -27,7 +27,7 @@ from gpolicy.policy.model import (
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.scenario_building import build_scenarios
 from gpolicy.policy.structure import DUPLICATE_OBJECT, SEVERAL_CLUSTERS, UNKNOWN_SNAPSHOT
-from gpolicy.policy.validation import validate
+from gpolicy.policy.validating import validate
 from gpolicy.policy.yaml_document import YamlDocument
 
 LARGEST_SNAPSHOT = 64 * 1024**2

@@ -26,7 +26,7 @@ from gpolicy.policy.scenario import (
     Stage,
     Wanted,
 )
-from gpolicy.policy.schema_tests import FILLINGS, MOST_NODES
+from gpolicy.policy.schema_stage import FILLINGS, MOST_NODES
 from gpolicy.policy.structure import WRONG_VALUE
 from gpolicy.policy.yaml_document import Pointer, YamlDocument
 

@@ -11,8 +11,12 @@ from typing import Final
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.policy.kinds import KINDS, file_name
 from gpolicy.policy.schema_editing import document_snippet, for_editors
-from gpolicy.policy.schema_parameters import DAY_PATTERN, NAME, PERCENT_PATTERN, SIZE, Schema, parameter_properties
+from gpolicy.policy.schema_guards import guard_properties
+from gpolicy.policy.schema_parameters import DAY_PATTERN, NAME, SIZE, Schema, parameter_properties
+from gpolicy.policy.schema_parts import TAG
+from gpolicy.policy.schema_tag_rules import tag_rule_properties
 from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
@@ -20,22 +24,14 @@ _VERSION_KEY: Final[Schema] = {
     "const": "v1",
     "description": "The version of the policy language. Always v1.",
 }
-_TAG: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,128}$"}
-_PREFIX: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,100}$"}
 
 
 def schemas() -> dict[str, Schema]:
     """Return all schemas by file name: one per kind, and `policy.json` that takes any document of a policy."""
-    by_kind = {kind: make() for kind, make in _KINDS.items()}
+    by_kind = {kind: _MAKERS[kind]() for kind in KINDS}
     result = {file_name(kind): for_editors(schema) for kind, schema in by_kind.items()}
     result["policy.json"] = for_editors(_any_kind(by_kind))
     return result
-
-
-def file_name(kind: str) -> str:
-    """Return the file of a kind's schema: `NodeGroup` is in `node-group.json`."""
-    words = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind)
-    return f"{words.lstrip('-')}.json"
 
 
 def _any_kind(by_kind: dict[str, Schema]) -> Schema:
@@ -116,7 +112,7 @@ def _definitions() -> Schema:
 def _tags(of: str) -> Schema:
     return {
         "type": "array",
-        "items": _TAG,
+        "items": TAG,
         "uniqueItems": True,
         "description": f"Tags that {of} is to have. Others are left alone, except under prefixes that a TagRules"
         " document owns.",
@@ -213,178 +209,14 @@ def _node_set() -> Schema:
     )
 
 
-TAG_FAMILIES: Final = {
-    "iextags": "htools:iextags:",
-    "nlocation": "htools:nlocation:",
-    "migration": "htools:migration:",
-    "allowmigration": "htools:allowmigration:",
-    "desiredlocation": "htools:desiredlocation:",
-}
-"""Families of cluster tags that htools reads, and their prefixes (location awareness; partitioned Ganeti)."""
-
-
 def _tag_rules() -> Schema:
-    marker: Schema = {
-        "anyOf": [
-            {**_PREFIX, "description": "`service` means tags service:…"},
-            {
-                "type": "object",
-                "properties": {"raw": {**_PREFIX, "description": "Whatever tag begins with these characters."}},
-                "required": ["raw"],
-                "additionalProperties": False,
-                "description": "A bare prefix, as Ganeti stores it: `raw: a` also means tags abc and a:b.",
-            },
-        ]
-    }
-    owned: Schema = {
-        "anyOf": [
-            {"enum": list(TAG_FAMILIES), "description": "All cluster tags of this htools family."},
-            {
-                "type": "object",
-                "properties": {
-                    "prefix": {**_PREFIX, "description": "Tags that begin with these characters."},
-                    "on": {
-                        "type": "array",
-                        "items": {"enum": ["cluster", "group", "node"]},
-                        "minItems": 1,
-                        "uniqueItems": True,
-                        "description": "Objects on which the prefix is owned.",
-                    },
-                },
-                "required": ["prefix", "on"],
-                "additionalProperties": False,
-                "description": "Own the tags with this prefix on objects whose `tags` the policy declares.",
-            },
-        ]
-    }
-    name = {**_PREFIX, "pattern": "^[A-Za-z0-9_.+*/@-]+(:[A-Za-z0-9_.+*/@-]+)*$"}
-    return _document(
-        "TagRules",
-        "Rules that htools reads from tags, written as what they mean.",
-        {
-            "name": {**NAME, "description": "Name of these rules, for people."},
-            "owns": {
-                "type": "array",
-                "items": owned,
-                "description": "Tags that gpolicy removes when the policy does not declare them. Others it never"
-                " touches.",
-            },
-            "exclusion": {
-                "type": "array",
-                "items": marker,
-                "uniqueItems": True,
-                "description": "Instances that share such a tag are kept on different primary nodes.",
-            },
-            "failure_domains": {
-                "type": "array",
-                "items": name,
-                "uniqueItems": True,
-                "description": "`rack` means: nodes with the same tag rack:… may fail together; redundant instances"
-                " avoid sharing one.",
-            },
-            "migration": {
-                "type": "object",
-                "description": "Where instances may migrate.",
-                "properties": {
-                    "domains": {
-                        "type": "array",
-                        "items": name,
-                        "uniqueItems": True,
-                        "description": "`hv` means: node tags hv:… restrict migration; the target must carry them too.",
-                    },
-                    "allow": {
-                        "type": "array",
-                        "description": "One-way exceptions.",
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "from": {**name, "description": "Tag of the source node that the target may lack…"},
-                                "to": {**name, "description": "…when it has this tag."},
-                            },
-                            "required": ["from", "to"],
-                            "additionalProperties": False,
-                        },
-                    },
-                },
-                "additionalProperties": False,
-            },
-            "desired_location": {
-                "type": "array",
-                "items": marker,
-                "uniqueItems": True,
-                "description": "Instance tags that name the failure domain where the instance should be.",
-            },
-        },
-    )
+    description = "Rules that htools reads from tags, written as what they mean."
+    return _document("TagRules", description, tag_rule_properties())
 
 
 def _guards() -> Schema:
-    percent = {"type": "string", "pattern": PERCENT_PATTERN}
-    return _document(
-        "Guards",
-        "What a change may cost. A plan that costs more is shown, and not applied.",
-        {
-            "name": {**NAME, "description": "Name of these guards, for people."},
-            "guards": {
-                "type": "array",
-                "minItems": 1,
-                "description": "Each guard has a name and one measure.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "name": {**NAME, "description": "Name of the guard; overridden by this name."},
-                        "group": {**NAME, "description": "Only this group (default: each group)."},
-                        "spec": {**NAME, "description": "Only this named spec pair (default: each)."},
-                        "at_least": {
-                            "type": "integer",
-                            "minimum": 0,
-                            "description": "Least number of instances of the spec that must still fit.",
-                        },
-                        "capacity_loss": {
-                            "type": "object",
-                            "description": "How much capacity a change may cost.",
-                            "properties": {
-                                "at_most": {
-                                    "anyOf": [percent, {"type": "integer", "minimum": 0}],
-                                    "description": "Greatest loss: a share (5%) or a number of instances.",
-                                }
-                            },
-                            "required": ["at_most"],
-                            "additionalProperties": False,
-                        },
-                        "newly_violating": {
-                            "type": "integer",
-                            "minimum": 0,
-                            "description": "Most instances that may newly violate the policy.",
-                        },
-                        "node_failures": {
-                            "type": "integer",
-                            "minimum": 0,
-                            "description": "Node failures that the group must survive (max_node_failures).",
-                        },
-                        "max_changes": {
-                            "type": "integer",
-                            "minimum": 0,
-                            "description": "Most changes that one plan may make.",
-                        },
-                    },
-                    "required": ["name"],
-                    "oneOf": [
-                        {"required": [measure]}
-                        for measure in (
-                            "at_least",
-                            "capacity_loss",
-                            "newly_violating",
-                            "node_failures",
-                            "max_changes",
-                        )
-                    ],
-                    "additionalProperties": False,
-                },
-            },
-        },
-        required=("guards",),
-    )
+    description = "What a change may cost. A plan that costs more is shown, and not applied."
+    return _document("Guards", description, guard_properties(), required=("guards",))
 
 
 def _test() -> Schema:
@@ -440,7 +272,7 @@ def _waiver() -> Schema:
     )
 
 
-_KINDS: Final = {
+_MAKERS: Final = {
     "Cluster": _cluster,
     "NodeGroup": _node_group,
     "NodeSet": _node_set,
@@ -449,4 +281,3 @@ _KINDS: Final = {
     "Test": _test,
     "Waiver": _waiver,
 }
-KINDS: Final = tuple(_KINDS)

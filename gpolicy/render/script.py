@@ -12,7 +12,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.plan.plan_file import PlanFile, PlannedStep
-from gpolicy.plan.steps import Wave
+from gpolicy.plan.step import Wave
 
 
 class UnsafePlanError(GpolicyError):

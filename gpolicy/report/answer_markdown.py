@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpolicy.report.answer import Answer, Listing
-from gpolicy.report.markdown import COMMENT_BUDGET, Block, Document, code, fence, prose, table_head
+from gpolicy.report.budget import COMMENT_BUDGET
+from gpolicy.report.markdown import Block, Document, code, fence, prose, table_head
 from gpolicy.report.markdown_table import CLOSE, folded, table_items, table_rows
 from gpolicy.report.plan_markdown import marker
 from gpolicy.report.section import Section, Table, Weight

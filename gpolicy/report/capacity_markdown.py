@@ -7,9 +7,10 @@ from typing import Final
 
 from gpolicy.cluster.state import read_from
 from gpolicy.impact.capacity import CapacityReport, GroupCapacity
+from gpolicy.report.budget import COMMENT_BUDGET
 from gpolicy.report.capacity_section import WHOLE_CLUSTER, room_cells, size_words
 from gpolicy.report.capacity_text import bindings_of
-from gpolicy.report.markdown import COMMENT_BUDGET, Block, Document, code, prose, table_head
+from gpolicy.report.markdown import Block, Document, code, prose, table_head
 from gpolicy.report.markdown_table import CLOSE, folded, table_items, table_rows
 from gpolicy.report.plan_markdown import marker
 from gpolicy.report.section import NOTHING, Cell, Name, Table, size

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, words
-from gpolicy.plan.steps import Step
+from gpolicy.plan.step import Step
 from gpolicy.report.values_text import pair_lines, value_text
 
 

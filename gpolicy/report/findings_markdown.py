@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from gpolicy.findings import Finding, Severity
+from gpolicy.report.budget import COMMENT_BUDGET
 from gpolicy.report.findings_text import summary_line
-from gpolicy.report.markdown import COMMENT_BUDGET, Block, Document, code, prose
+from gpolicy.report.markdown import Block, Document, code, prose
 
 MARKER: Final = "<!-- gpolicy check -->"
 

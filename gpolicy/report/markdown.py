@@ -12,13 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from gpolicy.report.budget import COMMENT_BUDGET
 from gpolicy.report.findings_text import printable
-
-COMMENT_BUDGET: Final = 65_536
-"""What a comment on GitHub may hold, in characters. We count bytes, which are never fewer."""
-
-LEAST_BUDGET: Final = 4_000
-"""What verdict, marker and the notices of what was left out need."""
 
 LONGEST_TEXT: Final = 400
 """Characters of one name or message: the rest is cut, so that a single one cannot fill the comment."""

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Final
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.findings import Accepted, Finding, Span
+from gpolicy.findings import Accepted, Finding, Span, by_place
 from gpolicy.policy.model import Policy
 from gpolicy.rules.baseline import Baseline
 from gpolicy.rules.catalogue import CATALOGUE, find_rule
@@ -85,7 +85,7 @@ def examine(
         places = (*(item.label for item in policy.objects), *policy.paths)
         about += [*waivers.unused(ran.__contains__, places), *suppressions.unused(ran.__contains__)]
     kept += [finding for finding in about if settings.counts(finding)]
-    found = _unique(settings.as_bad_as_wanted(finding) for finding in kept)
+    found = by_place(settings.as_bad_as_wanted(finding) for finding in kept)
     if baseline is not None:
         found, known, met = baseline.split(found, policy.sources, ACCEPTABLE)
         accepted += [Accepted(finding, BASELINE) for finding in known]
@@ -99,12 +99,6 @@ def examine(
 _ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
 ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(info))
 """Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
-
-
-def _unique(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings by place, each once: two groups with one base share its findings."""
-    unique = {finding.sort_key(): finding for finding in findings}
-    return [unique[key] for key in sorted(unique)]
 
 
 def _applies(rule: Rule, context: Context) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpolicy.findings import Fix, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.edits import fix, remove_entry
-from gpolicy.policy.schema_kinds import TAG_FAMILIES
+from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.yaml_document import Pointer, YamlDocument
 from gpolicy.rules.context import Context
 from gpolicy.rules.parameters import CLUSTER

@@ -9,6 +9,7 @@ from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.rules.context import Context
+from gpolicy.rules.members import has_other_groups
 from gpolicy.rules.pairs import Pair, comparable
 from gpolicy.rules.rule import Hit, Rule
 from gpolicy.rules.specs import bounds
@@ -43,8 +44,8 @@ class UnallocableWithoutHome(Rule):
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        if _undeclared(context):
-            return
+        if has_other_groups(context):
+            return  # they may take anything
         open_groups = [group for group in context.groups if not _is_closed(context, group)]
         elsewhere = [comparable(context.pairs(group)) for group in open_groups]
         if any(not pairs for pairs in elsewhere):
@@ -73,15 +74,6 @@ def _is_closed(context: Context, group: GroupPolicy) -> bool:
 
 def _has_home(pair: Pair, homes: list[Pair]) -> bool:
     return any(pair.overlap(other) is not None for other in homes)
-
-
-def _undeclared(context: Context) -> bool:
-    """Return whether the cluster has groups that the policy says nothing about: they may take anything."""
-    if context.state is None:
-        return False
-    names = {group.name for group in context.policy.groups.values()}
-    names |= {group.renamed_from.value for group in context.policy.groups.values() if group.renamed_from}
-    return not names.issuperset(context.state.groups)
 
 
 HOME_RULES: Final = (UnallocableWithoutHome(),)

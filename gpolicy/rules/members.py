@@ -30,13 +30,28 @@ def group_of(context: Context, node: str) -> str | None:
 
 def nodes_in(context: Context, group: GroupPolicy) -> list[Node]:
     """Return the observed nodes that will be in a group, by name."""
-    nodes = context.state.nodes.values() if context.state else ()
-    return sorted((node for node in nodes if group_of(context, node.name) == group.name), key=lambda node: node.name)
+    return [] if context.state is None else _nodes_by_group(context).get(group.name, [])
+
+
+@lru_cache(maxsize=1)
+def _nodes_by_group(context: Context) -> dict[str, list[Node]]:
+    nodes = context.state.nodes if context.state else {}
+    found: dict[str, list[Node]] = {}
+    for name, group in sorted(groups_of_nodes(context).items()):
+        found.setdefault(group, []).append(nodes[name])
+    return found
 
 
 def hosts_in(context: Context, group: GroupPolicy) -> list[Node]:
     """Return those of them that can have instances."""
     return [node for node in nodes_in(context, group) if node.vm_capable]
+
+
+def has_other_groups(context: Context) -> bool:
+    """Return whether the observed cluster has groups that the policy says nothing about."""
+    groups = context.policy.groups.values()
+    names = {group.name for group in groups} | {group.renamed_from.value for group in groups if group.renamed_from}
+    return context.state is not None and not names.issuperset(context.state.groups)
 
 
 def declared_for(context: Context, node: str, path: Path) -> Leaf | None:

@@ -9,6 +9,7 @@ from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.model import GroupPolicy, Leaf
 from gpolicy.rules.context import Context, number
+from gpolicy.rules.members import has_other_groups
 from gpolicy.rules.pairs import Pair
 from gpolicy.rules.rule import Hit, Rule
 from gpolicy.rules.specs import bounds
@@ -41,7 +42,7 @@ class StdNowhere(Rule):
         std = {name: context.cluster_leaf(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
         written = {name: leaf for name, leaf in std.items() if leaf is not None}
         groups = [(group, context.pairs(group)) for group in context.groups]
-        known = bool(groups) and all(pairs for _, pairs in groups) and not _others(context)
+        known = bool(groups) and all(pairs for _, pairs in groups) and not has_other_groups(context)
         if cluster is None or len(written) != len(std) or not known:
             return
         own = [group for group, _ in groups if context.own(group, ("ipolicy", "minmax"))]
@@ -56,13 +57,6 @@ class StdNowhere(Rule):
 
 def _takes(pair: Pair, std: dict[str, Leaf]) -> bool:
     return all(pair.minimum[name] <= number(leaf) <= pair.maximum[name] for name, leaf in std.items())
-
-
-def _others(context: Context) -> bool:
-    """Return whether the cluster has groups that the policy says nothing about."""
-    names = {group.name for group in context.policy.groups.values()}
-    names |= {group.renamed_from.value for group in context.policy.groups.values() if group.renamed_from}
-    return context.state is not None and not names.issuperset(context.state.groups)
 
 
 def _names(groups: list[GroupPolicy]) -> str:

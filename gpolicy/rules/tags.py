@@ -12,7 +12,7 @@ from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import release_key
 from gpolicy.policy.model import OwnedPrefix
-from gpolicy.policy.schema_kinds import TAG_FAMILIES
+from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.rules.context import Context
 from gpolicy.rules.declared_tags import HTOOLS, LOCATION, Tag, cluster_tags, declared_tags, without_tag
 from gpolicy.rules.parameters import CLUSTER

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,19 +43,14 @@ def replace_files(replacements: Iterable[Replacement]) -> None:
                 beside.unlink()
 
 
-class _naming:  # noqa: N801 (it reads as a statement)
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
     """Turn an OSError about a file into one line that names it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, OSError):
-            message = f"{self._path}: cannot be written: {error.strerror or error}"
-            raise GpolicyError(message, hint="nothing was changed") from None
+    try:
+        yield
+    except OSError as error:
+        message = f"{path}: cannot be written: {error.strerror or error}"
+        raise GpolicyError(message, hint="nothing was changed") from None
 
 
 def _beside(target: Path) -> Path:

@@ -17,7 +17,7 @@ from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.building import Builder
 from gpolicy.policy.model import Declared
 from gpolicy.policy.schema_parameters import RATE_UNIT
-from gpolicy.policy.validation import validate
+from gpolicy.policy.validating import validate
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.writing.yaml_text import Node, Scalar, entry, nested
 

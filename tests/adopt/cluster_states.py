@@ -12,7 +12,7 @@ from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.ganeti.values import canonical, fill
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.plan.diff import TOOL_TAGS
-from gpolicy.policy.schema_kinds import TAG_FAMILIES
+from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 
 texts: Final = st.one_of(
     st.sampled_from(

@@ -6,7 +6,7 @@ import pytest
 from command_line import GOOD, ROOT, gpolicy, policy
 
 from gpolicy.cli.options import COMMENT
-from gpolicy.report.markdown import COMMENT_BUDGET, LEAST_BUDGET
+from gpolicy.report.budget import COMMENT_BUDGET, LEAST_BUDGET
 
 EXAMPLE = ROOT / "policies/two-groups"
 SNAPSHOT = f"snapshot:{ROOT / 'policies/two-groups.snapshot.json'}"

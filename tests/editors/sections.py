@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpolicy.policy.schema_kinds import file_name, schemas
+from gpolicy.policy.kinds import file_name
+from gpolicy.policy.schema_kinds import schemas
 
 Schema = dict[str, Any]
 Step = str | int

@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.plan.change import Change
 from gpolicy.plan.planning import Plan, make_plan
-from gpolicy.plan.steps import Step
+from gpolicy.plan.step import Step
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.rules.checking import check_policy

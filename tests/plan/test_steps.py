@@ -10,7 +10,8 @@ from strategies import instance
 
 from gpolicy.cluster.state import Unreadable
 from gpolicy.ganeti.parameter import Level
-from gpolicy.plan.steps import Wave, _rename_order
+from gpolicy.plan.step import Wave
+from gpolicy.plan.steps import _rename_order
 
 ALLOWED = ("ipolicy", "disk-templates")
 CLUSTER = "Cluster\nname: cluster.example.org\n"

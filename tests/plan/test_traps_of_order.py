@@ -13,7 +13,7 @@ from gpolicy.ganeti.parameter import Level, TakesEffect, Value
 from gpolicy.ganeti.vocabulary import DEFAULT_MIN
 from gpolicy.plan.change import Action, Risk
 from gpolicy.plan.diff import TOOL_TAGS
-from gpolicy.plan.steps import Wave
+from gpolicy.plan.step import Wave
 
 CLUSTER = "Cluster\nname: cluster.example.org\n"
 ALLOWED = ("ipolicy", "disk-templates")

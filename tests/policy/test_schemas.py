@@ -12,8 +12,10 @@ from jsonschema import Draft7Validator
 from mutated import DOCUMENTS, mutations
 
 from gpolicy.policy.conformance import UnknownKeywordError, compile_schema
-from gpolicy.policy.schema_kinds import KINDS, file_name, schemas
-from gpolicy.policy.validation import schema_of, validate
+from gpolicy.policy.kinds import KINDS, file_name
+from gpolicy.policy.schema_files import schema_of
+from gpolicy.policy.schema_kinds import schemas
+from gpolicy.policy.validating import validate
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCHEMAS = schemas()

@@ -15,7 +15,7 @@ import pytest
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.plan.plan_file import PlanFile, PlannedCommand, PlannedStep, read_plan
-from gpolicy.plan.steps import Wave
+from gpolicy.plan.step import Wave
 from gpolicy.render.script import UnsafePlanError, render_script
 
 SHELLS = [shell for shell in ("sh", "dash", "bash", "busybox") if shutil.which(shell)]

@@ -10,7 +10,7 @@ from gpolicy.ganeti.parameter import Level, TakesEffect, Value
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, Unreadable
 from gpolicy.plan.guards import GuardResult
 from gpolicy.plan.planning import Plan
-from gpolicy.plan.steps import Inverse, Step, Wave
+from gpolicy.plan.step import Inverse, Step, Wave
 
 HOSTILE = (
     "a|b",

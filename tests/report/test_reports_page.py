@@ -8,9 +8,9 @@ from pathlib import Path
 import yaml
 
 from gpolicy.cli import capacity, findings_output, placing, planning, suggesting, testing
+from gpolicy.report.budget import COMMENT_BUDGET, LEAST_BUDGET
 from gpolicy.report.cluster_picture import MOST_ROWS
 from gpolicy.report.impact_text import MOST_ROWS as MOST_TEXT_ROWS
-from gpolicy.report.markdown import COMMENT_BUDGET, LEAST_BUDGET
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reports.md").read_text(encoding="utf-8")
 

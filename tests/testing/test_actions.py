@@ -9,7 +9,7 @@ from policy_tests import SMALL, outcome, outcomes, policy_of, problems
 
 from gpolicy.allocator.capacity import Allocator
 from gpolicy.impact.binding import Cause
-from gpolicy.policy.schema_tests import REFUSALS
+from gpolicy.policy.schema_expectations import REFUSALS
 from gpolicy.testing.ablation import EngineWithout
 from gpolicy.testing.counted_group import counted_run
 from gpolicy.testing.simulated import promised_cluster

@@ -1,4 +1,4 @@
-"""Hold a document against the schema of its kind, and say in words what is wrong where."""
+"""Say in words what is wrong where in a document that is not as the schema of its kind asks."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from gpolicy.data import data_directory
 from gpolicy.findings import Finding, Fix
 from gpolicy.policy import edits
-from gpolicy.policy.conformance import Test, compile_schema
 from gpolicy.policy.edits import Sources
+from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.known_elsewhere import known_elsewhere
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.places import place_name
-from gpolicy.policy.schema_kinds import KINDS, file_name
+from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_parameters import DAY_PATTERN, PERCENT_PATTERN, RATE_PATTERN, SIZE_PATTERN, UID_PATTERN
 from gpolicy.policy.source_text import span_offsets
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
@@ -31,39 +29,18 @@ if TYPE_CHECKING:
 _MOST_FINDINGS = 200  # of one document; behind that many the file is of another sort
 
 
-@cache
-def schema_of(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of a kind of document."""
-    text = (data_directory("schemas") / file_name(kind)).read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
-
-
-@cache
-def _conforms(kind: str) -> Test:
-    return compile_schema(schema_of(kind))
-
-
-def validate(document: YamlDocument, sources: Sources | None = None) -> list[Finding]:
-    """Return what is wrong with the shape of `document`; nothing if it conforms to the schema of its kind.
-
-    With `sources`, the texts of files, findings that have one safe fix carry it.
-    """
-    sources = sources or {}
-    head = _head_findings(document)
-    if head:
-        return head
-    kind = document.root["kind"]
-    if _conforms(kind)(document.root):
-        return []
+def explained(document: YamlDocument, sources: Sources) -> list[Finding]:
+    """Return in words what is wrong with a document that does not conform to the schema of its kind."""
     from jsonschema import Draft7Validator  # noqa: PLC0415 (takes longer to import than most policies to check)
 
-    errors = sorted(Draft7Validator(schema_of(kind)).iter_errors(document.root), key=lambda error: str(error.path))
+    schema = schema_of(document.root["kind"])
+    errors = sorted(Draft7Validator(schema).iter_errors(document.root), key=lambda error: str(error.path))
     findings = {finding.sort_key(): finding for error in errors for finding in _explain(error, document, sources)}
     return list(findings.values())[:_MOST_FINDINGS]
 
 
-def _head_findings(document: YamlDocument) -> list[Finding]:
+def head_findings(document: YamlDocument) -> list[Finding]:
+    """Return what is wrong with what every document begins with: its version and its kind."""
     root = document.root
     if not isinstance(root, dict):
         message = f"a document of a policy is a mapping, this is {_describe(root)}"

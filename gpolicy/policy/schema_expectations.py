@@ -1,0 +1,111 @@
+"""The JSON Schema of what a test expects, for each action."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.policy.schema_parameters import NAME, SIZE, Schema
+from gpolicy.policy.schema_parts import COUNT, NODES, map_of, object_of
+
+REFUSALS: Final = (
+    "memory",
+    "n1-reserve",
+    "disk",
+    "spindles",
+    "ipolicy.minmax",
+    "ipolicy.disk-templates",
+    "ipolicy.vcpu-ratio",
+    "ipolicy.spindle-ratio",
+    "enabled-disk-templates",
+    "exclusion-tags",
+    "migration-tags",
+    "n1-capacity",
+    "n1-broken",
+    "nodes",
+    "alloc_policy",
+    "max_node_failures",
+    "oversubscription",
+)
+"""Why no more fits: the keys that `gpolicy capacity` and `gpolicy place` show."""
+
+
+_FITS: Final[Schema] = {
+    "anyOf": [
+        COUNT,
+        object_of(
+            {
+                "at_least": {**COUNT, "description": "So many, or more."},
+                "at_most": {**COUNT, "description": "So many, or fewer."},
+                "exactly": {**COUNT, "description": "Just so many."},
+            },
+            minimum=1,
+        ),
+    ]
+}
+_REFUSAL: Final[Schema] = {"enum": list(REFUSALS)}
+_LOST: Final[Schema] = map_of(COUNT)
+_CANDIDATE: Final[Schema] = object_of(
+    {
+        "refused": {"type": "boolean", "description": "Whether the node cannot take it."},
+        "because": {**_REFUSAL, "description": "Why the node cannot take it."},
+        "lost_allocations": {**_LOST, "description": "Instances of each spec that no longer fit on the node then."},
+        "disk_left": {**SIZE, "description": "Disk that is left on the node then."},
+    },
+    minimum=1,
+)
+
+EXPECTATIONS: Final[dict[str, Schema]] = {
+    "place": {
+        "refused": {"type": "boolean", "description": "Whether it cannot be placed."},
+        "because": {**_REFUSAL, "description": "What keeps it out on most nodes."},
+        "group": {**NAME, "description": "The group that is chosen."},
+        "node": {**NAME, "description": "The node that is chosen, for the primary."},
+        "nodes": {**NODES, "description": "The nodes that are chosen: primary, secondary."},
+        "lost_allocations": {
+            **_LOST,
+            "description": "Instances of each spec that no longer fit on the chosen node (dedicated allocation).",
+        },
+        "disk_left": {**SIZE, "description": "Disk that is left on the chosen node."},
+        "preference": {
+            "type": "array",
+            "items": NAME,
+            "minItems": 2,
+            "uniqueItems": True,
+            "description": "Nodes in the order of preference: each would be chosen before those behind it.",
+        },
+        "candidates": {**map_of(_CANDIDATE), "description": "What is said of single nodes, by name."},
+    },
+    "check_instance": {
+        "refused": {"type": "boolean", "description": "Whether the policy does not let the instance be."},
+        "because": {
+            "anyOf": [
+                {"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]},
+                {"type": "array", "items": {"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]}, "minItems": 1},
+            ],
+            "description": "The parameters that are outside the nearest spec; all of them in a list.",
+        },
+        "pair": {**NAME, "description": "The spec that takes the instance; if it is refused, the nearest one."},
+    },
+    "capacity": {
+        "specs": {**map_of(_FITS), "description": "How many of each spec fit, alone, at its largest size."},
+        "standard": {**_FITS, "description": "How many standard instances fit."},
+        "tiered": {
+            "anyOf": [*_FITS["anyOf"], object_of({"specs": {**map_of(_FITS), "description": "By spec."}}, minimum=1)],
+            "description": "How many instances tiered allocation places: all, or `specs:` for each spec pair.",
+        },
+        "binding": {
+            "anyOf": [_REFUSAL, map_of(_REFUSAL)],
+            "description": "What keeps out one more: of the standard instance, or by spec.",
+        },
+    },
+    "redundancy": {
+        "survives": {"type": "boolean", "description": "Whether every such loss can be absorbed."},
+        "failing": {
+            "anyOf": [{"type": "array", "items": NAME, "uniqueItems": True}, map_of(_REFUSAL)],
+            "description": "All nodes whose loss cannot be absorbed, or by node what there is too little of."
+            " Of several that are lost at once: node1 + node2.",
+        },
+    },
+}
+"""What can be expected of each action."""

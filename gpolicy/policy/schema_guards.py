@@ -1,0 +1,70 @@
+"""The JSON Schema of Guards documents: each guard, and its one measure."""
+
+from __future__ import annotations
+
+from gpolicy.policy.schema_parameters import NAME, PERCENT_PATTERN, Schema
+
+
+def guard_properties() -> Schema:
+    """Return the properties of a Guards document."""
+    percent = {"type": "string", "pattern": PERCENT_PATTERN}
+    return {
+        "name": {**NAME, "description": "Name of these guards, for people."},
+        "guards": {
+            "type": "array",
+            "minItems": 1,
+            "description": "Each guard has a name and one measure.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": {**NAME, "description": "Name of the guard; overridden by this name."},
+                    "group": {**NAME, "description": "Only this group (default: each group)."},
+                    "spec": {**NAME, "description": "Only this named spec pair (default: each)."},
+                    "at_least": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "description": "Least number of instances of the spec that must still fit.",
+                    },
+                    "capacity_loss": {
+                        "type": "object",
+                        "description": "How much capacity a change may cost.",
+                        "properties": {
+                            "at_most": {
+                                "anyOf": [percent, {"type": "integer", "minimum": 0}],
+                                "description": "Greatest loss: a share (5%) or a number of instances.",
+                            }
+                        },
+                        "required": ["at_most"],
+                        "additionalProperties": False,
+                    },
+                    "newly_violating": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "description": "Most instances that may newly violate the policy.",
+                    },
+                    "node_failures": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "description": "Node failures that the group must survive (max_node_failures).",
+                    },
+                    "max_changes": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "description": "Most changes that one plan may make.",
+                    },
+                },
+                "required": ["name"],
+                "oneOf": [
+                    {"required": [measure]}
+                    for measure in (
+                        "at_least",
+                        "capacity_loss",
+                        "newly_violating",
+                        "node_failures",
+                        "max_changes",
+                    )
+                ],
+                "additionalProperties": False,
+            },
+        },
+    }

@@ -1,0 +1,62 @@
+"""The JSON Schema of the instances of tests."""
+
+from __future__ import annotations
+
+from gpolicy.policy.schema_parameters import NAME, SIZE, Schema
+from gpolicy.policy.schema_parts import COUNT, NODES, TAG, object_of
+
+
+def _sizes() -> Schema:
+    disk = object_of(
+        {
+            "size": {**SIZE, "description": "Size of the disk."},
+            "spindles": {**COUNT, "description": "Physical volumes of the disk (exclusive storage)."},
+        },
+        required=("size",),
+    )
+    return {
+        "group": {**NAME, "description": "Group. For `place`: the one that is asked for."},
+        "spec": {**NAME, "description": "Named spec pair; its least size is meant, and other keys win over it."},
+        "bound": {"enum": ["min", "max"], "description": "Which end of the spec is meant. Default: min."},
+        "memory-size": {**SIZE, "description": "Memory."},
+        "cpu-count": {**COUNT, "description": "Virtual CPUs."},
+        "disks": {
+            "type": "array",
+            "items": {"anyOf": [*SIZE["anyOf"], disk]},
+            "maxItems": 100,
+            "description": "Size of each disk.",
+        },
+        "spindle-use": {**COUNT, "description": "Spindle use (where storage is not exclusive)."},
+        "nic-count": {**COUNT, "description": "Network interfaces."},
+        "disk-template": {"type": "string", "description": "Disk template. Default: the first enabled one allowed."},
+        "tags": {"type": "array", "items": TAG, "description": "Tags of the instance."},
+    }
+
+
+def wanted_instance() -> Schema:
+    """Return the schema of a new instance."""
+    return object_of(_sizes(), minimum=1)
+
+
+def checked_instance() -> Schema:
+    """Return the schema of an instance that is held against the policy."""
+    minimal = {"minmem": {**SIZE, "description": "Least memory, where it differs from memory-size (the most)."}}
+    return object_of({**_sizes(), **minimal}, minimum=1)
+
+
+def existing_instance() -> Schema:
+    """Return the schema of instances that are there already."""
+    own: Schema = {
+        "minmem": {**SIZE, "description": "Least memory, where it differs from memory-size (the most)."},
+        "name": {**NAME, "description": "Name of the instance."},
+        "nodes": {**NODES, "description": "Primary node, and secondary node."},
+        "running": {"type": "boolean", "description": "Whether it runs. Default: true."},
+        "offline": {
+            "type": "boolean",
+            "description": "True: it is offline (gnt-instance modify --offline), its memory and CPUs are given back.",
+        },
+        "count": {"type": "integer", "minimum": 1, "maximum": 10_000, "description": "How many of them: NAME-1, …"},
+    }
+    sizes = {key: value for key, value in _sizes().items() if key != "group"}
+    schema = object_of({**own, **sizes}, required=("name", "nodes"))
+    return {**schema, "description": "An instance that is there already."}

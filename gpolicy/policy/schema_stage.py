@@ -1,0 +1,133 @@
+"""The JSON Schema of the cluster of a test: a snapshot or simulated hardware, and what is different on it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpolicy.policy.schema_parameters import NAME, SIZE, Schema
+from gpolicy.policy.schema_parts import COUNT, TAG, object_of
+
+MOST_NODES: Final = 1000
+"""Simulated nodes of one test."""
+
+FILLINGS: Final = {"empty": 0, "quarter-full": 1, "half-full": 2, "three-quarter-full": 3, "full": 4}
+"""How full a simulated node is, in quarters."""
+
+
+def cluster_of_test() -> Schema:
+    """Return the schema of `on`."""
+    part = {"$ref": "#/definitions/simulatedGroup"}
+    properties: Schema = {
+        "snapshot": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 1000,
+            "description": "File that `gpolicy snapshot` wrote, by its path from this document. It must lie in the"
+            " directory of the policy.",
+        },
+        "simulate": {
+            "anyOf": [part, {"type": "array", "items": part, "minItems": 1}],
+            "description": "Hardware that exists on paper only: of one group, or a list with an entry for each group.",
+        },
+        "edits": {
+            "type": "array",
+            "items": _edit(),
+            "minItems": 1,
+            "description": "What is different on this cluster: nodes that are offline, instances more or less, tags.",
+        },
+    }
+    return {
+        **object_of(properties, minimum=1),
+        "description": "The cluster, under the policy. Without it (or with `edits` alone): the hardware that the groups"
+        " promise, on the nodes that they name.",
+    }
+
+
+def _hardware(*, one_node: bool) -> Schema:
+    whose = "the node" if one_node else "each node"
+    return {
+        "memory": {**SIZE, "description": f"Memory of {whose}. Default: the group's promised hardware."},
+        "memory_node": {
+            **SIZE,
+            "description": f"Memory that {whose} uses itself. Default: mem_node of the hypervisor's hv_state.",
+        },
+        "cpus": {
+            **COUNT,
+            "minimum": 1,
+            "description": f"Logical CPUs of {whose}. Default: the group's promised hardware.",
+        },
+        "disk": {**SIZE, "description": f"Disk of {whose}, where no physical volumes are given."},
+        "spindles": {
+            **COUNT,
+            "description": f"Spindles of {whose} (node parameter spindle_count) where storage is not exclusive.",
+        },
+        "pv_size": {**SIZE, "description": f"Size of each physical volume of {whose}."},
+        "pv_count": {**COUNT, "description": f"Physical volumes of {whose}."},
+    }
+
+
+def simulated_group() -> Schema:
+    """Return the schema of the nodes of one group that exist on paper only."""
+    node = object_of(
+        {
+            "name": {**NAME, "description": "Name of the node."},
+            **_hardware(one_node=True),
+            "pvs": {
+                "type": "array",
+                "items": {**SIZE},
+                "minItems": 1,
+                "maxItems": 1000,
+                "description": "Size of each physical volume, where they differ.",
+            },
+            "filled": {"enum": list(FILLINGS), "description": "How full the node is. Default: empty."},
+            "offline": {"type": "boolean", "description": "True: the node is offline."},
+            "drained": {"type": "boolean", "description": "True: the node is drained."},
+            "tags": {"type": "array", "items": TAG, "description": "Tags beside those of the policy's node sets."},
+        },
+        required=("name",),
+    )
+    properties: Schema = {
+        "group": {**NAME, "description": "Group of the nodes. It can be left out when the policy declares one group."},
+        **_hardware(one_node=False),
+        "nodes": {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": MOST_NODES},
+                {
+                    **object_of(
+                        {
+                            filling: {**COUNT, "description": f"Nodes that are {filling.replace('-full', ' full')}."}
+                            for filling in FILLINGS
+                        },
+                        minimum=1,
+                    )
+                },
+                {"type": "array", "items": node, "minItems": 1, "maxItems": MOST_NODES},
+            ],
+            "description": "How many nodes (node-1, node-2, …); how many of each filling (a single one has the filling"
+            " as its name: half-full; of several: half-full-1, half-full-2, …); or the nodes by name.",
+        },
+        "instances": {
+            "type": "array",
+            "items": {"$ref": "#/definitions/existingInstance"},
+            "maxItems": 20_000,
+            "description": "Instances that are there already.",
+        },
+    }
+    return object_of(properties, required=("nodes",))
+
+
+def _edit() -> Schema:
+    properties: Schema = {
+        "node": {**NAME, "description": "A node of which something is different."},
+        "offline": {"type": "boolean", "description": "Whether the node is offline."},
+        "drained": {"type": "boolean", "description": "Whether the node is drained."},
+        "group": {**NAME, "description": "The group that the node is in."},
+        "instance": {**NAME, "description": "An instance of which something is different."},
+        "add_tags": {"type": "array", "items": TAG, "minItems": 1, "description": "Tags that it has as well."},
+        "remove_tags": {"type": "array", "items": TAG, "minItems": 1, "description": "Tags that it has not."},
+        "add_instance": {"$ref": "#/definitions/existingInstance"},
+        "remove_instance": {**NAME, "description": "One instance less."},
+        "remove_node": {**NAME, "description": "One node less; no instance may be on it."},
+    }
+    whats = ("node", "instance", "add_instance", "remove_instance", "remove_node")
+    return {**object_of(properties, minimum=1), "oneOf": [{"required": [what]} for what in whats]}

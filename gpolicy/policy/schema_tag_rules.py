@@ -1,0 +1,109 @@
+"""The JSON Schema of TagRules documents: what htools reads from tags, and which tags gpolicy owns."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpolicy.policy.schema_parameters import NAME, Schema
+
+_PREFIX: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,100}$"}
+
+TAG_FAMILIES: Final = {
+    "iextags": "htools:iextags:",
+    "nlocation": "htools:nlocation:",
+    "migration": "htools:migration:",
+    "allowmigration": "htools:allowmigration:",
+    "desiredlocation": "htools:desiredlocation:",
+}
+"""Families of cluster tags that htools reads, and their prefixes (location awareness; partitioned Ganeti)."""
+
+
+def tag_rule_properties() -> Schema:
+    """Return the properties of a TagRules document."""
+    marker: Schema = {
+        "anyOf": [
+            {**_PREFIX, "description": "`service` means tags service:…"},
+            {
+                "type": "object",
+                "properties": {"raw": {**_PREFIX, "description": "Whatever tag begins with these characters."}},
+                "required": ["raw"],
+                "additionalProperties": False,
+                "description": "A bare prefix, as Ganeti stores it: `raw: a` also means tags abc and a:b.",
+            },
+        ]
+    }
+    owned: Schema = {
+        "anyOf": [
+            {"enum": list(TAG_FAMILIES), "description": "All cluster tags of this htools family."},
+            {
+                "type": "object",
+                "properties": {
+                    "prefix": {**_PREFIX, "description": "Tags that begin with these characters."},
+                    "on": {
+                        "type": "array",
+                        "items": {"enum": ["cluster", "group", "node"]},
+                        "minItems": 1,
+                        "uniqueItems": True,
+                        "description": "Objects on which the prefix is owned.",
+                    },
+                },
+                "required": ["prefix", "on"],
+                "additionalProperties": False,
+                "description": "Own the tags with this prefix on objects whose `tags` the policy declares.",
+            },
+        ]
+    }
+    name = {**_PREFIX, "pattern": "^[A-Za-z0-9_.+*/@-]+(:[A-Za-z0-9_.+*/@-]+)*$"}
+    return {
+        "name": {**NAME, "description": "Name of these rules, for people."},
+        "owns": {
+            "type": "array",
+            "items": owned,
+            "description": "Tags that gpolicy removes when the policy does not declare them. Others it never touches.",
+        },
+        "exclusion": {
+            "type": "array",
+            "items": marker,
+            "uniqueItems": True,
+            "description": "Instances that share such a tag are kept on different primary nodes.",
+        },
+        "failure_domains": {
+            "type": "array",
+            "items": name,
+            "uniqueItems": True,
+            "description": "`rack` means: nodes with the same tag rack:… may fail together; redundant instances"
+            " avoid sharing one.",
+        },
+        "migration": {
+            "type": "object",
+            "description": "Where instances may migrate.",
+            "properties": {
+                "domains": {
+                    "type": "array",
+                    "items": name,
+                    "uniqueItems": True,
+                    "description": "`hv` means: node tags hv:… restrict migration; the target must carry them too.",
+                },
+                "allow": {
+                    "type": "array",
+                    "description": "One-way exceptions.",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "from": {**name, "description": "Tag of the source node that the target may lack…"},
+                            "to": {**name, "description": "…when it has this tag."},
+                        },
+                        "required": ["from", "to"],
+                        "additionalProperties": False,
+                    },
+                },
+            },
+            "additionalProperties": False,
+        },
+        "desired_location": {
+            "type": "array",
+            "items": marker,
+            "uniqueItems": True,
+            "description": "Instance tags that name the failure domain where the instance should be.",
+        },
+    }
