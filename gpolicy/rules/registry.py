@@ -17,6 +17,7 @@ from gpolicy.rules.groups import GROUP_RULES
 from gpolicy.rules.guards import GUARD_RULES
 from gpolicy.rules.hardware import HARDWARE_RULES
 from gpolicy.rules.homes import HOME_RULES
+from gpolicy.rules.hypervisor_parameters import HYPERVISOR_RULES
 from gpolicy.rules.location_tags import LOCATION_RULES
 from gpolicy.rules.migration_tags import MIGRATION_RULES
 from gpolicy.rules.moves import MOVE_RULES
@@ -45,6 +46,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *PARAMETER_RULES,
     *CLUSTER_PARAMETER_RULES,
     *CLUSTER_NAME_RULES,
+    *HYPERVISOR_RULES,
     *STORAGE_RULES,
     *NODE_PARAMETER_RULES,
     *STATE_RULES,
