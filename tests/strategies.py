@@ -59,6 +59,7 @@ def written(parameter: Parameter, level: Level) -> st.SearchStrategy[Any]:
         ("master_netmask",): st.integers(1, 32),
         ("compression_tools",): st.sampled_from([["gzip"], ["gzip", "lzop"], ["zstd", "gzip"]]),
         ("ipolicy", "minmax"): spec_pairs(),
+        ("nicparams", "link"): texts,  # bridged interfaces need one
     }
     if path in special:
         return special[path]

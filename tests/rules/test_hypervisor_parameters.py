@@ -10,12 +10,13 @@ import pytest
 from run_rules import check, cluster, codes
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
+from gpolicy.ganeti.parameter import Values
 
 HEAD = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nhvparams:\n  kvm: "
 
 
 def with_kvm(**values: Any) -> ClusterState:
-    own = {("hvparams", "kvm", name): value for name, value in values.items()}
+    own: Values = {("hvparams", "kvm", name): value for name, value in values.items()}
     return replace(cluster({"default": {}}), cluster=ClusterObject(own=own))
 
 
