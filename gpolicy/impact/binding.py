@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.kinds import FailReason
 from gpolicy.allocator.node_changes import add_primary, add_secondary, spindle_use_after
 from gpolicy.allocator.placement import PairCandidates, SingleCandidates
 from gpolicy.allocator.policy_check import check_pair, check_policy
+from gpolicy.impact.explained import Explained
 
 if TYPE_CHECKING:
     from gpolicy.allocator.model import Instance, Policy
@@ -27,8 +27,8 @@ MOST_CANDIDATES: Final = 20_000
 """Candidates that are looked at again: enough to tell causes apart, and never longer than a moment."""
 
 
-class Cause(Enum):
-    """What binds: the key as reports show it, and a sentence."""
+class Cause(Explained):
+    """What binds. The key is Ganeti's path where a parameter does."""
 
     MEMORY = ("memory", "free memory of the nodes")
     RESERVE = ("n1-reserve", "memory that a node keeps free to take over the instances it is secondary of")
@@ -48,16 +48,6 @@ class Cause(Enum):
     NODE_FAILURES = ("max_node_failures", "after one more, the loss of so many nodes at once could not be made good")
     OVERSUBSCRIPTION = ("oversubscription", "the memory that all instances of a node may burst to together")
     NOTHING = ("nothing", "no attempt was made")
-
-    @property
-    def key(self) -> str:
-        """Short and stable name: Ganeti's path where a parameter binds."""
-        return self.value[0]
-
-    @property
-    def sentence(self) -> str:
-        """What it means."""
-        return self.value[1]
 
 
 _BY_REASON: Final = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from gpolicy.impact.explained import Explained
+
 
 class VolumesFrom(Enum):
     """How physical volumes are known."""
@@ -22,24 +24,14 @@ class Turn(Enum):
     STAYS = "stays"
 
 
-class DiskTrouble(Enum):
-    """What is wrong with a disk under exclusive storage: a key, and a sentence."""
+class DiskTrouble(Explained):
+    """What is wrong with a disk under exclusive storage."""
 
     NOT_PLAIN = ("not-plain", "only plain disks can have exclusive storage; verify reports this one as an error")
     NO_SPINDLES = ("no-spindles", "it has no spindle count, so that the instance violates every policy")
     TOO_FEW_SPINDLES = ("too-few-spindles", "its size needs more physical volumes than it has spindles")
     SHARED_VOLUMES = ("shared-volumes", "it was made without volumes of its own, and nothing moves it to such")
     SPINDLES_LEFT = ("spindles-left", "its spindle count means nothing any more; its volumes may be shared from now on")
-
-    @property
-    def key(self) -> str:
-        """Short and stable name."""
-        return self.value[0]
-
-    @property
-    def sentence(self) -> str:
-        """What it means."""
-        return self.value[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,10 +64,9 @@ def test_the_workflow_of_the_page_uses_inputs_that_there_are() -> None:
 
 
 def test_the_hooks_run_commands_that_there_are() -> None:
-    from gpolicy.cli.app import app
+    from gpolicy.cli.app import VERBS
 
-    verbs = {command.name or str(getattr(command.callback, "__name__", "")) for command in app.registered_commands}
     for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")):
         program, verb = hook["entry"].split()
         assert program == "gpolicy"
-        assert verb in verbs, hook["id"]
+        assert verb in VERBS, hook["id"]

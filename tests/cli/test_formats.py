@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import GOOD, ROOT, gpolicy, policy
 
-from gpolicy.cli.app import _COMMENT
+from gpolicy.cli.options import COMMENT
 from gpolicy.report.markdown import COMMENT_BUDGET, LEAST_BUDGET
 
 EXAMPLE = ROOT / "policies/two-groups"
@@ -14,7 +14,7 @@ BAD = GOOD + "nonsense: 1\n"
 
 
 def test_the_default_budget_is_that_of_a_comment() -> None:
-    assert _COMMENT == COMMENT_BUDGET
+    assert COMMENT == COMMENT_BUDGET
 
 
 @pytest.mark.parametrize(

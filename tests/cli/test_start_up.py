@@ -52,6 +52,11 @@ def test_help_needs_the_command_line_only(arguments: list[str]) -> None:
     }
 
 
+def test_a_verb_needs_its_own_module_only() -> None:
+    verbs = {item for item in imported("plan", "--help") if item.startswith("gpolicy.cli.verbs.")}
+    assert verbs == {"gpolicy.cli.verbs.changes"}
+
+
 def test_a_check_of_a_good_policy_validates_by_itself(tmp_path: Path) -> None:
     modules = imported("check", str(policy(tmp_path, "ipolicy: {vcpu-ratio: 4}\n")))
     assert "gpolicy.rules.checking" in modules

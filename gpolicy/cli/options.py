@@ -1,0 +1,54 @@
+"""The options that several verbs have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.sources import SourceOptions
+
+_SRC_HELP: Final = (
+    "Where the cluster's state comes from: rapi://host[:port], local:, ssh://[user@]host, config:FILE (config.data), "
+    "text:FILE (hscan), snapshot:FILE, sim:SPEC (as hspace --simulate)."
+)
+
+PolicyPath = Annotated[Path, typer.Argument(help="The policy: a directory of YAML files, or one file.")]
+State = Annotated[str, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]
+MaybeState = Annotated[Optional[str], typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]  # noqa: UP045
+Budget = Annotated[
+    int,
+    typer.Option("--budget", metavar="BYTES", help="Most bytes of --format markdown; what is least important is cut."),
+]
+COMMENT: Final = 65_536  # what a comment on GitHub holds
+Credentials = Annotated[
+    Optional[Path],  # noqa: UP045 (Typer reads the annotation at run time)
+    typer.Option("--rapi-credentials", metavar="FILE", help="File with RAPI user and password, readable by you alone."),
+]
+Authority = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--rapi-ca", metavar="FILE", help="Certificate (PEM) to trust RAPI by, instead of the system's."),
+]
+Insecure = Annotated[
+    bool, typer.Option("--insecure-rapi", help="Do NOT verify RAPI's certificate: anybody could answer in its place.")
+]
+Volumes = Annotated[
+    bool,
+    typer.Option(
+        "--physical-volumes",
+        help="Read the nodes' physical volumes as well. Ganeti runs jobs for that, which wait for the nodes' locks.",
+    ),
+]
+
+
+def source_options(
+    credentials: Path | None, authority: Path | None, *, insecure: bool, volumes: bool = False
+) -> SourceOptions:
+    """Return what the options say of how a cluster is to be read."""
+    from gpolicy.cluster.sources import SourceOptions  # noqa: PLC0415
+
+    return SourceOptions(
+        rapi_credentials=credentials, rapi_ca=authority, rapi_insecure=insecure, physical_volumes=volumes
+    )

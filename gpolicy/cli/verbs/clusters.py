@@ -1,0 +1,70 @@
+"""The verbs that look at a cluster: written down as a policy, kept as a file, held against a policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from gpolicy.cli.options import Authority, Credentials, Insecure, PolicyPath, State, Volumes, source_options
+
+verbs = typer.Typer()
+
+
+@verbs.command("adopt")
+def adopt(
+    state: State,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory to write; must be empty.")],
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Write the policy that a cluster has now. Planning it on that cluster changes nothing."""
+    from gpolicy.cli import writing  # noqa: PLC0415
+
+    return writing.adopt(state, output, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+
+
+@verbs.command("snapshot")
+def snapshot(
+    state: State,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")],
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    physical_volumes: Volumes = False,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Keep one consistent read of a cluster, to check and plan against offline. The file is private (0600)."""
+    from gpolicy.cli import writing  # noqa: PLC0415
+
+    options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi, volumes=physical_volumes)
+    return writing.snapshot(state, output, options)
+
+
+@verbs.command("drift")
+def drift(
+    state: State,
+    path: PolicyPath = Path(),
+    form: Annotated[
+        str, typer.Option("--format", "-f", metavar="text|json|prometheus", help="Form of the output.")
+    ] = "text",
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--output", "-o", metavar="FILE", help="File to write; default: standard output."),
+    ] = None,
+    rapi_credentials: Credentials = None,
+    rapi_ca: Authority = None,
+    *,
+    insecure_rapi: Insecure = False,
+) -> int:
+    """Show what the cluster has otherwise than the policy declares, and since when. Changes nothing.
+
+    Exit code 2 when there is drift, 1 when the policy has an error, 3 when nothing could be compared.
+    """
+    from gpolicy.cli import drift as comparing  # noqa: PLC0415
+
+    options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
+    return comparing.drift(comparing.Request(path=path, state=state, options=options, form=form, output=output))

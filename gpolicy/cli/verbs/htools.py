@@ -1,0 +1,20 @@
+"""The verb that stands in for htools."""
+
+from __future__ import annotations
+
+import typer
+
+verbs = typer.Typer()
+
+
+@verbs.command(
+    "htools",
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
+    add_help_option=False,
+    options_metavar="hspace|hail",
+)
+def htools(context: typer.Context) -> int:
+    """Run the allocator under htools' own option names, inputs and outputs: `gpolicy htools hspace --help`."""
+    from gpolicy.htools import run  # noqa: PLC0415
+
+    return run(context.args)
