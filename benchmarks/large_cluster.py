@@ -15,6 +15,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import checkout  # noqa: F401
+
 from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Identity, Instance, Node, Resources
 from gpolicy.ganeti.parameter import Level, Value, Values

@@ -16,6 +16,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import checkout  # noqa: F401
 from large_cluster import large_cluster
 
 from gpolicy.adopt.adopting import adopt

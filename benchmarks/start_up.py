@@ -1,6 +1,7 @@
 """Time start-up and `check`, side by side with check-jsonschema on the same policies, as ratios in one run.
 
-Run `scripts/venv dev && .venv/bin/python benchmarks/start_up.py`. Every figure is the best and the median of several
+Run `scripts/venv dev && .venv/bin/python benchmarks/start_up.py` (or any Python that has the dependencies; the checkout
+itself need not be installed). Every figure is the best and the median of several
 fresh processes: whole commands, as a user waits for them.
 """
 
@@ -13,7 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from checkout import ROOT
+
 RUNS = 7
 
 GROUP = """---

@@ -59,19 +59,22 @@ def written(parameter: Parameter, level: Level) -> st.SearchStrategy[Any]:
         ("master_netmask",): st.integers(1, 32),
         ("compression_tools",): st.sampled_from([["gzip"], ["gzip", "lzop"], ["zstd", "gzip"]]),
         ("ipolicy", "minmax"): spec_pairs(),
+        ("nicparams", "link"): texts,  # bridged interfaces need one
     }
     if path in special:
         return special[path]
     if path[:2] == ("ipolicy", "std"):
         low, high = DEFAULT_MIN[path[2]], DEFAULT_MAX[path[2]]
         return st.integers(low, min(high, low + 200))
+    if parameter.form:
+        return formed(parameter)
     if parameter.choices:
         one = st.sampled_from(parameter.choices)
         return one if parameter.type is Type.CHOICE else st.lists(one, min_size=1, max_size=3, unique=True)
     by_type: dict[Type, st.SearchStrategy[Any]] = {
         Type.SIZE: st.integers(0, 4096) | st.sampled_from(["0.5G", "130M", "1T", "1.3g"]),
         Type.MIB: st.integers(0, 4096),
-        Type.INT: st.integers(parameter.minimum if parameter.minimum is not None else 0, 10000),
+        Type.INT: st.integers(parameter.minimum or 0, 10000 if parameter.maximum is None else parameter.maximum),
         Type.FLOAT: st.sampled_from([0.5, 1, 4, 4.0, 1.25, 1e3]),
         Type.BOOL: st.booleans(),
         Type.STRING: texts | st.just("") if parameter.can_be_empty else texts,
@@ -80,6 +83,15 @@ def written(parameter: Parameter, level: Level) -> st.SearchStrategy[Any]:
         Type.UID_RANGES: st.lists(st.sampled_from(["5-6", "1-2", "7", "100-200"]), max_size=3, unique=True),
     }
     return by_type[parameter.type]
+
+
+_PRINTABLE: Final = st.characters(min_codepoint=32, max_codepoint=126)
+
+
+def formed(parameter: Parameter) -> st.SearchStrategy[str]:
+    """Return texts of the form that a parameter must have; no range of CPUs, which could go down."""
+    texts = st.from_regex(parameter.form, fullmatch=True, alphabet=_PRINTABLE)
+    return texts.filter(lambda text: "-" not in text) if parameter.path[-1] == "cpu_mask" else texts
 
 
 def read(parameter: Parameter, value: Any) -> Value:
@@ -102,6 +114,12 @@ def as_written(path: Path, value: Value) -> Any:
     return value
 
 
+_DEPENDENT: Final = (
+    *("security_", "disk_aio", "vnc_x509_verify", "boot_order", "root_path", "spice_", "serial_speed"),
+)
+"""How hypervisor parameters begin that Ganeti takes with some values of others only."""
+
+
 def settable(level: Level) -> list[Parameter]:
     """Return the parameters that the generated policies set: not those with rules of their own, or RAPI only."""
     without = {"enabled_disk_templates", "volume_group_name", "drbd_usermode_helper", "data_collector_interval"}
@@ -113,6 +131,7 @@ def settable(level: Level) -> list[Parameter]:
         if known_in(item, VERSION)
         and item.family not in without
         and item.path != ALLOWED
+        and not (item.family == "hvparams" and item.path[2].startswith(_DEPENDENT))
         and (item.family not in hypervisors or item.path[1] in hypervisors[item.family])
     ]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gpolicy.cli.checking import FORMATS as COMMON_FORMATS
 from gpolicy.cli.checking import known_format, read
 from gpolicy.cli.findings_output import known_budget
+from gpolicy.cli.slow_counting import tell_why_slow
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.exit_codes import ExitCode
 
@@ -58,6 +59,7 @@ def capacity(request: Request) -> int:
         if found is None:
             return int(ExitCode.FINDINGS)
         state, names = found
+    tell_why_slow(state)
     with working("counting what fits") as tell:
         report = count(
             state,

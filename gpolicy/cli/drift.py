@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.cli.checking import known_format, policy_with_errors, read
+from gpolicy.cli.judging import settings_of
 from gpolicy.cli.terminal import complain, wants_colour
 from gpolicy.errors import GpolicyError
 from gpolicy.exit_codes import ExitCode
@@ -61,7 +62,9 @@ def _compare(request: Request) -> tuple[DriftReport, str] | None:
     if errors:
         sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
         return None
-    report = find_drift(policy, state, today=date.today())  # noqa: DTZ011 (a waiver ends at the reader's midnight)
+    settings = settings_of(policy.root or Path())
+    today = date.today()  # noqa: DTZ011 (a waiver ends at the reader's midnight)
+    report = find_drift(policy, state, today=today, settings=settings)
     return report, _rendered(request, report, policy.sources)
 
 

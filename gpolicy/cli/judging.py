@@ -145,6 +145,9 @@ def settings_of(root: Path, control: Control = BY_THE_FILE) -> Settings:
     if select and nothing_is_left(select, ignore):
         raise UsageError("--ignore takes away all that --select names: no rule is left", hint="leave one of them out")
     ignored = ignored_codes(select, ignore) if select else settings.ignored | ignored_codes(None, ignore)
+    if settings.ignored and not select and settings.ignored != ignored == ignored_codes((), ()):
+        message = f"--ignore takes away all that {settings.source} leaves: no rule is left"
+        raise UsageError(message, hint="ignore less, or --select what is to count")
     severities = {**settings.severities, **severities_by_code(dict(_severities(control.severity)))}
     settings = replace(settings, ignored=ignored, severities=severities)
     if control.baseline is not None:

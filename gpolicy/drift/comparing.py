@@ -15,6 +15,7 @@ from gpolicy.policy.model import INHERIT, Leaf, Policy, Waiver
 from gpolicy.rules.catalogue import find_rule
 from gpolicy.rules.drift_rule import DRIFT
 from gpolicy.rules.rule import Hit
+from gpolicy.rules.settings import DEFAULT, Settings
 from gpolicy.rules.waiving import Waivers
 
 UNKNOWN_SINCE = Identity()
@@ -73,8 +74,10 @@ class DriftReport:
     snapshot: Snapshot | None = None
 
 
-def find_drift(policy: Policy, state: ClusterState, *, today: date) -> DriftReport:
+def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Settings = DEFAULT) -> DriftReport:
     """Return where `state` is not what `policy` declares. `today` decides which waivers are in force.
+
+    What the settings ignore is left out, and a note says how much that is: nobody is to take it for no drift.
 
     `policy` must be sound and fit the cluster: with an error in it the comparison would be incomplete.
     """
@@ -82,10 +85,13 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date) -> DriftRepo
     waivers = _DriftWaivers(policy, today)
     found: list[Drift] = []
     accepted: list[Accepted] = []
+    ignored = 0
     for change in difference.changes:
         drift = _drift(change, state, difference.desired)
         waiver = waivers.accepting(drift.object, drift.path, drift.span)
-        if waiver is None:
+        if waiver is None and not settings.counts(DRIFT.finding("", drift.span)):
+            ignored += 1
+        elif waiver is None:
             found.append(drift)
         else:
             accepted.append(Accepted(drift, waiver))
@@ -99,8 +105,13 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date) -> DriftRepo
         accepted=tuple(accepted),
         unreadable=tuple(difference.unreadable),
         findings=tuple(waivers.findings()),
-        notes=state.notes,
+        notes=(*state.notes, *_ignored_note(ignored, settings)),
     )
+
+
+def _ignored_note(count: int, settings: Settings) -> tuple[str, ...]:
+    what = f"{count} value that drifted is" if count == 1 else f"{count} values that drifted are"
+    return (f"{what} not shown: {settings.source or 'the settings'} ignores GP821 drift there",) if count else ()
 
 
 class _DriftWaivers:

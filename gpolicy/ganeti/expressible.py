@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Final, NoReturn
 
 from gpolicy.errors import GpolicyError
+from gpolicy.ganeti.forms import FORMS
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import known_in, parameter_at
 from gpolicy.ganeti.units import SIZE_STEP_MIB
@@ -149,6 +150,10 @@ def _check_int(parameter: Parameter, path: Path, value: Value) -> None:
         _check_size(path, value)
     if least is not None and value < least:
         _fail(path, value, f"it is below {least}", f"write {least} or more")
+    if parameter.maximum is not None and value > parameter.maximum:
+        _fail(path, value, f"it is above {parameter.maximum}", f"write {parameter.maximum} or less")
+    if parameter.numbers and value not in parameter.numbers:
+        _fail(path, value, "Ganeti does not know it", f"write one of {', '.join(map(str, parameter.numbers))}")
     if abs(value) > LARGEST_INT:
         _fail(path, value, "it is too large to be kept exactly", "write a smaller number")
 
@@ -178,6 +183,8 @@ def _check_string(parameter: Parameter, path: Path, value: Value, level: Level) 
     text = check_text(path, value)
     if parameter.choices and text not in parameter.choices:
         _fail(path, value, "Ganeti does not know it", f"write one of {', '.join(parameter.choices)}")
+    if parameter.form and not re.search(parameter.form, text):
+        _fail(path, value, "Ganeti refuses its form", f"write {FORMS[parameter.form]}")
     if level is not Level.CLUSTER and text == DEFAULT_WORD:
         _fail(path, value, f"on a {level} the word resets the parameter", "inherit, or write another value")
     if not text and not parameter.can_be_empty:
@@ -224,6 +231,8 @@ def _check_pairs(path: Path, value: Value) -> None:
                 missing = ", ".join(name for name in SPEC_PARAMETERS if not isinstance(spec, dict) or name not in spec)
                 _fail(path, pair, f"{bound} of pair {number} lacks {missing}", "write all six in every min and max")
             for name, amount in spec.items():
+                if type(amount) is int and 0 <= amount <= LARGEST_INT and not amount % SIZE_STEP_MIB:
+                    continue  # most are: right for sizes and counts alike
                 _check_amount((*path, str(number), bound, name), amount, is_size=name in SPEC_SIZES)
 
 

@@ -62,7 +62,8 @@ class Parameter:
     the cluster is made). `option` is the command-line option of `gnt-cluster modify` for a parameter that has
     one of its own; families (ipolicy, ndparams, …) share theirs. `opcode` is the field of the cluster-modify
     opcode, where it is not the stored name. `since`/`until`: first release that has it, first that has not.
-    `new_default`: the release that changed the default, and what to.
+    `new_default`: the release that changed the default, and what to. `numbers`: the only ones that a number may be;
+    `form`: the pattern that a text must have (`gpolicy.ganeti.forms`).
     """
 
     path: Path
@@ -76,6 +77,9 @@ class Parameter:
     option: str = ""
     opcode: str = ""
     minimum: int | None = None
+    maximum: int | None = None
+    numbers: tuple[int, ...] = ()
+    form: str = ""
     since: str = ""
     until: str = ""
     new_default: tuple[str, Value] | None = None

@@ -40,7 +40,7 @@ _POSITION: Final = {parameter.path: position for position, parameter in enumerat
 
 def parameter_at(path: Path) -> Parameter | None:
     """Return the parameter that `path` names, or None if Ganeti (as this table knows it) has none there."""
-    return _BY_PATH.get(_pattern(path))
+    return _BY_PATH.get(path) or _BY_PATH.get(_pattern(path))
 
 
 @lru_cache(maxsize=8192)  # every sorting of values asks for every path
@@ -63,6 +63,8 @@ def parameters_of(level: Level) -> tuple[Parameter, ...]:
 
 def known_in(parameter: Parameter, version: str) -> bool:
     """Return whether the Ganeti release `version` ("3.0") knows the parameter."""
+    if not parameter.since and not parameter.until:
+        return True
     release = release_key(version)
     return not (
         (parameter.since and release < release_key(parameter.since))
@@ -77,6 +79,7 @@ def default_in(parameter: Parameter, version: str) -> Value:
     return parameter.default
 
 
+@cache
 def release_key(version: str) -> tuple[int, ...]:
     """Return a sort key for a release number such as "3.0" or "3.0.2"."""
     return tuple(int(part) for part in version.split("."))

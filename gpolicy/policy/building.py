@@ -116,8 +116,8 @@ class Builder:
 
     def _text(self, value: str, pointer: Pointer) -> str:
         """Return `value`; report it if it holds a character that Ganeti does not survive."""
-        bad = next((letter for letter in value if not (letter.isascii() and letter.isprintable())), None)
-        if bad is not None:
+        if not (value.isascii() and value.isprintable()):
+            bad = next(letter for letter in value if not (letter.isascii() and letter.isprintable()))
             message = f"{place_name(pointer)} contains {bad!a}, which is not printable ASCII"
             hint = "take it out: Ganeti stores it, and every job after that dies"
             self._report(NOT_PLAIN_TEXT.finding(message, self.document.value_span(pointer), hint=hint))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from gpolicy.ganeti.forms import FORMS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.schema_parameters import (
     DAY_PATTERN,
@@ -25,6 +26,7 @@ _PATTERN_MESSAGES: Final = {
     UID_PATTERN: 'Not a range of user IDs: write "1000-1010", or one ID.',
     PERCENT_PATTERN: "Not a share: write a number and a percent sign (5%).",
     DAY_PATTERN: "Not a day: write YYYY-MM-DD.",
+    **{pattern: f"Ganeti refuses this. Write {words}." for pattern, words in FORMS.items()},
 }
 _TAG_LETTERS: Final = "[A-Za-z0-9_.+*/:@-]"
 _TAG_MESSAGE: Final = "Not a tag: it has letters, digits and . _ + * / : @ - only, 128 at most."

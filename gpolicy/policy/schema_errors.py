@@ -8,9 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
+from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
 from gpolicy.findings import Finding, Fix
+from gpolicy.ganeti.forms import FORMS, PATHS
 from gpolicy.policy import edits
 from gpolicy.policy.edits import Sources
 from gpolicy.policy.kinds import KINDS
@@ -203,13 +205,23 @@ def _value_hint(error: ValidationError, document: YamlDocument, sources: Sources
     if choices and isinstance(instance, int | float) and str(instance) in choices:
         return f'quote it: "{instance}"'
     choices += [str(schema["const"]) for schema in _branches(_schema(error)) if "const" in schema]
-    close = _did_you_mean(str(instance), choices)
-    if close:
-        return close
+    if instance == _QEMUS_WORD and _GANETIS_WORD in choices:
+        return f"Ganeti's word for it is {_GANETIS_WORD}"
     pointer: Pointer = tuple(error.absolute_path)
-    if isinstance(instance, str) and instance.isdigit() and _written(document, pointer, sources)[:1] in ('"', "'"):
+    quoted_number = isinstance(instance, str) and instance.isdigit() and "pattern" not in _schema(error)
+    if quoted_number and _written(document, pointer, sources)[:1] in ('"', "'"):
         return "write the number without quotes"
-    return ""
+    return _did_you_mean(str(instance), choices) or _path_hint(instance, _schema(error).get("pattern"))
+
+
+_QEMUS_WORD, _GANETIS_WORD = "virtio", "paravirtual"
+
+
+def _path_hint(instance: Any, pattern: str | None) -> str:
+    """Return how a path must be written where Ganeti asks for a normal one."""
+    if pattern not in PATHS or not isinstance(instance, str) or "://" in instance:
+        return ""
+    return f"write {normpath(instance)}" if instance.startswith("/") else "write the whole path, from / on"
 
 
 def _fits(word: str, error: ValidationError) -> bool:
@@ -263,7 +275,8 @@ def _expected_one(schema: dict[str, Any]) -> str:
     if "const" in schema:
         return f"`{schema['const']}`"
     if "enum" in schema:
-        return f"one of {', '.join(map(str, schema['enum']))}"
+        words = [str(word) or '""' for word in schema["enum"]]
+        return f"one of {', '.join(words)}"
     if "pattern" in schema:
         pattern: str = schema["pattern"]
         return _PATTERNS.get(pattern) or _only_letters(pattern) or f"text like {pattern}"
@@ -294,6 +307,7 @@ _PATTERNS = {
     UID_PATTERN: 'a range like "1000-1010"',
     PERCENT_PATTERN: "a share like 5%",
     DAY_PATTERN: 'a day like "2026-12-31"',
+    **FORMS,
 }
 
 

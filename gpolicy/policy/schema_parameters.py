@@ -45,7 +45,7 @@ def _examples(parameter: Parameter) -> Schema:
     """Return Ganeti's default as an example: editors offer it, and it is a value that surely can be written."""
     default = parameter.new_default[1] if parameter.new_default else parameter.default
     shown = isinstance(default, int | float | str) and not isinstance(default, bool) and default != ""
-    return {"examples": [default]} if shown and not parameter.choices else {}
+    return {"examples": [default]} if shown and not parameter.choices and not parameter.numbers else {}
 
 
 def _describe(parameter: Parameter) -> str:
@@ -79,10 +79,8 @@ def _plain_leaf(parameter: Parameter) -> Schema:
     match parameter.type:
         case Type.SIZE | Type.MIB:
             return {**SIZE}
-        case Type.INT if parameter.unit == RATE_UNIT:
-            return {"anyOf": [{"type": "string", "pattern": RATE_PATTERN}, {"type": "integer"}]}
         case Type.INT:
-            return {"type": "integer"} | ({} if parameter.minimum is None else {"minimum": parameter.minimum})
+            return _number(parameter)
         case Type.FLOAT:
             return {"type": "number", "exclusiveMinimum": 0}
         case Type.BOOL:
@@ -97,7 +95,21 @@ def _plain_leaf(parameter: Parameter) -> Schema:
             return {"type": "array", "items": {**UID_RANGE}}
         case Type.MINMAX:
             return {"type": "array", "minItems": 1, "items": _pair()}
-    return {"type": "string"} if parameter.can_be_empty else {"type": "string", "minLength": 1}
+    return _text(parameter)
+
+
+def _text(parameter: Parameter) -> Schema:
+    form = {"pattern": parameter.form} if parameter.form else {}
+    return {"type": "string"} | form | ({} if parameter.can_be_empty else {"minLength": 1})
+
+
+def _number(parameter: Parameter) -> Schema:
+    if parameter.unit == RATE_UNIT:
+        return {"anyOf": [{"type": "string", "pattern": RATE_PATTERN}, {"type": "integer"}]}
+    if parameter.numbers:
+        return {"type": "integer", "enum": [*parameter.numbers]}
+    bounds = {"minimum": parameter.minimum, "maximum": parameter.maximum}
+    return {"type": "integer"} | {keyword: bound for keyword, bound in bounds.items() if bound is not None}
 
 
 def _pair() -> Schema:

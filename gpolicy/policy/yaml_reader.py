@@ -119,6 +119,19 @@ class _Open:
     key: str | None = None
     key_mark: Mark = (1, 1, 1, 1)
     dropped: bool = False  # the value that comes next belongs to a key that is not kept
+    is_mapping: bool = False
+
+    def add(self, value: Any, mark: Mark) -> None:
+        """Add an item, or the value of the key that came last."""
+        if isinstance(self.value, YamlSequence):
+            self.value.append(value)
+            self.value.marks.append(mark)
+            return
+        if self.key is not None:
+            self.value[self.key] = value
+            self.value.key_marks[self.key] = self.key_mark
+            self.value.value_marks[self.key] = mark
+        self.key, self.dropped = None, False
 
 
 class _Reader:
@@ -133,9 +146,21 @@ class _Reader:
 
     def take(self, event: Any) -> None:
         kind = type(event)
-        if kind is ScalarEvent:
-            mark = _mark(event)
-            self._put(self._scalar(event, mark), mark, 1, event.anchor, is_scalar=True, text=event.value)
+        if kind is ScalarEvent:  # most events are: what nearly all of them have in common stands here, without a call
+            start, end = event.start_mark, event.end_mark
+            mark = (start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+            text: str = event.value
+            plain = event.tag is None
+            value = (resolve(text) if event.implicit[0] else text) if plain else self._tagged(event, mark)
+            parent = self._open[-1] if self._open else None
+            if parent is None or event.anchor is not None or parent.nodes >= MAX_NODES:
+                self._put(value, mark, 1, event.anchor, is_scalar=True, text=text)
+            elif parent.is_mapping and parent.key is None and not parent.dropped:
+                parent.nodes += 1
+                self._key(parent, text, mark)
+            else:
+                parent.nodes += 1
+                parent.add(value, mark)
         elif kind is MappingStartEvent or kind is SequenceStartEvent:
             self._begin(event, YamlMapping() if kind is MappingStartEvent else YamlSequence())
         elif kind is MappingEndEvent or kind is SequenceEndEvent:
@@ -154,15 +179,13 @@ class _Reader:
         if len(self._open) >= MAX_DEPTH:
             self._stop(f"nested more than {MAX_DEPTH} levels deep", mark)
             return
-        self._open.append(_Open(value, mark, event.anchor))
+        self._open.append(_Open(value, mark, event.anchor, is_mapping=isinstance(value, YamlMapping)))
 
-    def _scalar(self, event: Any, mark: Mark) -> Any:
+    def _tagged(self, event: Any, mark: Mark) -> Any:
         text: str = event.value
-        if event.tag is not None and event.tag not in _KNOWN_TAGS and event.tag != "!":
+        if event.tag not in _KNOWN_TAGS and event.tag != "!":
             self._unsupported(f"the tag {event.tag!r} means nothing in a policy", mark)
-        if event.tag is not None:
-            return text if event.tag in ("!", f"{_TAG}str") else resolve(text)
-        return resolve(text) if event.implicit[0] else text
+        return text if event.tag in ("!", f"{_TAG}str") else resolve(text)
 
     def _alias(self, event: Any) -> None:
         mark = _mark(event)
@@ -193,17 +216,10 @@ class _Reader:
             return
         parent = self._open[-1]
         parent.nodes = total
-        if isinstance(parent.value, YamlSequence):
-            parent.value.append(value)
-            parent.value.marks.append(mark)
-        elif parent.key is None and not parent.dropped:
+        if parent.is_mapping and parent.key is None and not parent.dropped:
             self._key(parent, text if is_scalar else None, mark)
         else:
-            if parent.key is not None:
-                parent.value[parent.key] = value
-                parent.value.key_marks[parent.key] = parent.key_mark
-                parent.value.value_marks[parent.key] = mark
-            parent.key, parent.dropped = None, False
+            parent.add(value, mark)
 
     def _key(self, parent: _Open, key: str | None, mark: Mark) -> None:
         assert isinstance(parent.value, YamlMapping)  # noqa: S101 (the caller has seen to it)

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, cast
 
-from gpolicy.findings import Fix, RuleInfo, Severity
+from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.context import Context, number, texts
 from gpolicy.rules.in_force import places, together
@@ -41,35 +40,6 @@ class ImageLocation(Rule):
                 message = f"{dotted(leaf)} is neither an absolute path nor an http or ftp URL"
                 hint = "write the full path or URL" if leaf.value else "it cannot be emptied: leave it out"
                 yield self.hit(declared, message, leaf.span, hint=hint)
-
-
-class CompressionWithoutGzip(Rule):
-    """compression_tools that lack gzip."""
-
-    info = RuleInfo(
-        code="GP105",
-        name="compression-without-gzip",
-        severity=Severity.ERROR,
-        summary="compression_tools does not name gzip.",
-        rationale="gzip is what both ends of an instance move can rely on; Ganeti refuses a list without it.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}compression_tools: [lzop]\n",
-        good=f"{CLUSTER}compression_tools: [gzip, lzop]\n",
-        fix="Adds gzip to the list.",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for declared, leaf in context.explicit_at(("compression_tools",)):
-            if "gzip" not in texts(leaf):
-                message = "compression_tools lacks gzip"
-                yield self.hit(declared, message, leaf.span, hint="add gzip", fix=self._with_gzip(context, leaf))
-
-    def _with_gzip(self, context: Context, leaf: Leaf) -> Fix | None:
-        tools = ["gzip", *texts(leaf)]
-        if not all(re.fullmatch(r"[a-z][a-z0-9-]*", tool) for tool in tools):
-            return None
-        edits = replace_value(context.policy.sources, leaf.document, leaf.pointer, f"[{', '.join(tools)}]")
-        return fix("add gzip", edits)
 
 
 class BackendMemory(Rule):
@@ -274,7 +244,6 @@ def _allows(pair: Pair, sizes: dict[str, int]) -> bool:
 
 CLUSTER_PARAMETER_RULES: Final = (
     ImageLocation(),
-    CompressionWithoutGzip(),
     BackendMemory(),
     ReservedVolumePattern(),
     ReservedVolumesReach(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -53,6 +54,9 @@ class Context:
         self.whole = not errors
         """Whether everything in the policy could be read."""
         self._leaves = {item.label: _sound(item.leaves, errors) for item in policy.objects}
+        self._declared_at: dict[Path, list[tuple[Declared, Leaf]]] = defaultdict(list)
+        for declared, leaf in self.explicit():
+            self._declared_at[leaf.path].append((declared, leaf))
         self._pairs: dict[int, tuple[Pair, ...]] = {}
         self._desired: Desired | None = None
 
@@ -109,19 +113,27 @@ class Context:
                     yield declared, leaf
 
     def explicit_at(self, *paths: Path) -> Iterator[tuple[Declared, Leaf]]:
-        """Yield the explicit leaves at one of `paths`."""
-        for declared in self.policy.objects:
-            for path in paths:
-                leaf = self.own(declared, path)
-                if leaf is not None:
-                    yield declared, leaf
+        """Yield the explicit leaves at one of `paths`, object by object."""
+        known = [path for path in paths if path in self._declared_at]  # rules ask for far more than policies declare
+        if len(known) == 1:
+            yield from self._declared_at[known[0]]
+        elif known:
+            for declared in self.policy.objects:
+                for path in known:
+                    leaf = self.own(declared, path)
+                    if leaf is not None:
+                        yield declared, leaf
+
+    def declares(self, *paths: Path) -> bool:
+        """Return whether any object has an explicit leaf at one of `paths`."""
+        return any(path in self._declared_at for path in paths)
 
     def combined(self, *paths: Path) -> Iterator[tuple[ClusterPolicy | GroupPolicy, tuple[Leaf, ...]]]:
         """Yield cluster and groups in which all `paths` have a known value, at least one of them their own.
 
         What a group has wholly from the cluster is the cluster's matter, and yielded there.
         """
-        for declared in self.cluster_and_groups:
+        for declared in self.cluster_and_groups if self.declares(*paths) else ():
             leaves = tuple(self.effective(declared, path) for path in paths)
             if all(leaves) and any(self.own(declared, path) for path in paths):
                 yield declared, cast(tuple[Leaf, ...], leaves)

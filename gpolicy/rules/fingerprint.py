@@ -12,7 +12,7 @@ from gpolicy.findings import Finding
 from gpolicy.policy.source_text import line_text, offset, span_offsets
 
 _MARKER: Final = "\n---"  # begins a document
-_OBJECT: Final = re.compile(r"^(?:kind|name):[ \t]*(.*?)[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_OBJECT: Final = re.compile(r"^(?:kind|name):[ \t]*(.*)$", re.MULTILINE)
 _COMMENT: Final = re.compile(r"(?:^|\s)#.*")
 _LENGTH: Final = 32  # hex digits
 
@@ -58,7 +58,13 @@ def _object_at(text: str, place: int) -> str:
 
 @lru_cache(maxsize=256)
 def _object_between(text: str, begin: int, end: int) -> str:
-    return " ".join(_OBJECT.findall(text, begin, end)[:2])
+    return " ".join(_without_comment(value) for value in _OBJECT.findall(text, begin, end)[:2])
+
+
+def _without_comment(value: str) -> str:
+    """Return what stands before a comment and the blanks at its end. (One pattern for all would try each blank.)"""
+    before, mark, _ = value.partition("#")
+    return (before if mark else value.removesuffix("\r")).rstrip(" \t")
 
 
 def _digest(*parts: str) -> str:

@@ -82,7 +82,7 @@ def together(context: Context, *paths: Path) -> Iterator[tuple[ClusterPolicy | G
 
     What a group has wholly from the cluster is the cluster's matter, and yielded there.
     """
-    for declared in context.cluster_and_groups:
+    for declared in context.cluster_and_groups if context.declares(*paths) else ():
         if not any(context.own(declared, path) for path in paths):
             continue
         values = tuple(in_force(context, declared, path) for path in paths)

@@ -1,4 +1,4 @@
-"""GP417, GP418, GP724 and GP725: what the nodes of the observed cluster have."""
+"""GP417, GP418, GP724, GP725 and GP726: what the nodes of the observed cluster have."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
+from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.physical_volumes import sizes_differ
-from gpolicy.rules.context import Context, name_of, number
+from gpolicy.rules.context import EXCLUSIVE_STORAGE, Context, name_of, number
+from gpolicy.rules.in_force import in_force
 from gpolicy.rules.members import hosts_in
 from gpolicy.rules.pairs import amount, comparable
 from gpolicy.rules.rule import Hit, Rule
 from gpolicy.rules.specs import bounds
 
 _NAME: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+_SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 
 
@@ -181,5 +184,37 @@ class HardwareNotAsPromised(Rule):
                     yield self.hit(group, message, span, hint=hint, related=related)
 
 
+class NoSpindles(Rule):
+    """Nodes of the observed cluster that have no spindles at all."""
+
+    info = RuleInfo(
+        code="GP726",
+        name="no-spindles",
+        severity=Severity.WARNING,
+        summary="Nodes of the cluster have a spindle_count of 0 or less.",
+        rationale="htools divides by it: the cluster's score is no number, hbal and hail cannot tell a good placement"
+        " from a bad one, and capacity is counted the long way. Under exclusive storage it is not read.",
+        source="Resource model, Node parameters; Ganeti 3.0 stores it unchecked",
+        bad=f"{_NAME}alloc_policy: preferred\n",
+        good=f"{_NAME}ndparams: {{spindle_count: 1}}\n",
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        if any(declared.level is Level.NODE for declared, _ in context.explicit_at(_SPINDLE_COUNT)):
+            return  # the policy sees to it, node by node
+        for group in context.groups:
+            of_group, exclusive = (in_force(context, group, path) for path in (_SPINDLE_COUNT, EXCLUSIVE_STORAGE))
+            if exclusive is not None and exclusive.value is True:
+                continue
+            inherited = of_group.value if of_group else None
+            counts = {node.name: node.own.get(_SPINDLE_COUNT, inherited) for node in hosts_in(context, group)}
+            without = [name for name, count in counts.items() if isinstance(count, int) and count <= 0]
+            if without and (of_group is None or of_group.leaf is None or of_group.number > 0):  # else GP107 says it
+                more = f" and {len(without) - 1} more nodes have" if len(without) > 1 else " has"
+                message = f"{without[0]}{more} no spindles in {name_of(group)} (spindle_count 0 or less)"
+                yield self.hit(group, message, group.span, hint="declare ndparams.spindle_count, 1 or more")
+
+
 EXCLUSIVE_OBSERVED_RULES: Final = (ExclusiveStorageOnOtherDisks(), ObservedVolumesDiffer())
-OBSERVED_RULES: Final = (SpecBeyondNodes(), HardwareNotAsPromised())
+OBSERVED_RULES: Final = (SpecBeyondNodes(), HardwareNotAsPromised(), NoSpindles())

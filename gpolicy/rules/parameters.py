@@ -9,6 +9,7 @@ from typing import Final
 
 from gpolicy.findings import Fix, Related, RuleInfo, Severity
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
+from gpolicy.ganeti.hypervisor_values import CHOICES_SINCE, CHOICES_UNTIL
 from gpolicy.ganeti.parameter import Path, Type
 from gpolicy.ganeti.parameters import PARAMETERS, VERSIONS, known_in, parameter_at, release_key
 from gpolicy.ganeti.values import INHERITED_FAMILIES
@@ -42,7 +43,7 @@ class ParameterNotInVersion(Rule):
         code="GP101",
         name="parameter-not-in-version",
         severity=Severity.ERROR,
-        summary="A parameter that the cluster's Ganeti release does not know.",
+        summary="A parameter, or a word for one, that the cluster's Ganeti release does not know.",
         rationale="Ganeti refuses the whole command that carries it.",
         source="Ganeti's constants, releases 2.15 to 3.1",
         bad=f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n',
@@ -50,6 +51,7 @@ class ParameterNotInVersion(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        yield from self._words(context)
         for declared, leaf in context.explicit():
             parameter = parameter_at(leaf.path)
             if parameter is None or parameter.path not in _unknown_in(context.version):
@@ -60,6 +62,16 @@ class ParameterNotInVersion(Rule):
             released = gone or any(known_in(parameter, version) for version in VERSIONS)
             hint = "leave it out, or correct ganeti_version" if released else "leave it out: no release has it"
             yield self.hit(declared, message, leaf.document.key_span(leaf.pointer), hint=hint)
+
+    def _words(self, context: Context) -> Iterator[Hit]:
+        for table, has_it in ((CHOICES_SINCE, True), (CHOICES_UNTIL, False)):
+            for (hypervisor, name, word), release in table.items():
+                for declared, leaf in context.explicit_at(("hvparams", hypervisor, name)):
+                    if leaf.value != word or (release_key(context.version) >= release_key(release)) is has_it:
+                        continue
+                    when = f"it comes with {release}" if has_it else f"it is gone since {release}"
+                    message = f"Ganeti {context.version} has no {word} for {dotted(leaf)}: {when}"
+                    yield self.hit(declared, message, leaf.span, hint="write another word, or correct ganeti_version")
 
 
 class AccessInherit(Rule):
@@ -150,9 +162,6 @@ class PortRange(Rule):
     _PORTS: Final[tuple[Path, ...]] = (
         ("ndparams", "ssh_port"),
         ("diskparams", "gluster", "port"),
-        ("hvparams", "kvm", "migration_port"),
-        ("hvparams", "xen-pvm", "migration_port"),
-        ("hvparams", "xen-hvm", "migration_port"),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102

@@ -9,6 +9,7 @@ from gpolicy.rules.ceilings import CEILING_RULES
 from gpolicy.rules.cluster_fit import FIT_RULES
 from gpolicy.rules.cluster_name import CLUSTER_NAME_RULES
 from gpolicy.rules.cluster_parameters import CLUSTER_PARAMETER_RULES
+from gpolicy.rules.compression import COMPRESSION_RULES
 from gpolicy.rules.dedicated import DEDICATED_RULES
 from gpolicy.rules.drbd import DRBD_RULES
 from gpolicy.rules.drbd_custom import DRBD_CUSTOM_RULES
@@ -17,6 +18,8 @@ from gpolicy.rules.groups import GROUP_RULES
 from gpolicy.rules.guards import GUARD_RULES
 from gpolicy.rules.hardware import HARDWARE_RULES
 from gpolicy.rules.homes import HOME_RULES
+from gpolicy.rules.hypervisor_parameters import HYPERVISOR_RULES
+from gpolicy.rules.interfaces import INTERFACE_RULES
 from gpolicy.rules.location_tags import LOCATION_RULES
 from gpolicy.rules.migration_tags import MIGRATION_RULES
 from gpolicy.rules.moves import MOVE_RULES
@@ -44,7 +47,10 @@ from gpolicy.rules.templates import TEMPLATE_RULES
 RULES: Final[tuple[Rule, ...]] = (
     *PARAMETER_RULES,
     *CLUSTER_PARAMETER_RULES,
+    *COMPRESSION_RULES,
+    *INTERFACE_RULES,
     *CLUSTER_NAME_RULES,
+    *HYPERVISOR_RULES,
     *STORAGE_RULES,
     *NODE_PARAMETER_RULES,
     *STATE_RULES,

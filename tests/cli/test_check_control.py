@@ -105,6 +105,18 @@ def test_the_settings_are_found_and_the_command_line_goes_before_them(tmp_path: 
     assert codes("policies", "--config", "other.toml", cwd=tmp_path) == ([], 0)
 
 
+def test_ignoring_all_that_the_file_selects_is_a_slip(tmp_path: Path) -> None:
+    write(tmp_path)
+    settings(tmp_path, '[check]\nselect = ["GP106", "GP2"]\n')
+    assert codes(tmp_path, "--ignore", "GP2") == (["GP106"], 1)
+    done = gpolicy("check", tmp_path, "--ignore", "GP2,port-range")
+    assert done.returncode == 3
+    assert "--ignore takes away all that" in done.stderr
+    assert "gpolicy.toml leaves: no rule is left" in done.stderr
+    assert codes(tmp_path, "--ignore", "GP2,port-range", "--select", "GP107") == (["GP107"], 1)
+    assert codes(tmp_path, "--ignore", "GP", "--isolated") == ([], 0)  # said outright, and nothing else was
+
+
 def test_a_number_of_a_rule_is_set(tmp_path: Path) -> None:
     write(tmp_path, f"{HEAD}  cpu_speed: 30\n")
     assert codes(tmp_path) == (["GP141"], 0)

@@ -35,6 +35,26 @@ def test_exit_codes(tmp_path: Path, text: str, code: int, form: str) -> None:
     assert run(["drift", str(policy(tmp_path, text)), "--state", STATE, "--format", form]) == code
 
 
+@pytest.mark.parametrize(
+    ("settings", "code", "notes"),
+    [
+        ('[check]\nignore = ["GP821"]\n', FINE, 1),
+        ('[check.per-file-ignores]\n"*.yaml" = ["drift"]\n', FINE, 1),
+        ('[check.per-file-ignores]\n"other.yaml" = ["drift"]\n', CHANGES, 0),
+        ('[check]\nignore = ["GP201"]\n', CHANGES, 0),
+    ],
+)
+def test_what_the_settings_ignore_does_not_count_and_is_said(
+    tmp_path: Path, settings: str, code: int, notes: int
+) -> None:
+    file = policy(tmp_path, CHANGE)
+    (tmp_path / "gpolicy.toml").write_text(settings, encoding="utf-8")
+    done = gpolicy("drift", file, "--state", STATE, "--format", "json")
+    assert done.returncode == code, done.stderr
+    said = [note for note in json.loads(done.stdout)["notes"] if "ignores GP821 drift" in note]
+    assert len(said) == notes
+
+
 def test_a_cluster_that_is_not_there_and_a_form_that_is_none(tmp_path: Path) -> None:
     file = policy(tmp_path)
     assert gpolicy("drift", file, "--state", "config:/nonexistent").returncode == COULD_NOT_RUN

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hypothesis import strategies as st
+from strategies import formed
 
 from gpolicy.ganeti.commands import RESET, Assignments, Reset
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
@@ -126,6 +127,10 @@ def value_for(parameter: Parameter, level: Level, *, sane: bool) -> st.SearchStr
         return _SPECIAL[parameter.path]
     if parameter.choices:
         return _choices(parameter, sane=sane)
+    if parameter.numbers:
+        return st.sampled_from(parameter.numbers)
+    if parameter.form:
+        return formed(parameter)
     return _of_type(parameter, level)
 
 
@@ -141,6 +146,7 @@ def _choices(parameter: Parameter, *, sane: bool) -> st.SearchStrategy[Any]:
 
 def _of_type(parameter: Parameter, level: Level) -> st.SearchStrategy[Any]:
     least = parameter.minimum if parameter.minimum is not None else -(2**31)
+    most = 2**31 if parameter.maximum is None else parameter.maximum
     match parameter.type:
         case Type.STRING:
             wanted = hostile_texts.filter(lambda text: level is Level.CLUSTER or text != "default")
@@ -150,8 +156,8 @@ def _of_type(parameter: Parameter, level: Level) -> st.SearchStrategy[Any]:
             return st.dictionaries(names, hostile_texts, max_size=4)
     return {
         Type.SIZE: st.integers(0, 2**40).map(lambda size: size * 4),
-        Type.INT: st.integers(least, 2**31),
-        Type.MIB: st.integers(least, 2**31),
+        Type.INT: st.integers(least, most),
+        Type.MIB: st.integers(least, most),
         Type.FLOAT: st.floats(allow_nan=False, allow_infinity=False).filter(bool),
         Type.BOOL: st.booleans(),
         Type.LIST: st.lists(hostile_texts.filter(bool), max_size=4),

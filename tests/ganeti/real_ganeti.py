@@ -72,7 +72,7 @@ class RealGaneti:
         sent.flush()
         line = received.readline()
         assert line, "the process with Ganeti's modules has ended"
-        COUNTS["argv" if "argv" in request else "rapi"] += 1
+        COUNTS[next(kind for kind in ("argv", "rapi", "hypervisor") if kind in request)] += 1
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise RefusedError(answer["error"])
@@ -87,6 +87,16 @@ class RealGaneti:
         """Return the fields of the opcode that a RAPI request submits."""
         assert call is not None
         return comparable(self.ask({"rapi": call.as_json()})["op"]["fields"])
+
+    def takes(self, hypervisor: str, values: Mapping[str, Any]) -> bool:
+        """Return whether a hypervisor's own checks take values beside the defaults of its other parameters."""
+        try:
+            self.ask({"hypervisor": hypervisor, "values": dict(values)})
+        except RefusedError as refused:
+            if str(refused).startswith(("HypervisorError", "TypeEnforcementError")):
+                return False
+            raise
+        return True
 
     def store(self, command: tuple[str, ...] | RapiCall, own: Mapping[Path, Value]) -> tuple[Values, Values]:
         """Return an object's values before and after a job, when it starts with `own`."""

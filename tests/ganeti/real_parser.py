@@ -3,8 +3,9 @@
 Reads one JSON request a line, writes one JSON answer a line. A request has `argv` (a gnt-* command) or `rapi`
 (method, path, body), and may have `own` (values that an object has now) and `level`. The answer has `op` (the
 opcode as it would be queued, validated as the master does it) and, if asked for, `before` and `stored`: what
-Ganeti's own objects make of `own`, and its own logical units of the change. Or it has `error`. Nothing is
-submitted anywhere. The one argument is the directory of Ganeti's modules.
+Ganeti's own objects make of `own`, and its own logical units of the change. Or it has `error`. A request with
+`hypervisor` and `values` asks whether that hypervisor takes them beside the defaults of its other parameters; the
+answer is empty, or has `error`. Nothing is submitted anywhere. The one argument is the directory of Ganeti's modules.
 """
 
 import contextlib
@@ -25,6 +26,7 @@ cli = importlib.import_module("ganeti.cli")
 constants = importlib.import_module("ganeti.constants")
 errors = importlib.import_module("ganeti.errors")
 http = importlib.import_module("ganeti.http")
+hypervisors = importlib.import_module("ganeti.hypervisor")
 objects = importlib.import_module("ganeti.objects")
 opcodes = importlib.import_module("ganeti.opcodes")
 serializer = importlib.import_module("ganeti.serializer")
@@ -256,11 +258,21 @@ STORES = {
 }
 
 
+def check_hypervisor(hypervisor: str, values: dict[str, Any]) -> None:
+    """Let the checks of a hypervisor see values of some parameters; what they raise is Ganeti's refusal."""
+    filled = {**constants.HVC_DEFAULTS[hypervisor], **values}
+    importlib.import_module("ganeti.utils").ForceDictType(filled, constants.HVS_PARAMETER_TYPES)
+    hypervisors.GetHypervisorClass(hypervisor).CheckParameterSyntax(filled)
+
+
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to one request; whatever Ganeti raises is its refusal."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            if "hypervisor" in request:
+                check_hypervisor(request["hypervisor"], request["values"])
+                return {}
             op = parse_argv(request["argv"]) if "argv" in request else parse_rapi(request["rapi"])
             op = as_queued(op)
             fields = serializer.LoadJson(serializer.DumpJson(op.__getstate__()))

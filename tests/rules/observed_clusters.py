@@ -38,4 +38,5 @@ OBSERVED: dict[str, ClusterState] = {
     "GP723": with_instance(_MOVING, template="plain", **_INSTANCE),
     "GP724": with_resources(_ONE, memory_total=64 * 1024, cpu_total=16, disk_total=1024 * 1024),
     "GP725": with_resources(_ONE, memory_total=64 * 1024, cpu_total=16),
+    "GP726": cluster({"gold": {("ndparams", "spindle_count"): 0}}, {"node1.example.org": "gold"}),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpolicy.ganeti.hypervisor_parameters import ADDED_IN, HYPERVISOR_PARAMETERS, NEW_DEFAULTS, REMOVED_IN
+from gpolicy.ganeti.hypervisor_values import BOUNDS, CHOICES, FORMS_OF, NUMBERS
 from gpolicy.ganeti.parameter import CLUSTER, Parameter, TakesEffect, Type, Value
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, DISK_TEMPLATES, HYPERVISORS
 
@@ -254,7 +255,12 @@ def hvparams() -> list[Parameter]:
     return [
         Parameter(
             path=("hvparams", hypervisor, name),
-            type=Type.STRING if kind == "maybe-string" else Type(kind),
+            type=_hypervisor_type(hypervisor, name, kind),
+            choices=CHOICES.get((hypervisor, name), ()),
+            numbers=NUMBERS.get((hypervisor, name), ()),
+            minimum=BOUNDS.get((hypervisor, name), (None, None))[0],
+            maximum=BOUNDS.get((hypervisor, name), (None, None))[1],
+            form=FORMS_OF.get((hypervisor, name), ""),
             default=default,
             levels=CLUSTER,
             takes_effect=TakesEffect.INSTANCE_START,
@@ -266,6 +272,12 @@ def hvparams() -> list[Parameter]:
         for hypervisor, parameters in HYPERVISOR_PARAMETERS.items()
         for name, (kind, default) in parameters.items()
     ]
+
+
+def _hypervisor_type(hypervisor: str, name: str, kind: str) -> Type:
+    if (hypervisor, name) in CHOICES:
+        return Type.CHOICE
+    return Type.STRING if kind == "maybe-string" else Type(kind)
 
 
 def nicparams() -> list[Parameter]:

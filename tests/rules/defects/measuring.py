@@ -10,6 +10,7 @@ from defects import (  # noqa: F401 (each registers its defects)
     group_defects,
     guard_defects,
     hardware_defects,
+    hypervisor_defects,
     key_defects,
     parameter_defects,
     spec_defects,

@@ -1,0 +1,75 @@
+"""Hypervisor parameters that are held against what the cluster has, and how wrong ones are answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_rules import check, cluster, codes
+
+from gpolicy.cluster.state import ClusterObject, ClusterState
+from gpolicy.ganeti.parameter import Values
+
+HEAD = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nhvparams:\n  kvm: "
+
+
+def with_kvm(**values: Any) -> ClusterState:
+    own: Values = {("hvparams", "kvm", name): value for name, value in values.items()}
+    return replace(cluster({"default": {}}), cluster=ClusterObject(own=own))
+
+
+@pytest.mark.parametrize(
+    ("declared", "observed", "expected"),
+    [
+        ("{disk_aio: native}", {"disk_cache": "writeback"}, ["GP170"]),
+        ("{disk_aio: native}", {"disk_cache": "none"}, []),
+        ("{disk_cache: writeback}", {"disk_aio": "native"}, ["GP170"]),
+        ("{disk_aio: native, disk_cache: none}", {"disk_cache": "writeback"}, []),
+        ("{security_model: user}", {"security_domain": ""}, ["GP170"]),
+        ("{security_model: user}", {"security_domain": "kvm"}, []),
+        ("{spice_use_tls: true}", {"spice_bind": ""}, ["GP171"]),
+        ("{spice_use_tls: true}", {"spice_bind": "lo"}, []),
+        ('{spice_bind: ""}', {"spice_ip_version": 4}, ["GP171"]),
+        ("{acpi: true}", {"disk_aio": "native", "disk_cache": "writeback"}, []),  # nobody declares either
+        ("{serial_speed: 1}", {"serial_console": True}, ["GP172"]),
+        ("{serial_speed: 1}", {"serial_console": False}, []),
+    ],
+)
+def test_what_the_cluster_has_counts(
+    declared: str, observed: dict[str, Any], expected: list[str], tmp_path: Path
+) -> None:
+    assert codes(check(f"{HEAD}{declared}\n", tmp_path, state=with_kvm(**observed))) == expected
+
+
+def test_what_the_cluster_has_is_said(tmp_path: Path) -> None:
+    [found] = check(f"{HEAD}{{disk_aio: native}}\n", tmp_path, state=with_kvm(disk_cache="writeback"))
+    assert "disk_cache is what the cluster has now" in found.message
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("{disk_cache: writebak}", "did you mean writeback?"),
+        ("{disk_type: virtio}", "Ganeti's word for it is paravirtual"),
+        ("{kernel_path: boot/vmlinuz}", "write the whole path, from / on"),
+        ("{mem_path: /dev//hugepages/}", "write /dev/hugepages"),
+        ('{spice_ip_version: "4"}', "write the number without quotes"),
+    ],
+)
+def test_the_way_out(written: str, hint: str, tmp_path: Path) -> None:
+    [found] = check(f"{HEAD}{written}\n", tmp_path)
+    assert (found.code, found.hint) == ("GP012", hint)
+
+
+def test_an_older_release_does_not_check_how_disks_are_read(tmp_path: Path) -> None:
+    text = f"{HEAD}{{disk_aio: native, disk_cache: writeback}}\n"
+    assert codes(check(text, tmp_path)) == ["GP170"]
+    assert codes(check(text.replace("hvparams", 'ganeti_version: "2.16"\nhvparams'), tmp_path)) == []
+
+
+@pytest.mark.parametrize(("version", "expected"), [("3.0", ["GP101"]), ("3.1", [])])
+def test_a_word_of_a_later_release(version: str, expected: list[str], tmp_path: Path) -> None:
+    text = f"{HEAD}{{disk_aio: io_uring}}\n".replace("hvparams", f'ganeti_version: "{version}"\nhvparams')
+    assert codes(check(text, tmp_path)) == expected
