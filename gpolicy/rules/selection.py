@@ -8,8 +8,10 @@ from typing import Final
 
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.rules.catalogue import CATALOGUE, find_rule
+from gpolicy.rules.drift_rule import DRIFT
 from gpolicy.rules.settings import cannot_be_off
 
+_ALL: Final = "GP"
 _FAMILY: Final = re.compile(r"GP[0-9]{0,2}", re.IGNORECASE)
 
 
@@ -33,9 +35,10 @@ def ignored_codes(select: Iterable[str] | None, ignore: Iterable[str]) -> frozen
 
     The most precise word about a rule decides, `ignore` where both are as precise: with select GP2 and ignore GP20 and
     select spec-overlap, of the GP20x only spec-overlap counts. No `select` selects all. What can be no less than an
-    error always counts. The words are known ones.
+    error always counts, and so does drift unless it is ignored: to select what check looks for hides none. The words
+    are known ones.
     """
-    selected = _precision(("GP",) if select is None else select)
+    selected = {DRIFT.code: len(_ALL), **_precision((_ALL,) if select is None else select)}
     ignored = _precision(ignore)
     return frozenset(
         info.code

@@ -42,6 +42,8 @@ def test_exit_codes(tmp_path: Path, text: str, code: int, form: str) -> None:
         ('[check.per-file-ignores]\n"*.yaml" = ["drift"]\n', FINE, 1),
         ('[check.per-file-ignores]\n"other.yaml" = ["drift"]\n', CHANGES, 0),
         ('[check]\nignore = ["GP201"]\n', CHANGES, 0),
+        ('[check]\nselect = ["GP2"]\n', CHANGES, 0),
+        ('[check]\nselect = ["GP2"]\nignore = ["GP8"]\n', FINE, 1),
     ],
 )
 def test_what_the_settings_ignore_does_not_count_and_is_said(
