@@ -13,7 +13,7 @@ from gpolicy.allocator.native.library import stop_engines
 _Result = TypeVar("_Result")
 
 _LOOK_SECONDS: Final = 0.05
-_PATIENCE_LOOKS: Final = 20
+_PATIENCE_LOOKS: Final = 100
 
 
 def side_by_side(jobs: Sequence[Callable[[], _Result]]) -> list[_Result]:
@@ -25,38 +25,43 @@ def side_by_side(jobs: Sequence[Callable[[], _Result]]) -> list[_Result]:
     cores = min(len(jobs), _cores())
     if cores < 2:
         return [job() for job in jobs]
-    work = _Work(jobs)
-    threads = [threading.Thread(target=work.go_on, name=f"count-{number}", daemon=True) for number in range(cores)]
-    for thread in threads:
-        thread.start()
+    work = _Work(jobs, cores)
+    for number in range(cores):
+        threading.Thread(target=work.go_on, name=f"count-{number}", daemon=True).start()
     try:
-        for thread in threads:
-            thread.join()
+        work.ended.wait()
     except BaseException:
         work.over = True
-        _stop(threads)
+        _stop(work.ended)
         raise
     return work.all_results()
 
 
 class _Work(Generic[_Result]):
-    """The jobs, what has come of them, and whether no more are to be begun (`over`)."""
+    """The jobs, what has come of them, whether no more are to be begun (`over`), and whether all workers have ended.
 
-    def __init__(self, jobs: Sequence[Callable[[], _Result]]) -> None:
+    An event tells the last, since a Thread.join that was interrupted calls a thread ended that is not.
+    """
+
+    def __init__(self, jobs: Sequence[Callable[[], _Result]], workers: int) -> None:
         self.over = False
+        self.ended = threading.Event()
         self._jobs = jobs
         self._next = count()
+        self._last = count(1 - workers)
         self._results: dict[int, _Result] = {}
         self._errors: dict[int, BaseException] = {}
 
     def go_on(self) -> None:
-        """Do one job after the other until none is left."""
+        """Do one job after the other until none is left: what a worker does."""
         while not self.over and (number := next(self._next)) < len(self._jobs):
             try:
                 self._results[number] = self._jobs[number]()
             except BaseException as error:  # noqa: BLE001 (raised again by who waits for the results)
                 self._errors[number] = error
                 self.over = True
+        if next(self._last) == 0:
+            self.ended.set()
 
     def all_results(self) -> list[_Result]:
         """Return the results; raises the error of the first job that had one."""
@@ -65,13 +70,11 @@ class _Work(Generic[_Result]):
         return [self._results[number] for number in range(len(self._jobs))]
 
 
-def _stop(threads: Sequence[threading.Thread]) -> None:
-    """Wait a moment until the threads have ended, with their engines stopped again and again."""
+def _stop(ended: threading.Event) -> None:
+    """Stop the engines again and again until all workers have ended, but not for ever."""
     for _ in range(_PATIENCE_LOOKS):
         stop_engines()
-        for thread in threads:
-            thread.join(_LOOK_SECONDS)
-        if not any(thread.is_alive() for thread in threads):
+        if ended.wait(_LOOK_SECONDS):
             return
 
 

@@ -156,30 +156,33 @@ class Engine:
         """
         result = Result()
         status = Status.STOPPED
+        ended = threading.Event()  # Thread.join cannot be interrupted and then asked again: it says that all is over
 
         def work() -> None:
             nonlocal status
-            code = self._library.gpolicy_ask(
-                self._handle,
-                keep,
-                question,
-                *wanted.arguments,
-                -1 if limit is None else limit,
-                checked,
-                ctypes.byref(result),
-            )
-            status = Status(code)
+            try:
+                code = self._library.gpolicy_ask(
+                    self._handle,
+                    keep,
+                    question,
+                    *wanted.arguments,
+                    -1 if limit is None else limit,
+                    checked,
+                    ctypes.byref(result),
+                )
+                status = Status(code)
+            finally:
+                ended.set()
 
         with self._lock:
             self._stop.value = 0
-            thread = threading.Thread(target=work, name="allocator", daemon=True)
             _asked.add(self)
-            thread.start()
+            threading.Thread(target=work, name="allocator", daemon=True).start()
             try:
-                thread.join()
+                ended.wait()
             except BaseException:
                 self.stop()
-                thread.join()
+                ended.wait()
                 raise
             finally:
                 _asked.discard(self)
