@@ -122,14 +122,13 @@ class _Counter:
 
     def count_all(self, compared: Sequence[tuple[GroupMatch, _Sides]]) -> None:
         """Count all sides, as many at once as there are cores."""
-        jobs: dict[_Key, tuple[Run, Callable[[], GroupCapacity]]] = {}
+        jobs: dict[_Key, Callable[[], GroupCapacity]] = {}
         for match, sides in compared:
             for side, group, when in zip(sides, (match.before, match.after), ("now", "after"), strict=True):
                 if side is not None and side.key not in jobs:
-                    run = self.run(side)
-                    jobs[side.key] = run, partial(self.counting, run, side, group, when)
-        longest_first = sorted(jobs, key=lambda key: -len(jobs[key][0].data.nodes))
-        found = side_by_side([jobs[key][1] for key in longest_first])
+                    jobs[side.key] = partial(self.counting, self.run(side), side, group, when)
+        longest_first = sorted(jobs, key=lambda key: -len(self.runs[key].data.nodes))
+        found = side_by_side([jobs[key] for key in longest_first])
         self.counted.update(zip(longest_first, found, strict=True))
 
     def counting(self, run: Run, side: _Side, group: str | None, when: str) -> GroupCapacity:
