@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Optional
 import typer
 
 from gpolicy.errors import UsageError
+from gpolicy.report.budget import COMMENT_BUDGET
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
@@ -28,7 +29,7 @@ Budget = Annotated[
         help="Most bytes of --format markdown; what is least important is cut. Default: 65536, what a comment holds.",
     ),
 ]
-COMMENT: Final = 65_536  # what a comment on GitHub holds
+COMMENT: Final = COMMENT_BUDGET
 Credentials = Annotated[
     Optional[Path],  # noqa: UP045 (Typer reads the annotation at run time)
     typer.Option("--rapi-credentials", metavar="FILE", help="File with RAPI user and password, readable by you alone."),
