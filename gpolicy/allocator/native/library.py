@@ -26,6 +26,8 @@ class Status(IntEnum):
     DIVISION_BY_ZERO = 4
     MISSING_NODE = 5
     ASK_THE_LAW = 6
+    TOO_MANY_PLACED = 7
+    TOO_DEEP = 8
 
 
 class Question(IntEnum):
@@ -92,9 +94,11 @@ def load() -> Loaded:
 def _declare(library: ctypes.CDLL) -> None:
     numbers = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
     engine = ctypes.c_void_p
-    library.gpolicy_open.argtypes = (*numbers, ctypes.c_void_p, ctypes.POINTER(engine))
+    library.gpolicy_open.argtypes = (*numbers, ctypes.POINTER(engine))
     library.gpolicy_close.argtypes = (engine,)
     library.gpolicy_close.restype = None
+    library.gpolicy_stop.argtypes = (engine, ctypes.c_int)
+    library.gpolicy_stop.restype = None
     library.gpolicy_ask.argtypes = (
         engine,
         ctypes.c_int64,
@@ -131,13 +135,11 @@ class Engine:
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
         self._handle = ctypes.c_void_p()
-        self._stop = ctypes.c_int32(0)
         self._lock = threading.Lock()
 
     def open(self, numbers: Numbers) -> Status:
         """Read a cluster; the engine must not have one yet."""
-        stop, handle = ctypes.byref(self._stop), ctypes.byref(self._handle)
-        return Status(self._library.gpolicy_open(*numbers.arguments, stop, handle))
+        return Status(self._library.gpolicy_open(*numbers.arguments, ctypes.byref(self._handle)))
 
     def __del__(self) -> None:
         """Give the memory back."""
@@ -175,7 +177,7 @@ class Engine:
                 ended.set()
 
         with self._lock:
-            self._stop.value = 0
+            self._library.gpolicy_stop(self._handle, 0)
             _asked.add(self)
             threading.Thread(target=work, name="allocator", daemon=True).start()
             try:
@@ -194,7 +196,7 @@ class Engine:
 
     def stop(self) -> None:
         """Let what is being answered now end without an answer; whatever is asked later is answered."""
-        self._stop.value = 1
+        self._library.gpolicy_stop(self._handle, 1)
 
     @property
     def placed(self) -> int:

@@ -1,8 +1,8 @@
 #include "capacity.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "placing.h"
 #include "redundancy.h"
 #include "room.h"
 
@@ -17,15 +17,29 @@ struct known {
 };
 
 enum { PLACES = 1 << 14 };
-struct memo { int64_t run; struct known known[PLACES]; };
+struct memo {
+    struct known known[PLACES];
+    int64_t run, redundant_version; /* the state that `redundant` is the answer for, plus 1 */
+    bool redundant;
+};
+
+void close_memo(struct engine *engine) { free(engine->memo); }
 
 void forget_sizes(struct engine *engine) {
-    if (engine->memo == NULL) {
-        engine->memo = calloc(1, sizeof *engine->memo);
-        if (engine->memo == NULL) fail(engine, OUT_OF_MEMORY);
-    }
+    if (engine->memo == NULL) engine->memo = zeroed(engine, 1, sizeof *engine->memo);
+    if (failed(engine)) return;
     engine->memo->run++;
-    recount_room(engine); /* without the sizes of the last run */
+    forget_sizes_of_room(engine);
+}
+
+/* Whether the present state passes the N+1 test; remembered as long as the state stays. */
+static bool known_redundant(struct engine *engine) {
+    struct memo *memo = engine->memo;
+    if (memo->redundant_version != engine->version + 1) {
+        memo->redundant = is_redundant(engine);
+        memo->redundant_version = engine->version + 1;
+    }
+    return memo->redundant;
 }
 
 /* Return the place for a question; `found` says whether the answer is there. A newer answer takes the place of an older
@@ -52,21 +66,19 @@ static void keep(struct engine *engine, const struct instance *instance, unsigne
     known->spindles = instance->spindles;
 }
 
-/* Return the outcomes on all candidates as an attempt without a solution. */
-static const struct attempt *trial_of(struct engine *engine, const struct instance *instance, unsigned free) {
+/* Return the outcomes on all candidates. */
+static const struct counts *trial_of(struct engine *engine, const struct instance *instance, unsigned free) {
     bool found;
     struct known *known = look_up(engine, instance, TRIAL | free, &found);
     if (!found) {
-        struct trial trial;
-        try_candidates(engine, instance, free, &trial);
-        known->attempt = (struct attempt){.successes = trial.successes, .primary = NOWHERE, .secondary = NOWHERE};
-        memcpy(known->attempt.failures, trial.failures, sizeof trial.failures);
+        known->attempt = (struct attempt){.primary = NOWHERE, .secondary = NOWHERE};
+        known->attempt.counts = *look_at_candidates(engine, instance, free);
         keep(engine, instance, TRIAL | free, known);
     }
-    return &known->attempt;
+    return &known->attempt.counts;
 }
 
-const struct attempt *known_trial(struct engine *engine, const struct instance *instance) {
+const struct counts *known_trial(struct engine *engine, const struct instance *instance) {
     return trial_of(engine, instance, 0);
 }
 
@@ -76,12 +88,12 @@ bool known_to_fit(struct engine *engine, const struct instance *instance, unsign
 
 void known_attempt(struct engine *engine, const struct instance *instance, bool checked, struct attempt *attempt) {
     bool found;
-    *attempt = *known_trial(engine, instance);
-    if (attempt->successes == 0) return;
+    *attempt = (struct attempt){*known_trial(engine, instance), NOWHERE, NOWHERE, 0.0};
+    if (attempt->counts.successes == 0) return;
     struct known *known = look_up(engine, instance, checked ? CHECKED : UNCHECKED, &found);
     if (!found) {
         struct instance numbered = *instance;
-        numbered.index = engine->instance_count;
+        numbered.index = engine->table.count;
         try_allocate(engine, &numbered, numbered.index, checked, &known->attempt);
         keep(engine, instance, checked ? CHECKED : UNCHECKED, known);
     }
@@ -92,14 +104,14 @@ void known_attempt(struct engine *engine, const struct instance *instance, bool 
 static void small(struct engine *engine, const struct instance *instance, int64_t limit, bool checked,
                   struct outcome *outcome) {
     checked = checked && instance->evacuation != FAIL_OVER;
-    for (;;) {
+    while (!failed(engine)) {
         struct attempt attempt;
         known_attempt(engine, instance, checked, &attempt);
-        memcpy(outcome->failures, attempt.failures, sizeof attempt.failures);
+        outcome->counts = attempt.counts;
         outcome->attempted = true;
         if (attempt.primary == NOWHERE || limit == 0) return;
         struct instance placed = *instance;
-        placed.index = engine->instance_count;
+        placed.index = engine->table.count;
         placed.primary = attempt.primary;
         placed.secondary = attempt.secondary;
         if (placed.secondary != NOWHERE) {
@@ -124,11 +136,14 @@ void standard(struct engine *engine, const struct instance *instance, int64_t li
         small(engine, instance, limit, false, outcome);
         return;
     }
-    if (instance->memory == 0) fail(engine, DIVISION_BY_ZERO);
-    const struct attempt *trial = known_trial(engine, instance);
+    if (instance->memory == 0) {
+        fail(engine, DIVISION_BY_ZERO);
+        return;
+    }
+    const struct counts *trial = known_trial(engine, instance);
     if (trial->successes == 0) {
         /* nothing is placed whichever way it is tried, so N+1 does not matter */
-        memcpy(outcome->failures, trial->failures, sizeof trial->failures);
+        outcome->counts = *trial;
         outcome->attempted = true;
         return;
     }
@@ -138,13 +153,13 @@ void standard(struct engine *engine, const struct instance *instance, int64_t li
         return;
     }
     bool huge = true;
-    for (;;) {
-        int64_t before = engine->placement_count, step = huge ? huge_step(engine, instance) : SMALL_STEP;
+    while (!failed(engine)) {
+        int64_t before = engine->placements.count, step = huge ? huge_step(engine, instance) : SMALL_STEP;
         int64_t now = limit == NO_LIMIT ? step : least(step, limit);
         int64_t rest = limit == NO_LIMIT ? NO_LIMIT : most(0, limit - step);
         small(engine, instance, now, false, outcome);
         if (known_redundant(engine)) {
-            if (rest == 0 || engine->placement_count == before) return;
+            if (rest == 0 || engine->placements.count == before) return;
             limit = rest;
             continue;
         }

@@ -1,13 +1,18 @@
 /* The state of a cluster as the engine keeps it, and how it is changed and taken back.
  *
  * Names are those of the law (gpolicy/allocator/node.py, model.py). Nodes are rows, in ascending index order; sizes are
- * MiB. Everything is finite and below 2^51 in size, so sums of a few of them fit in 64 bits and are exact as doubles.
+ * MiB. Everything that is added up is below 2^51 in size, so sums of a few fit in 64 bits and are exact as doubles.
+ *
+ * Trouble is a status that stays until the call ends: a function that meets trouble calls fail() and returns, and what
+ * it returns then means nothing. Whoever changes the state makes room in the journal first, so that after trouble of
+ * any kind, lack of memory included, the state can be taken back to where the call found it.
  */
 #ifndef GPOLICY_CLUSTER_H
 #define GPOLICY_CLUSTER_H
 
-#include <setjmp.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Why a placement is not possible, in the order of FailReason. */
@@ -21,8 +26,10 @@ enum component {
     LOCATION_EXCLUSION, RESERVED_TOTAL, COMPONENTS
 };
 
-/* How a call ended. After anything but DONE the state is as before the call. */
-enum status { DONE, OUT_OF_MEMORY, INVALID, STOPPED, DIVISION_BY_ZERO, MISSING_NODE, ASK_THE_LAW };
+/* How a call ended. */
+enum status {
+    DONE, OUT_OF_MEMORY, INVALID, STOPPED, DIVISION_BY_ZERO, MISSING_NODE, ASK_THE_LAW, TOO_MANY_PLACED, TOO_DEEP
+};
 
 /* How the N+1 test treats an instance: fail over, move, or place a copy. */
 enum evacuation { FAIL_OVER, MOVE, COPY };
@@ -33,7 +40,7 @@ struct spec { int64_t memory, cpus, disk_size, disk_count, spindle_use; };
 struct spec_pair { struct spec min, max; };
 struct policy { const struct spec_pair *pairs; int64_t count, templates; /* bit per template */ };
 
-/* An instance, existing or wished for. `index` is what node lists call it; `primary` and `secondary` are rows. */
+/* An instance, existing or wanted. `index` is what node lists call it; `primary` and `secondary` are rows. */
 struct instance {
     int64_t index, memory, disk, vcpus, spindle_use, spindles, disks, least_disk, most_disk;
     int64_t primary, secondary, secondary_index, location_score, desired, disk_template;
@@ -62,114 +69,121 @@ struct node {
     double values[COMPONENTS];
 };
 
+/* An array that grows; see reserve(). */
+struct buffer { void *items; int64_t capacity; };
+
 struct list { int64_t *items; int64_t count, capacity; };
 
 /* Memory kept for the failure of `node`. */
 struct share { int64_t node, memory; };
 struct shares { struct share *items; int64_t count, capacity; };
 
+/* What take_back() restores. */
 struct saved_node { int64_t row, shares, shares_from; struct node node; };
 struct saved_tag { int64_t row, tag; int32_t before; bool located; };
+
+/* Where the journal stands. */
+struct mark { int64_t nodes, shares, tags; };
+
+struct journal {
+    struct saved_node *nodes;
+    struct share *shares;
+    struct saved_tag *tags;
+    int64_t node_capacity, share_capacity, tag_capacity;
+    struct mark top;
+};
 
 /* Per location and tag, how many primaries of online nodes have it; the sum of all, and how many are above 0. */
 struct exclusions { int64_t *counts, sum, above; };
 
-/* Rows that have changed since the list was emptied; not kept where `changed` is NULL. */
-struct changes { int64_t *rows, count; bool *changed; };
-
-/* Where the journals stood. */
-struct mark { int64_t nodes, shares, tags; };
-
-/* One instance placed by us. */
-struct placed {
-    int64_t primary, secondary, slot, version;
-    bool clashing;
-    struct instance instance, replaced;
-    struct mark before;
+/* Instances in the order of their numbers in the cluster's table; those placed by us come last. `replaced` counts how
+ * often a record has taken the place of another one. */
+struct table {
+    struct instance *items;
+    int64_t *numbers;
+    int64_t count, capacity, given, replaced;
 };
 
-/* Places of working memory, one per use, so that nothing is overwritten while it is needed. */
-enum {
-    TRIAL_PRIMARY, TRIAL_SECONDARY, TRIAL_POLICIES, LAST_TRIAL, SINGLE_AFTER, SINGLE_TABLE, SINGLE_LINES,
-    SINGLE_SCORES, SINGLE_KEEP, PAIR_PRIMARY, PAIR_SECONDARY, PAIR_ROWS, PAIR_MEMBERS, PAIR_HASHES, PAIR_ORDER,
-    CHECKED_ROWS, CHECKED_MOVING, CHECKED_BROKEN, EVACUATION_RESIDENTS, EVACUATION_TARGETS, ROOM_RESIDENTS,
-    ROOM_NODES, ROOM_SIZES, MERGED_TAGS, ROWS, MOST_MOVING, REDUNDANCY_ROWS, LEVELS, SHARES_OF_MOVES, SCRATCHES
-};
+/* One instance placed by us: where its record is, and what was before. */
+struct placed { int64_t slot, version, missing; bool clashing; struct mark before; };
+struct placements { struct placed *items; int64_t count, capacity, before; struct buffer replaced; };
 
-struct memo;
-struct room;
 struct tag_block;
+struct outcomes;
+struct pair_search;
+struct whole_search;
+struct evacuating;
+struct room;
+struct memo;
+struct levels;
 
 struct engine {
+    bool open; /* a cluster was read */
+    enum status status;
+    atomic_int stop; /* set by another thread */
+    int64_t missing_index;
+
     int64_t node_count, group_count, policy_count, list_count, tag_count, location_count;
     int64_t location_classes, migration_classes, desired_classes;
     struct facts *facts;
-    struct node *nodes;
-    struct list *primaries; /* slots of `instances` per node, the newest last */
-    struct shares *peers;
-    int32_t *tags, *located_tags; /* per node and tag: primaries that have it; the second without forthcoming ones */
-    struct exclusions exclusions; /* made of `located_tags` */
-    struct changes changes;       /* for room.c */
-    struct instance *instances;
-    int64_t *keys; /* the number of each instance in the cluster's table */
-    int64_t instance_count, instance_capacity, given_instances;
     struct policy *policies;
     struct spec_pair *pairs;
     const int64_t *common_locations, *may_migrate, *desired_misses; /* tables over classes */
-    int64_t *list_of_primary, *list_of_secondary;             /* per row: its list of candidates, or NOWHERE */
-    int64_t *integers;                                        /* the tables as given, which others point into */
-    bool mirrored;                                            /* candidates are pairs */
-    bool tried; /* whether there is a last trial (placement.c) */
-    bool force, capacity_checks, restricted_moves, any_exclusive, only_mirrored, any_missing;
-    bool clashing; /* a placement's number is not its own: no arithmetic, only simulation */
+    int64_t *list_of_primary, *list_of_secondary;                   /* per row: its list of candidates, or NOWHERE */
+    int64_t *integers; /* the numbers as given, which tables, locations and tags point into */
+    bool mirrored;     /* candidates are pairs */
+    bool force, capacity_checks, restricted_moves, any_exclusive;
 
-    struct saved_node *saved_nodes;
-    struct share *saved_shares;
-    struct saved_tag *saved_tags;
-    int64_t saved_node_capacity, saved_share_capacity, saved_tag_capacity;
-    struct mark top, settled; /* where the journals stand, and where they stood before the present call */
-    struct placed *placements;
-    int64_t placement_count, placement_capacity, placed_before;
+    struct node *nodes;
+    struct list *primaries; /* slots of `table` per node, the newest last */
+    struct shares *peers;
+    int32_t *tags, *located_tags; /* per node and tag: primaries that have it; the second without forthcoming ones */
+    struct exclusions exclusions; /* made of `located_tags` */
+    struct table table;
+    int64_t unmirrored; /* given instances that are not mirrored */
+    int64_t missing;    /* mirrored instances on some node that have no secondary */
+    bool clashing;      /* a placement's number is not its own: no arithmetic, only simulation */
+    int64_t *changed;   /* per row: `clock` when it changed last */
+    int64_t clock;
+    struct journal journal;
+    struct placements placements;
     int64_t version, versions; /* a number of the present state, and how many states there were */
+    struct tag_block *tag_blocks; /* the tags of instances wanted */
 
-    int64_t redundant_version, last_failing;
-    bool redundant_answer;
-    struct memo *memo;
+    /* working memory of the modules */
+    struct outcomes *outcomes;
+    struct pair_search *pair_search;
+    struct whole_search *whole_search;
+    struct evacuating *evacuating;
     struct room *room;
-    struct tag_block *tag_blocks; /* the tags of instances wished for */
-    void *scratch[SCRATCHES]; /* working memory of the modules, see scratch() */
-    int64_t scratch_size[SCRATCHES];
-    int64_t missing_index;
-    volatile int32_t *stop;
-    jmp_buf failure;
+    struct memo *memo;
+    struct buffer levels, rows, flags, scored, moving, merged;
 };
 
-/* Leave the call with `status`. All memory belongs to the engine, so nothing is lost. */
-_Noreturn void fail(struct engine *engine, enum status status);
-/* Leave the call if the caller asked for it. */
-void look_at_stop(struct engine *engine);
+void fail(struct engine *engine, enum status status);
+static inline bool failed(const struct engine *engine) { return engine->status != DONE; }
+/* Whether the caller no longer wants an answer, or there is trouble. */
+bool ended(struct engine *engine);
 
-/* Return working memory number `place` with room for `count` items; what was in it is kept as far as it fits. */
-void *scratch(struct engine *engine, int place, int64_t count, int64_t size);
-/* Make room for `count` items in an array that grows. */
-void *grown(struct engine *engine, void *items, int64_t *capacity, int64_t count, int64_t size);
+/* Return zeroed memory for `count` items, or NULL after fail(). */
+void *zeroed(struct engine *engine, int64_t count, size_t size);
+/* Return `buffer` with room for `count` items of `size`, or NULL after fail(). What was in it stays. */
+void *reserve(struct engine *engine, struct buffer *buffer, int64_t count, size_t size);
+/* Make room for `count` items in an array that grows; false after fail(). */
+bool grow(struct engine *engine, void *items, int64_t *capacity, int64_t count, size_t size);
 
-/* Save the node at `row` so that take_back() can restore it. */
-void save_node(struct engine *engine, int64_t row);
+/* Save the node at `row`, so that take_back() can restore it; false after fail(): the node must not be changed. */
+bool save_node(struct engine *engine, int64_t row);
 /* Set how many primaries of a node have a tag: in `tags`, or in `located_tags` and what is made of them. */
 void set_tag(struct engine *engine, int64_t row, int64_t tag, bool located, int32_t count);
 /* Count `change` more primaries with a tag in the locations of a node. */
 void count_exclusions(struct engine *engine, int64_t row, int64_t tag, int64_t change);
 void take_back(struct engine *engine, struct mark to);
 
-/* Put `instance` on its nodes; `number` is its number in the table of instances. The checks must have passed. */
-void place(struct engine *engine, const struct instance *instance, int64_t number);
-/* Whether a new instance's number is its own: no other instance has it, and node lists call it by no other one. */
-bool own_number(const struct engine *engine, const struct instance *instance, int64_t number);
-/* Take back the last placements until `count` are left. */
-void unplace(struct engine *engine, int64_t count);
-
 int64_t peer_memory(const struct engine *engine, int64_t row, int64_t peer);
+/* Make room for one more peer of a node. */
+bool reserve_peer(struct engine *engine, int64_t row);
+/* Set or, without `keep`, drop what a node keeps for a peer; there must be room for it. */
 void set_peer_memory(struct engine *engine, int64_t row, int64_t peer, int64_t memory, bool keep);
 int64_t most_peer_memory(const struct engine *engine, int64_t row);
 int64_t common_locations(const struct engine *engine, int64_t row, int64_t other);

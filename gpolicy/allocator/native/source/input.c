@@ -4,20 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "room.h"
+#include "statistics.h"
 
 /* Where the reading stands. */
 struct reader { struct engine *engine; const int64_t *integer, *integers_end; const double *real, *reals_end; };
 
 static const int64_t ORDINARY = (int64_t)1 << 50;
-static const int64_t MANY = (int64_t)1 << 40; /* more of anything would not fit in memory */
+static const int64_t MOST_NUMBERS = (int64_t)1 << 32;
 enum { TEMPLATES = 9, DISKLESS = 0, SHARED_FILE = 2, PLAIN = 3, DRBD = 5, RBD = 6 };
 
+/* Return the next number, which must be in its range. After trouble it is `from`: counts are 0, so all loops end. */
 static int64_t integer(struct reader *reader, int64_t from, int64_t to) {
-    if (reader->integer == reader->integers_end) fail(reader->engine, INVALID);
+    if (reader->integer == reader->integers_end || from > to) fail(reader->engine, INVALID);
+    if (failed(reader->engine)) return from;
     int64_t value = *reader->integer++;
-    if (value < from || value > to) fail(reader->engine, INVALID);
-    return value;
+    if (value >= from && value <= to) return value;
+    fail(reader->engine, INVALID);
+    return from;
 }
 
 static int64_t amount(struct reader *reader) { return integer(reader, 0, ORDINARY); }
@@ -33,13 +36,13 @@ static int64_t count_of(struct reader *reader, int64_t width) {
 static const int64_t *block(struct reader *reader, int64_t count, int64_t from, int64_t to) {
     const int64_t *start = reader->integer;
     if (count > reader->integers_end - start) fail(reader->engine, INVALID);
-    for (int64_t place = 0; place < count; place++) integer(reader, from, to);
+    for (int64_t place = 0; place < count && !failed(reader->engine); place++) integer(reader, from, to);
     return start;
 }
 
 static double real(struct reader *reader) {
     if (reader->real == reader->reals_end) fail(reader->engine, INVALID);
-    return *reader->real++;
+    return failed(reader->engine) ? 0.0 : *reader->real++;
 }
 
 static double finite(struct reader *reader) {
@@ -48,14 +51,9 @@ static double finite(struct reader *reader) {
     return value;
 }
 
-static void *zeroed(struct engine *engine, int64_t count, size_t size) {
-    void *memory = count < MANY ? calloc((size_t)most(count, 1), size) : NULL;
-    if (memory == NULL) fail(engine, OUT_OF_MEMORY);
-    return memory;
-}
-
-/* A divisor so small or so great that a square of the quotient could leave the range of doubles. */
-static bool extreme(double divisor) { return !(fabs(divisor) > 0x1p-20 && fabs(divisor) < 0x1p60); }
+/* A divisor so small or so great that a square of the quotient could leave the range of doubles. By 0 htools divides,
+ * and the quotient is no ordinary number; see statistics.h. */
+static bool extreme(double divisor) { return divisor != 0.0 && !(fabs(divisor) > 0x1p-20 && fabs(divisor) < 0x1p60); }
 
 static struct spec read_spec(struct reader *reader) {
     struct spec spec;
@@ -73,6 +71,7 @@ static void read_policies(struct reader *reader) {
     engine->policy_count = count_of(reader, 2);
     engine->pairs = zeroed(engine, pairs, sizeof *engine->pairs);
     engine->policies = zeroed(engine, engine->policy_count, sizeof *engine->policies);
+    if (failed(engine)) return;
     for (int64_t number = 0; number < engine->policy_count; number++) {
         struct policy *policy = &engine->policies[number];
         policy->templates = integer(reader, 0, (1 << TEMPLATES) - 1);
@@ -92,10 +91,11 @@ static void read_tables(struct reader *reader) {
     int64_t locations = engine->location_classes = integer(reader, 1, 1 << 20);
     int64_t migrations = engine->migration_classes = integer(reader, 1, 1 << 20);
     engine->desired_classes = integer(reader, 1, 1 << 20);
+    if (failed(engine)) return;
     engine->common_locations = block(reader, locations * locations, 0, ORDINARY);
     engine->may_migrate = block(reader, migrations * migrations, 0, 1);
     engine->desired_misses = block(reader, engine->desired_classes * locations, 0, ORDINARY);
-    for (int64_t cell = 0; cell < migrations * migrations; cell++) {
+    for (int64_t cell = 0; cell < migrations * migrations && !failed(engine); cell++) {
         if (engine->may_migrate[cell] == 0) engine->restricted_moves = true;
     }
 }
@@ -116,6 +116,7 @@ static void read_facts(struct reader *reader, int64_t row) {
     engine->list_of_primary[row] = integer(reader, NOWHERE, engine->list_count - 1);
     engine->list_of_secondary[row] = integer(reader, NOWHERE, engine->list_count - 1);
     facts->location_count = count_of(reader, 1);
+    if (failed(engine)) return;
     facts->locations = block(reader, facts->location_count, 0, engine->location_count - 1);
     facts->total_memory = finite(reader);
     facts->total_disk = finite(reader);
@@ -124,7 +125,7 @@ static void read_facts(struct reader *reader, int64_t row) {
     facts->vcpu_ratio = finite(reader);
     facts->high_spindles = finite(reader);
     bool strange = extreme(facts->total_memory) || extreme(facts->total_cpus) || extreme(facts->cpu_speed) ||
-                   extreme(facts->high_spindles) || (facts->total_disk != 0.0 && extreme(facts->total_disk));
+                   extreme(facts->high_spindles) || extreme(facts->total_disk);
     if (strange && !facts->offline) fail(engine, INVALID);
 }
 
@@ -132,6 +133,7 @@ static void read_tags(struct reader *reader, int64_t row, struct node *node) {
     struct engine *engine = reader->engine;
     for (int64_t count = count_of(reader, 3); count > 0; count--) {
         int64_t tag = integer(reader, 0, engine->tag_count - 1), cell = row * engine->tag_count + tag;
+        if (failed(engine)) return;
         engine->tags[cell] = (int32_t)integer(reader, 0, 1 << 30);
         count_exclusions(engine, row, tag, -(int64_t)engine->located_tags[cell]);
         engine->located_tags[cell] = (int32_t)integer(reader, 0, 1 << 30);
@@ -145,6 +147,7 @@ static void read_node(struct reader *reader, int64_t row) {
     struct engine *engine = reader->engine;
     struct node *node = &engine->nodes[row];
     read_facts(reader, row);
+    if (failed(engine)) return;
     int64_t *const quantities[] = {&node->unallocated, &node->reserved, &node->forth_memory, &node->disk,
                                    &node->forth_disk, &node->free_spindles, &node->forth_spindles, &node->cpus,
                                    &node->forth_cpus, &node->secondaries, &node->location_score};
@@ -153,15 +156,17 @@ static void read_node(struct reader *reader, int64_t row) {
     }
     node->fails_n1 = flag(reader);
     struct list *primaries = &engine->primaries[row];
-    node->primaries = primaries->count = primaries->capacity = count_of(reader, 1);
-    primaries->items = zeroed(engine, primaries->count, sizeof *primaries->items);
-    for (int64_t place = 0; place < primaries->count; place++) {
-        primaries->items[place] = integer(reader, 0, engine->instance_count - 1);
+    int64_t count = count_of(reader, 1);
+    if (!grow(engine, &primaries->items, &primaries->capacity, count, sizeof *primaries->items)) return;
+    node->primaries = primaries->count = count;
+    for (int64_t place = 0; place < count; place++) {
+        primaries->items[place] = integer(reader, 0, engine->table.count - 1);
     }
     struct shares *peers = &engine->peers[row];
-    peers->count = peers->capacity = count_of(reader, 2);
-    peers->items = zeroed(engine, peers->count, sizeof *peers->items);
-    for (int64_t place = 0; place < peers->count; place++) {
+    count = count_of(reader, 2);
+    if (!grow(engine, &peers->items, &peers->capacity, count, sizeof *peers->items)) return;
+    peers->count = count;
+    for (int64_t place = 0; place < count; place++) {
         peers->items[place].node = integer(reader, NOWHERE, engine->node_count - 1);
         peers->items[place].memory = amount(reader);
     }
@@ -170,7 +175,8 @@ static void read_node(struct reader *reader, int64_t row) {
     node->forth_spindle_use = finite(reader);
     for (int place = 0; place < COMPONENTS; place++) {
         node->values[place] = real(reader);
-        if (!engine->facts[row].offline && !(fabs(node->values[place]) < 0x1p100)) fail(engine, INVALID);
+        bool quotient = AGGREGATES[place] == DEVIATION && !isfinite(node->values[place]); /* of a division by 0 */
+        if (!engine->facts[row].offline && !quotient && !(fabs(node->values[place]) < 0x1p100)) fail(engine, INVALID);
     }
 }
 
@@ -185,6 +191,7 @@ static void read_record(struct reader *reader, struct instance *instance) {
     instance->disks = amount(reader);
     instance->least_disk = amount(reader);
     instance->most_disk = amount(reader);
+    if (instance->disks > 0 && instance->least_disk > ORDINARY / instance->disks) fail(engine, INVALID);
     instance->primary = integer(reader, NOWHERE, engine->node_count - 1);
     instance->secondary = integer(reader, NOWHERE, engine->node_count - 1);
     instance->secondary_index = integer(reader, INT64_MIN, INT64_MAX);
@@ -195,6 +202,7 @@ static void read_record(struct reader *reader, struct instance *instance) {
     instance->uses_memory = flag(reader);
     instance->needs_secondary_memory = flag(reader);
     instance->tag_count = count_of(reader, 1);
+    if (failed(engine)) return;
     instance->tags = block(reader, instance->tag_count, 0, engine->tag_count - 1);
     for (int load = 0; load < 4; load++) instance->load[load] = finite(reader);
     instance->diskless = kind == DISKLESS;
@@ -208,44 +216,68 @@ static void read_record(struct reader *reader, struct instance *instance) {
 
 static void read_instances(struct reader *reader) {
     struct engine *engine = reader->engine;
+    struct table *table = &engine->table;
     int64_t before = NOWHERE;
-    engine->only_mirrored = true;
-    for (int64_t slot = 0; slot < engine->instance_count; slot++) {
-        struct instance *instance = &engine->instances[slot];
-        engine->keys[slot] = integer(reader, before + 1, ORDINARY);
-        before = engine->keys[slot];
+    for (int64_t slot = 0; slot < table->count && !failed(engine); slot++) {
+        struct instance *instance = &table->items[slot];
+        before = table->numbers[slot] = integer(reader, before + 1, ORDINARY);
         read_record(reader, instance);
         bool mirrored = instance->evacuation == FAIL_OVER && instance->primary != NOWHERE;
-        engine->only_mirrored = engine->only_mirrored && mirrored && instance->secondary != NOWHERE;
-        if (mirrored && instance->secondary == NOWHERE) engine->any_missing = true;
+        engine->unmirrored += !mirrored;
+        engine->missing += mirrored && instance->secondary == NOWHERE;
     }
-    for (int64_t row = 0; row < engine->node_count; row++) {
+    for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {
         const struct list *primaries = &engine->primaries[row];
         for (int64_t place = 0; place < primaries->count; place++) {
-            if (engine->instances[primaries->items[place]].primary != row) fail(engine, INVALID);
+            if (table->items[primaries->items[place]].primary != row) fail(engine, INVALID);
         }
     }
 }
 
+/* Nodes of one group have one policy. */
 static void check_groups(struct engine *engine) {
-    int64_t *policies = scratch(engine, ROWS, engine->group_count, sizeof *policies);
-    for (int64_t group = 0; group < engine->group_count; group++) policies[group] = NOWHERE;
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        int64_t *policy = &policies[engine->facts[row].group];
-        if (*policy == NOWHERE) *policy = engine->facts[row].policy;
-        if (*policy != engine->facts[row].policy) fail(engine, INVALID);
+    int64_t *policies = zeroed(engine, engine->group_count, sizeof *policies);
+    for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {
+        int64_t *policy = &policies[engine->facts[row].group], own = engine->facts[row].policy + 1;
+        if (*policy != 0 && *policy != own) fail(engine, INVALID);
+        *policy = own;
     }
+    free(policies);
+}
+
+static void reserve_tables(struct engine *engine) {
+    int64_t nodes = engine->node_count, cells = nodes * engine->tag_count;
+    int64_t located = engine->location_count * engine->tag_count;
+    if (cells > (int64_t)1 << 27 || located > (int64_t)1 << 24) fail(engine, INVALID);
+    if (failed(engine)) return;
+    engine->facts = zeroed(engine, nodes, sizeof *engine->facts);
+    engine->nodes = zeroed(engine, nodes, sizeof *engine->nodes);
+    engine->primaries = zeroed(engine, nodes, sizeof *engine->primaries);
+    engine->peers = zeroed(engine, nodes, sizeof *engine->peers);
+    engine->tags = zeroed(engine, cells, sizeof *engine->tags);
+    engine->located_tags = zeroed(engine, cells, sizeof *engine->located_tags);
+    engine->exclusions.counts = zeroed(engine, located, sizeof *engine->exclusions.counts);
+    engine->changed = zeroed(engine, nodes, sizeof *engine->changed);
+    engine->list_of_primary = zeroed(engine, nodes, sizeof *engine->list_of_primary);
+    engine->list_of_secondary = zeroed(engine, nodes, sizeof *engine->list_of_secondary);
+    engine->table.items = zeroed(engine, engine->table.count, sizeof *engine->table.items);
+    engine->table.numbers = zeroed(engine, engine->table.count, sizeof *engine->table.numbers);
+    engine->table.capacity = engine->table.count;
 }
 
 void read_cluster(struct engine *engine, const struct numbers *numbers) {
     int64_t count = numbers->integer_count;
-    if (count < 0 || count > MANY || numbers->real_count < 0 || numbers->real_count > MANY) fail(engine, INVALID);
+    if (count < 0 || count > MOST_NUMBERS || numbers->real_count < 0 || numbers->real_count > MOST_NUMBERS) {
+        fail(engine, INVALID);
+        return;
+    }
     engine->integers = zeroed(engine, count, sizeof *engine->integers);
+    if (failed(engine)) return;
     if (count > 0) memcpy(engine->integers, numbers->integers, (size_t)count * sizeof *engine->integers);
     struct reader reader = {engine, engine->integers, engine->integers + count, numbers->reals,
                             numbers->reals + numbers->real_count};
-    int64_t nodes = engine->node_count = count_of(&reader, 20);
-    int64_t instances = engine->instance_count = engine->given_instances = count_of(&reader, 15);
+    int64_t nodes = count_of(&reader, 20);
+    engine->table.count = engine->table.given = count_of(&reader, 15);
     engine->group_count = count_of(&reader, 1);
     engine->list_count = integer(&reader, 0, nodes);
     engine->location_count = integer(&reader, 0, 1 << 20);
@@ -253,40 +285,29 @@ void read_cluster(struct engine *engine, const struct numbers *numbers) {
     engine->mirrored = flag(&reader);
     engine->force = flag(&reader);
     engine->capacity_checks = flag(&reader);
-    engine->placed_before = amount(&reader);
-    int64_t cells = nodes * engine->tag_count;
-    if (cells > (int64_t)1 << 27) fail(engine, INVALID);
-    if (engine->location_count * engine->tag_count > (int64_t)1 << 24) fail(engine, INVALID);
-    engine->facts = zeroed(engine, nodes, sizeof *engine->facts);
-    engine->nodes = zeroed(engine, nodes, sizeof *engine->nodes);
-    engine->primaries = zeroed(engine, nodes, sizeof *engine->primaries);
-    engine->peers = zeroed(engine, nodes, sizeof *engine->peers);
-    engine->tags = zeroed(engine, cells, sizeof *engine->tags);
-    engine->located_tags = zeroed(engine, cells, sizeof *engine->located_tags);
-    engine->exclusions.counts =
-        zeroed(engine, engine->location_count * engine->tag_count, sizeof *engine->exclusions.counts);
-    engine->list_of_primary = zeroed(engine, nodes, sizeof *engine->list_of_primary);
-    engine->list_of_secondary = zeroed(engine, nodes, sizeof *engine->list_of_secondary);
-    engine->instances = zeroed(engine, instances, sizeof *engine->instances);
-    engine->keys = zeroed(engine, instances, sizeof *engine->keys);
-    engine->instance_capacity = instances;
-    engine->redundant_version = NOWHERE;
+    engine->placements.before = amount(&reader);
+    if (failed(engine)) return;
+    engine->node_count = nodes;
+    reserve_tables(engine);
     read_policies(&reader);
     read_tables(&reader);
-    for (int64_t row = 0; row < nodes; row++) read_node(&reader, row);
+    for (int64_t row = 0; row < nodes && !failed(engine); row++) read_node(&reader, row);
     read_instances(&reader);
     if (reader.integer != reader.integers_end || reader.real != reader.reals_end) fail(engine, INVALID);
     check_groups(engine);
 }
 
-/* Tags of an instance wished for, which copies of it may use as long as the engine lives. */
+/* Tags of an instance wanted, which copies of it may use as long as the engine lives. */
 struct tag_block { struct tag_block *next; int64_t tags[]; };
 
 static void keep_tags(struct engine *engine, struct instance *instance) {
-    if (instance->tag_count == 0) return;
+    if (failed(engine) || instance->tag_count == 0) return;
     size_t size = (size_t)instance->tag_count * sizeof *instance->tags;
     struct tag_block *block = malloc(sizeof *block + size);
-    if (block == NULL) fail(engine, OUT_OF_MEMORY);
+    if (block == NULL) {
+        fail(engine, OUT_OF_MEMORY);
+        return;
+    }
     memcpy(block->tags, instance->tags, size);
     block->next = engine->tag_blocks;
     engine->tag_blocks = block;
@@ -294,33 +315,34 @@ static void keep_tags(struct engine *engine, struct instance *instance) {
 }
 
 void read_instance(struct engine *engine, const struct numbers *numbers, struct instance *instance) {
+    memset(instance, 0, sizeof *instance);
+    if (numbers->integer_count < 0 || numbers->real_count < 0) {
+        fail(engine, INVALID);
+        return;
+    }
     struct reader reader = {engine, numbers->integers, numbers->integers + numbers->integer_count, numbers->reals,
                             numbers->reals + numbers->real_count};
-    memset(instance, 0, sizeof *instance);
     read_record(&reader, instance);
-    instance->primary = instance->secondary = NOWHERE;
     if (reader.integer != reader.integers_end || reader.real != reader.reals_end) fail(engine, INVALID);
     keep_tags(engine, instance);
 }
 
-void empty(struct engine *engine) {
+void close_cluster(struct engine *engine) {
     for (int64_t row = 0; row < engine->node_count; row++) {
         if (engine->primaries != NULL) free(engine->primaries[row].items);
         if (engine->peers != NULL) free(engine->peers[row].items);
     }
-    forget_room(engine);
     while (engine->tag_blocks != NULL) {
         struct tag_block *next = engine->tag_blocks->next;
         free(engine->tag_blocks);
         engine->tag_blocks = next;
     }
-    void *const everything[] = {engine->facts, engine->nodes, engine->primaries, engine->peers, engine->tags,
-                                engine->located_tags, engine->instances, engine->keys, engine->policies, engine->pairs,
-                                engine->list_of_primary, engine->list_of_secondary, engine->integers,
-                                engine->saved_nodes, engine->saved_shares, engine->saved_tags, engine->placements,
-                                engine->memo, engine->exclusions.counts};
+    void *const everything[] = {
+        engine->facts, engine->nodes, engine->primaries, engine->peers, engine->tags, engine->located_tags,
+        engine->changed, engine->exclusions.counts, engine->table.items, engine->table.numbers, engine->policies,
+        engine->pairs, engine->list_of_primary, engine->list_of_secondary, engine->integers, engine->journal.nodes,
+        engine->journal.shares, engine->journal.tags, engine->placements.items, engine->placements.replaced.items,
+        engine->levels.items, engine->rows.items, engine->flags.items, engine->scored.items, engine->moving.items, engine->merged.items,
+    };
     for (size_t place = 0; place < sizeof everything / sizeof *everything; place++) free(everything[place]);
-    for (size_t place = 0; place < sizeof engine->scratch / sizeof *engine->scratch; place++) {
-        free(engine->scratch[place]);
-    }
 }

@@ -10,11 +10,11 @@
 
 struct numbers { const int64_t *integers; int64_t integer_count; const double *reals; int64_t real_count; };
 
-/* Read a whole cluster into an engine that is all zero, but for `failure` and `stop`. */
+/* Read a whole cluster into an engine that is all zero. */
 void read_cluster(struct engine *engine, const struct numbers *numbers);
-/* Read the record of a wished-for instance. */
+/* Read the record of a wanted instance. */
 void read_instance(struct engine *engine, const struct numbers *numbers, struct instance *instance);
-/* Free everything that an engine holds. */
-void empty(struct engine *engine);
+/* Free everything of the cluster itself. */
+void close_cluster(struct engine *engine);
 
 #endif

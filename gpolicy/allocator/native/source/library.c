@@ -1,11 +1,16 @@
-/* What the library offers to gpolicy/allocator/native/library.py. Every call returns an enum status. */
+/* What the library offers to gpolicy/allocator/native/library.py. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "attempt.h"
 #include "capacity.h"
-#include "cluster.h"
 #include "input.h"
+#include "outcomes.h"
+#include "pairs.h"
+#include "placing.h"
 #include "redundancy.h"
+#include "room.h"
+#include "whole_score.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 #ifndef GPOLICY_SOURCES
@@ -20,90 +25,108 @@ struct placement { int64_t primary, secondary, memory, least_disk, vcpus, spindl
 
 EXPORTED uint32_t gpolicy_sources(void) { return GPOLICY_SOURCES; }
 
-/* Read a cluster. The engine is to be closed whatever the status is, unless it is NULL. `*stop`, set to anything but 0
- * by another thread, ends a call. */
+/* Read a cluster. Returns an enum status; the engine is to be closed whatever it is, unless the engine is NULL. */
 EXPORTED int gpolicy_open(const int64_t *integers, int64_t integer_count, const double *reals, int64_t real_count,
-                          volatile int32_t *stop, struct engine **opened) {
+                          struct engine **opened) {
     struct numbers numbers = {integers, integer_count, reals, real_count};
     struct engine *engine = *opened = calloc(1, sizeof *engine);
     if (engine == NULL) return OUT_OF_MEMORY;
-    engine->stop = stop;
-    int status = setjmp(engine->failure);
-    if (status != DONE) return status;
     read_cluster(engine, &numbers);
-    return DONE;
+    if (failed(engine)) return (int)engine->status;
+    bool open = open_outcomes(engine) && open_pair_search(engine) && open_whole_search(engine) &&
+                open_evacuating(engine) && open_room(engine);
+    engine->open = open;
+    return (int)engine->status;
 }
 
 EXPORTED void gpolicy_close(struct engine *engine) {
-    if (engine != NULL) empty(engine);
+    if (engine == NULL) return;
+    close_outcomes(engine);
+    close_pair_search(engine);
+    close_whole_search(engine);
+    close_evacuating(engine);
+    close_room(engine);
+    close_memo(engine);
+    close_cluster(engine);
     free(engine);
 }
 
-enum kind { STANDARD, TIERED, ATTEMPT, REDUNDANT };
+/* Let a call that another thread makes end without an answer (1), or no longer (0). */
+EXPORTED void gpolicy_stop(struct engine *engine, int stop) {
+    atomic_store_explicit(&engine->stop, stop, memory_order_relaxed);
+}
 
-static void answer(struct engine *engine, enum kind kind, const struct numbers *numbers, int64_t limit, bool checked,
-                   struct result *result) {
-    struct instance instance;
-    struct outcome outcome = {{0}, false};
-    if (kind == REDUNDANT) {
-        result->successes = is_redundant(engine);
-        return;
-    }
-    read_instance(engine, numbers, &instance);
-    if (kind == ATTEMPT) {
-        struct attempt attempt;
-        /* `limit` is the number of the new instance in the table of instances */
-        try_allocate(engine, &instance, limit, checked, &attempt);
-        memcpy(result->failures, attempt.failures, sizeof attempt.failures);
-        result->successes = attempt.successes;
-        result->primary = attempt.primary;
-        result->secondary = attempt.secondary;
-        result->score = attempt.score;
-        return;
-    }
+enum kind { STANDARD, TIERED, ATTEMPT, REDUNDANT, KINDS };
+
+/* `limit` is the number of the new instance in the table of instances. */
+static void answer_attempt(struct engine *engine, const struct instance *instance, int64_t limit, bool checked,
+                           struct result *result) {
+    struct attempt attempt;
+    try_allocate(engine, instance, limit, checked, &attempt);
+    memcpy(result->failures, attempt.counts.failures, sizeof result->failures);
+    result->successes = attempt.counts.successes;
+    result->primary = attempt.primary;
+    result->secondary = attempt.secondary;
+    result->score = attempt.score;
+}
+
+static void answer_run(struct engine *engine, enum kind kind, const struct instance *instance, int64_t limit,
+                       struct result *result) {
+    struct outcome outcome = {{{0}, 0}, false};
+    int64_t given = engine->table.given;
     /* new instances are numbered on from the last one, so no number may be missing before it */
-    int64_t given = engine->given_instances;
-    if (given > 0 && engine->keys[given - 1] != given - 1) fail(engine, INVALID);
+    if (given > 0 && engine->table.numbers[given - 1] != given - 1) fail(engine, INVALID);
     forget_sizes(engine);
+    if (failed(engine)) return;
     if (kind == TIERED) {
-        tiered(engine, &instance, limit, &outcome);
+        tiered(engine, instance, limit, &outcome);
     } else {
-        standard(engine, &instance, limit, &outcome);
+        standard(engine, instance, limit, &outcome);
     }
-    memcpy(result->failures, outcome.failures, sizeof outcome.failures);
+    memcpy(result->failures, outcome.counts.failures, sizeof result->failures);
     result->attempted = outcome.attempted;
 }
 
-/* Take back the placements beyond the first `keep` and answer one question; see answer(). */
+/* Take back the placements beyond the first `keep` and answer one question. Returns an enum status; after anything but
+ * DONE the engine is in the state after `keep` placements. */
 EXPORTED int gpolicy_ask(struct engine *engine, int64_t keep, int kind, const int64_t *integers, int64_t integer_count,
                          const double *reals, int64_t real_count, int64_t limit, int checked, struct result *result) {
     struct numbers numbers = {integers, integer_count, reals, real_count};
-    if (keep < 0 || keep > engine->placement_count || kind < STANDARD || kind > REDUNDANT) return INVALID;
+    struct instance instance;
+    bool sensible = keep >= 0 && keep <= engine->placements.count && kind >= 0 && kind < KINDS && limit >= NO_LIMIT;
+    if (!engine->open || !sensible) return INVALID;
     memset(result, 0, sizeof *result);
     result->primary = result->secondary = NOWHERE;
+    engine->status = DONE;
     unplace(engine, keep);
-    engine->settled = engine->top;
-    int status = setjmp(engine->failure);
-    if (status == DONE) {
-        answer(engine, (enum kind)kind, &numbers, limit, checked != 0, result);
-        return DONE;
+    struct mark before = engine->journal.top;
+    if (kind == REDUNDANT) {
+        result->successes = is_redundant(engine);
+    } else {
+        read_instance(engine, &numbers, &instance);
+        if (failed(engine)) return (int)engine->status;
+        instance.primary = instance.secondary = NOWHERE;
+        if (kind == ATTEMPT) {
+            answer_attempt(engine, &instance, limit, checked != 0, result);
+        } else {
+            answer_run(engine, (enum kind)kind, &instance, limit, result);
+        }
     }
-    if (status == OUT_OF_MEMORY) return status;
-    /* back to the state before the call: placements first, then what a simulation has changed */
+    if (!failed(engine)) return DONE;
+    /* placements first, then what a simulation has changed */
     unplace(engine, keep);
-    take_back(engine, engine->settled);
-    return status;
+    take_back(engine, before);
+    return (int)engine->status;
 }
 
-EXPORTED int64_t gpolicy_placed(const struct engine *engine) { return engine->placement_count; }
+EXPORTED int64_t gpolicy_placed(const struct engine *engine) { return engine->placements.count; }
 
 /* Copy the placements from number `from` on; there must be room for all of them. */
 EXPORTED void gpolicy_placements(const struct engine *engine, int64_t from, struct placement *placements) {
-    for (int64_t number = from; number < engine->placement_count; number++) {
-        const struct placed *placed = &engine->placements[number];
-        *placements++ = (struct placement){placed->primary, placed->secondary, placed->instance.memory,
-                                           placed->instance.least_disk, placed->instance.vcpus,
-                                           placed->instance.spindles};
+    for (int64_t number = from; number < engine->placements.count; number++) {
+        const struct instance *placed = &engine->table.items[engine->placements.items[number].slot];
+        *placements++ = (struct placement){placed->primary, placed->secondary, placed->memory, placed->least_disk,
+                                           placed->vcpus, placed->spindles};
     }
 }
 

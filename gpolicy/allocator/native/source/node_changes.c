@@ -123,13 +123,6 @@ static int64_t desired_misses(const struct engine *engine, int64_t row, const st
     return engine->desired_misses[instance->desired * engine->location_classes + engine->facts[row].location_class];
 }
 
-/* How often the tag at `place` stands in the instance's list before it. */
-static int64_t earlier_in_list(const struct instance *instance, int64_t place) {
-    int64_t count = 0;
-    for (int64_t other = 0; other < place; other++) count += instance->tags[other] == instance->tags[place];
-    return count;
-}
-
 static void take(const struct facts *facts, const struct instance *instance, struct node *node) {
     int64_t disk = instance->local ? instance->disk : 0;
     node->disk -= disk;
@@ -179,7 +172,7 @@ void with_secondary(const struct engine *engine, int64_t row, const struct insta
 }
 
 void add_primary(struct engine *engine, int64_t row, const struct instance *instance) {
-    save_node(engine, row);
+    if (!save_node(engine, row)) return;
     with_primary(engine, row, instance, &engine->nodes[row]);
     for (int64_t place = 0; place < instance->tag_count; place++) {
         int64_t tag = instance->tags[place], cell = row * engine->tag_count + tag;
@@ -190,7 +183,7 @@ void add_primary(struct engine *engine, int64_t row, const struct instance *inst
 
 void add_secondary(struct engine *engine, int64_t row, const struct instance *instance, int64_t primary) {
     int64_t peer = peer_memory(engine, row, primary);
-    save_node(engine, row);
+    if (!reserve_peer(engine, row) || !save_node(engine, row)) return;
     with_secondary(engine, row, instance, peer, &engine->nodes[row]);
     set_peer_memory(engine, row, primary, peer + memory_kept(instance), true);
 }
@@ -198,7 +191,7 @@ void add_secondary(struct engine *engine, int64_t row, const struct instance *in
 void remove_primary(struct engine *engine, int64_t row, const struct instance *instance, bool listed) {
     const struct facts *facts = &engine->facts[row];
     struct node *node = &engine->nodes[row];
-    save_node(engine, row);
+    if (!save_node(engine, row)) return;
     if (listed) node->primaries--;
     node->unallocated += memory_used(instance);
     node->forth_memory += instance->memory;
@@ -226,24 +219,10 @@ void remove_secondary(struct engine *engine, int64_t row, const struct instance 
     struct node *node = &engine->nodes[row];
     int64_t old = peer_memory(engine, row, instance->primary);
     int64_t left = old - memory_kept(instance);
-    save_node(engine, row);
+    if (!reserve_peer(engine, row) || !save_node(engine, row)) return;
     if (listed) node->secondaries--;
     node->values[DISK_LOAD] -= instance->load[2];
     set_peer_memory(engine, row, instance->primary, left, left > 0);
     give_back(facts, instance, node);
     set_reserved(facts, node, old >= node->reserved ? most_peer_memory(engine, row) : node->reserved);
-}
-
-int64_t exclusion_change(const struct engine *engine, int64_t row, const struct instance *instance,
-                         const int64_t *merged) {
-    const struct facts *facts = &engine->facts[row];
-    int64_t change = 0;
-    for (int64_t location = 0; location < facts->location_count; location++) {
-        for (int64_t place = 0; place < instance->tag_count; place++) {
-            int64_t key = facts->locations[location] * engine->tag_count + instance->tags[place];
-            /* the first of a kind adds a key as well as a count, which is nothing */
-            if (merged[key] + earlier_in_list(instance, place) > 0) change++;
-        }
-    }
-    return change;
 }

@@ -21,10 +21,12 @@ void add_secondary(struct engine *engine, int64_t row, const struct instance *in
 void remove_primary(struct engine *engine, int64_t row, const struct instance *instance, bool listed);
 void remove_secondary(struct engine *engine, int64_t row, const struct instance *instance, bool listed);
 
-/* Return what adding `instance` to the node changes in the value of the location exclusion component, given the
- * counts of all nodes (score.h). */
-int64_t exclusion_change(const struct engine *engine, int64_t row, const struct instance *instance,
-                         const int64_t *merged);
+/* How often the tag at `place` stands in the instance's list before it. */
+static inline int64_t earlier_in_list(const struct instance *instance, int64_t place) {
+    int64_t count = 0;
+    for (int64_t other = 0; other < place; other++) count += instance->tags[other] == instance->tags[place];
+    return count;
+}
 
 static inline int64_t memory_used(const struct instance *instance) {
     return instance->uses_memory ? instance->memory : 0;

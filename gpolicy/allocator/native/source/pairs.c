@@ -1,152 +1,307 @@
 #include "pairs.h"
 
 #include <math.h>
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "node_changes.h"
+#include "outcomes.h"
+#include "statistics.h"
 
-enum { FEW_PAIRS = 64 }; /* so few are simply all computed */
+/* The deviations that a primary changes; the first five, and RESERVED in place of the sixth, a secondary changes. */
+enum { SHARED = 5, OF_PRIMARY = 12, OF_SECONDARY = SHARED + 1, KEPT = SHARED };
+static const int PRIMARY_COMPONENTS[OF_PRIMARY] = {
+    FREE_DISK, DISK_LOAD, SPINDLE_RATIO, FORTH_DISK,  FORTH_SPINDLES, FREE_MEMORY,
+    CPU_RATIO, CPU_LOAD,  MEMORY_LOAD,   NET_LOAD,    FORTH_MEMORY,   FORTH_CPU,
+};
+static const int SECONDARY_COMPONENTS[OF_SECONDARY] = {
+    FREE_DISK, DISK_LOAD, SPINDLE_RATIO, FORTH_DISK, FORTH_SPINDLES, RESERVED,
+};
 
-static const int SHARED_COMPONENTS[SHARED] = {FREE_DISK, DISK_LOAD, SPINDLE_RATIO, FORTH_DISK, FORTH_SPINDLES};
-enum { ALONE = 7 };
-static const int ALONE_COMPONENTS[ALONE] = {FREE_MEMORY, CPU_RATIO,    CPU_LOAD, MEMORY_LOAD,
-                                            NET_LOAD,    FORTH_MEMORY, FORTH_CPU};
+/* A value before and after the instance comes, and the two numbers that its variance's change is made of: the variance
+ * grows by `own` - sum of all values * `slope`. */
+struct move { double before, after, own, slope; };
 
-/* The part of a variance's change that is this node's own. */
-static double own_part(double count, double sum, double x, double y) {
-    double change = y - x, square_change = (y - x) * (y + x);
-    return (count * square_change - 2.0 * sum * change - change * change) / (count * count);
+/* A possible primary, with the instance; the changes are those of sums. All of it decides scores. */
+struct primary_side {
+    struct move moves[OF_PRIMARY];
+    double n1_change, tags_change, location_change, offline_all_change, offline_primaries_change;
+    int64_t location_class;
+};
+
+/* A possible secondary, with the instance, for which it keeps `reserved` MiB in all. */
+struct secondary_side {
+    struct move moves[OF_SECONDARY];
+    double n1_change, offline_all_change;
+    int64_t location_class;
+};
+
+/* How much a secondary would keep for primaries for which it keeps something already and that the instance makes the
+ * greatest (MiB); such pairs are special. */
+struct specials { int64_t count, least, most; };
+
+/* What is worked out of a primary only when one of its pairs is looked at closely: its shares of the score. */
+struct primary_score { int64_t search; double alone, terms[COMPONENTS]; struct deviation shared[SHARED]; };
+
+/* A row and the bound of its side. */
+struct ranked { double low; int64_t row; };
+
+/* Rows of one list of candidates that fit, with their bounds. */
+struct side_rows { struct ranked *rows, *close; int64_t count, close_count, *next, *slots, best; };
+
+struct pair_search {
+    const struct instance *instance;
+    struct instance demand; /* of which the sides are */
+    bool known;
+    int64_t *primary_as_of, *secondary_as_of; /* the engine's clock when a side was made, plus 1 */
+    struct primary_side *primaries;
+    struct secondary_side *secondaries;
+    struct specials *specials;
+    double greatest[COMPONENTS], widest[COMPONENTS]; /* of all sides: sums of two squares, changes without a sign */
+    struct statistics statistics;
+    double squared_count;
+    int64_t searches;
+    struct primary_score *scores;
+    double *primary_parts, *secondary_parts; /* how each side changes each variance */
+    struct side_rows p, s;
+    int64_t slot_count;
+    bool *is_primary;
+    /* per component of a primary, RESERVED last: the variance less what rounding may add, and the chord */
+    double bases[OF_PRIMARY], slopes[OF_PRIMARY + 1], from_p[OF_PRIMARY], from_s[OF_SECONDARY];
+    double margin; /* by how much rounding may falsify a bound */
+    struct pair best;
+};
+
+static bool open_rows(struct engine *engine, struct side_rows *side, int64_t slots) {
+    side->rows = zeroed(engine, engine->node_count, sizeof *side->rows);
+    side->close = zeroed(engine, engine->node_count, sizeof *side->close);
+    side->next = zeroed(engine, engine->node_count, sizeof *side->next);
+    side->slots = zeroed(engine, slots, sizeof *side->slots);
+    return !failed(engine);
 }
 
-static void prepare_primary(const struct pair_search *search, int64_t row) {
-    struct engine *engine = search->engine;
-    const struct statistics *statistics = &search->statistics;
-    const struct facts *facts = &engine->facts[row];
+static void close_rows(struct side_rows *side) {
+    free(side->rows);
+    free(side->close);
+    free(side->next);
+    free(side->slots);
+}
+
+bool open_pair_search(struct engine *engine) {
+    int64_t nodes = engine->node_count;
+    if (!engine->mirrored) return true;
+    struct pair_search *search = engine->pair_search = zeroed(engine, 1, sizeof *search);
+    if (search == NULL) return false;
+    for (search->slot_count = 16; search->slot_count < 2 * nodes;) search->slot_count *= 2;
+    search->primary_as_of = zeroed(engine, nodes, sizeof *search->primary_as_of);
+    search->secondary_as_of = zeroed(engine, nodes, sizeof *search->secondary_as_of);
+    search->primaries = zeroed(engine, nodes, sizeof *search->primaries);
+    search->secondaries = zeroed(engine, nodes, sizeof *search->secondaries);
+    search->specials = zeroed(engine, nodes, sizeof *search->specials);
+    search->scores = zeroed(engine, nodes, sizeof *search->scores);
+    search->primary_parts = zeroed(engine, nodes, OF_PRIMARY * sizeof *search->primary_parts);
+    search->secondary_parts = zeroed(engine, nodes, OF_SECONDARY * sizeof *search->secondary_parts);
+    search->is_primary = zeroed(engine, nodes, sizeof *search->is_primary);
+    return open_rows(engine, &search->p, search->slot_count) && open_rows(engine, &search->s, search->slot_count);
+}
+
+void close_pair_search(struct engine *engine) {
+    struct pair_search *search = engine->pair_search;
+    if (search == NULL) return;
+    free(search->primary_as_of);
+    free(search->secondary_as_of);
+    free(search->primaries);
+    free(search->secondaries);
+    free(search->specials);
+    free(search->scores);
+    free(search->primary_parts);
+    free(search->secondary_parts);
+    free(search->is_primary);
+    close_rows(&search->p);
+    close_rows(&search->s);
+    free(search);
+}
+
+/* Whether two instances change nodes in the same way. */
+static bool same_change(const struct instance *a, const struct instance *b) {
+    return a->memory == b->memory && a->disk == b->disk && a->vcpus == b->vcpus && a->spindle_use == b->spindle_use &&
+           a->spindles == b->spindles && a->desired == b->desired && a->online == b->online && a->local == b->local &&
+           a->uses_memory == b->uses_memory && a->needs_secondary_memory == b->needs_secondary_memory &&
+           a->tags == b->tags && a->tag_count == b->tag_count && memcmp(a->load, b->load, sizeof a->load) == 0;
+}
+
+static void note_size(struct pair_search *search, int component, double x, double y) {
+    search->greatest[component] = greater(search->greatest[component], y * y + x * x);
+    search->widest[component] = greater(search->widest[component], fabs(y - x));
+}
+
+static struct move moved(struct pair_search *search, int component, double x, double y) {
+    double count = search->statistics.count, change = y - x;
+    struct move move = {x, y, (count * ((y - x) * (y + x)) - change * change) / search->squared_count,
+                        2.0 * change / search->squared_count};
+    /* what is no number makes the deviation NaN, and no bound is made of it */
+    if (!isfinite(move.own) || !isfinite(move.slope)) return (struct move){x, y, 0.0, 0.0};
+    note_size(search, component, x, y);
+    return move;
+}
+
+static void make_primary(struct engine *engine, int64_t row) {
+    struct pair_search *search = engine->pair_search;
     struct primary_side *side = &search->primaries[row];
-    const double *old = engine->nodes[row].values;
     struct node node = engine->nodes[row];
+    const double *old = engine->nodes[row].values, *new = node.values;
     with_primary(engine, row, search->instance, &node);
-    const double *new = node.values;
     memset(side, 0, sizeof *side);
-    memcpy(side->terms, search->terms, sizeof side->terms);
-    for (int place = 0; place < SHARED; place++) {
-        int component = SHARED_COMPONENTS[place];
-        side->shared[place] = (struct deviation){statistics->sums[component], statistics->variances[component]};
+    side->location_class = engine->facts[row].location_class;
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        int component = PRIMARY_COMPONENTS[place];
+        side->moves[place] = moved(search, component, old[component], new[component]);
     }
-    side->n1_count = statistics->sums[N1_COUNT];
-    side->offline_all = statistics->sums[OFFLINE_ALL];
-    side->location = statistics->sums[LOCATION];
-    side->location_class = (double)facts->location_class;
-    side->terms[LOCATION_EXCLUSION] = WEIGHTS[LOCATION_EXCLUSION] * statistics->exclusions;
-    if (facts->offline) {
-        side->offline_all += new[OFFLINE_ALL] - old[OFFLINE_ALL];
-        double primaries = statistics->sums[OFFLINE_PRIMARIES] + (new[OFFLINE_PRIMARIES] - old[OFFLINE_PRIMARIES]);
-        side->terms[OFFLINE_PRIMARIES] = WEIGHTS[OFFLINE_PRIMARIES] * primaries;
-        return;
-    }
-    for (int place = 0; place < ALONE; place++) {
-        int component = ALONE_COMPONENTS[place];
-        struct deviation before = {statistics->sums[component], statistics->variances[component]};
-        struct deviation after = replaced(statistics->count, before, old[component], new[component]);
-        side->terms[component] = WEIGHTS[component] * sqrt(after.variance);
-    }
-    for (int place = 0; place < SHARED; place++) {
-        int component = SHARED_COMPONENTS[place];
-        double x = old[component], y = new[component];
-        side->shared[place] = replaced(statistics->count, side->shared[place], x, y);
-        side->changes[place] = y - x;
-        side->sizes[place] = y * y + x * x;
-        side->parts[place] = own_part(statistics->count, statistics->sums[component], x, y);
-    }
-    side->n1_count += new[N1_COUNT] - old[N1_COUNT];
-    double tags = statistics->sums[PRIMARY_TAGS] + (new[PRIMARY_TAGS] - old[PRIMARY_TAGS]);
-    side->terms[PRIMARY_TAGS] = WEIGHTS[PRIMARY_TAGS] * tags;
-    side->location += new[LOCATION] - old[LOCATION];
-    if (search->instance->tag_count > 0) {
-        double change = (double)exclusion_change(engine, row, search->instance, statistics->merged);
-        side->terms[LOCATION_EXCLUSION] = WEIGHTS[LOCATION_EXCLUSION] * (statistics->exclusions + change);
-    }
+    side->n1_change = new[N1_COUNT] - old[N1_COUNT];
+    side->tags_change = new[PRIMARY_TAGS] - old[PRIMARY_TAGS];
+    side->location_change = new[LOCATION] - old[LOCATION];
+    side->offline_all_change = new[OFFLINE_ALL] - old[OFFLINE_ALL];
+    side->offline_primaries_change = new[OFFLINE_PRIMARIES] - old[OFFLINE_PRIMARIES];
 }
 
 /* Fill in the side of a secondary that keeps `peer` MiB for the primary already. */
-static void prepare_secondary(const struct pair_search *search, int64_t row, int64_t peer,
-                              struct secondary_side *side) {
-    const struct engine *engine = search->engine;
-    const struct statistics *statistics = &search->statistics;
-    const double *old = engine->nodes[row].values;
+static void fill_secondary(struct engine *engine, int64_t row, int64_t peer, struct secondary_side *side) {
+    struct pair_search *search = engine->pair_search;
     struct node node = engine->nodes[row];
+    const double *old = engine->nodes[row].values, *new = node.values;
     with_secondary(engine, row, search->instance, peer, &node);
     memset(side, 0, sizeof *side);
-    side->location_class = (double)engine->facts[row].location_class;
-    side->reserved = node.reserved;
-    if (engine->facts[row].offline) {
-        side->offline = 1.0;
-        side->offline_change = node.values[OFFLINE_ALL] - old[OFFLINE_ALL];
-        return;
+    side->location_class = engine->facts[row].location_class;
+    for (int place = 0; place < OF_SECONDARY; place++) {
+        int component = SECONDARY_COMPONENTS[place];
+        side->moves[place] = moved(search, component, old[component], new[component]);
     }
-    for (int place = 0; place < SHARED; place++) {
-        int component = SHARED_COMPONENTS[place];
-        double x = old[component], y = node.values[component];
-        side->old[place] = x;
-        side->after[place] = y;
-        side->changes[place] = y - x;
-        side->sizes[place] = y * y + x * x;
-        side->parts[place] = own_part(statistics->count, statistics->sums[component], x, y);
-    }
-    side->n1_change = node.values[N1_COUNT] - old[N1_COUNT];
-    side->reserved_old = old[RESERVED];
-    side->reserved_after = node.values[RESERVED];
+    side->n1_change = new[N1_COUNT] - old[N1_COUNT];
+    side->offline_all_change = new[OFFLINE_ALL] - old[OFFLINE_ALL];
 }
 
-void prepare_pairs(struct engine *engine, const struct instance *instance, const int8_t *primary_codes,
-                   const int8_t *secondary_codes, struct pair_search *search) {
-    *search = (struct pair_search){.engine = engine, .instance = instance, .primary_codes = primary_codes,
-                                   .secondary_codes = secondary_codes};
-    const struct statistics *statistics = &search->statistics;
-    take_statistics(engine, EVERYWHERE, &search->statistics);
-    for (int place = 0; place < COMPONENTS; place++) {
-        double value = AGGREGATES[place] == DEVIATION ? sqrt(statistics->variances[place]) : statistics->sums[place];
-        search->terms[place] = WEIGHTS[place] * value;
-    }
-    search->primaries = scratch(engine, PAIR_PRIMARY, engine->node_count, sizeof *search->primaries);
-    search->secondaries = scratch(engine, PAIR_SECONDARY, engine->node_count, sizeof *search->secondaries);
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        if (primary_codes[row] == FITS) prepare_primary(search, row);
-        if (secondary_codes[row] == FITS) prepare_secondary(search, row, 0, &search->secondaries[row]);
-    }
+/* Whether the reservation grows beyond the usual because the secondary keeps memory for the primary already. */
+static bool special_pair(const struct engine *engine, int64_t secondary, int64_t peer) {
+    int64_t kept = memory_kept(engine->pair_search->instance);
+    return peer > 0 && peer + kept > most(engine->nodes[secondary].reserved, kept);
 }
 
-bool special_pair(const struct pair_search *search, int64_t secondary, int64_t peer) {
+static void make_secondary(struct engine *engine, int64_t row) {
+    struct pair_search *search = engine->pair_search;
+    const struct shares *peers = &engine->peers[row];
+    struct specials specials = {0, INT64_MAX, 0};
     int64_t kept = memory_kept(search->instance);
-    return peer > 0 && peer + kept > most(search->engine->nodes[secondary].reserved, kept);
+    fill_secondary(engine, row, 0, &search->secondaries[row]);
+    for (int64_t place = 0; place < peers->count; place++) {
+        int64_t memory = peers->items[place].memory;
+        if (!special_pair(engine, row, memory)) continue;
+        specials.count++;
+        specials.least = least(specials.least, memory + kept);
+        specials.most = most(specials.most, memory + kept);
+    }
+    search->specials[row] = specials;
+    if (specials.count > 0) {
+        double before = search->secondaries[row].moves[KEPT].before;
+        note_size(search, RESERVED, before, (double)specials.most / engine->facts[row].total_memory);
+    }
 }
 
-static double common_locations_of(const struct engine *engine, const struct primary_side *p,
-                                  const struct secondary_side *s) {
-    int64_t row = (int64_t)p->location_class, column = (int64_t)s->location_class;
-    return (double)engine->common_locations[row * engine->location_classes + column];
+void prepare_pairs(struct engine *engine, const struct instance *instance) {
+    struct pair_search *search = engine->pair_search;
+    const struct outcomes *outcomes = engine->outcomes;
+    take_statistics(engine, EVERYWHERE, &search->statistics);
+    search->squared_count = search->statistics.count * search->statistics.count;
+    search->instance = &search->demand;
+    search->searches++;
+    if (!search->known || !same_change(&search->demand, instance)) {
+        memset(search->primary_as_of, 0, (size_t)engine->node_count * sizeof *search->primary_as_of);
+        memset(search->secondary_as_of, 0, (size_t)engine->node_count * sizeof *search->secondary_as_of);
+        memset(search->greatest, 0, sizeof search->greatest);
+        memset(search->widest, 0, sizeof search->widest);
+    }
+    search->demand = *instance;
+    search->demand.location_score = 0; /* it is that of each pair: the locations that its nodes have in common */
+    search->known = true;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (outcomes->primary_codes[row] == FITS && search->primary_as_of[row] <= engine->changed[row]) {
+            make_primary(engine, row);
+            search->primary_as_of[row] = engine->clock + 1;
+        }
+        if (outcomes->secondary_codes[row] == FITS && search->secondary_as_of[row] <= engine->changed[row]) {
+            make_secondary(engine, row);
+            search->secondary_as_of[row] = engine->clock + 1;
+        }
+    }
+}
+
+static struct deviation deviation_of(const struct statistics *statistics, int component) {
+    return (struct deviation){statistics->sums[component], statistics->variances[component]};
+}
+
+/* Return a primary's shares of the score: the terms that no secondary changes, and the statistics of the others. */
+static const struct primary_score *score_primary(struct engine *engine, int64_t row) {
+    struct pair_search *search = engine->pair_search;
+    const struct statistics *statistics = &search->statistics;
+    const struct primary_side *side = &search->primaries[row];
+    struct primary_score *score = &search->scores[row];
+    bool online = !engine->facts[row].offline;
+    if (score->search == search->searches) return score;
+    score->search = search->searches;
+    if (!online && statistics->undefined) fail(engine, ASK_THE_LAW); /* then it depends on the secondary what is NaN */
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        int component = PRIMARY_COMPONENTS[place];
+        struct deviation after = deviation_of(statistics, component);
+        if (online) after = replaced(statistics->count, after, side->moves[place].before, side->moves[place].after);
+        if (place < SHARED) score->shared[place] = after;
+        score->terms[component] = WEIGHTS[component] * sqrt(after.variance);
+    }
+    double exclusions = statistics->exclusions;
+    if (online && search->instance->tag_count > 0) {
+        exclusions += (double)exclusion_change(engine, row, search->instance, statistics->merged);
+    }
+    double offline = online ? 0.0 : side->offline_primaries_change;
+    score->terms[N1_COUNT] = statistics->sums[N1_COUNT] + (online ? side->n1_change : 0.0);
+    score->terms[OFFLINE_ALL] = statistics->sums[OFFLINE_ALL] + (online ? 0.0 : side->offline_all_change);
+    score->terms[OFFLINE_PRIMARIES] =
+        WEIGHTS[OFFLINE_PRIMARIES] * (statistics->sums[OFFLINE_PRIMARIES] + offline);
+    score->terms[PRIMARY_TAGS] =
+        WEIGHTS[PRIMARY_TAGS] * (statistics->sums[PRIMARY_TAGS] + (online ? side->tags_change : 0.0));
+    score->terms[LOCATION] = statistics->sums[LOCATION] + (online ? side->location_change : 0.0);
+    score->terms[LOCATION_EXCLUSION] = WEIGHTS[LOCATION_EXCLUSION] * exclusions;
+    score->alone = WEIGHTS[N1_COUNT] * score->terms[N1_COUNT] + WEIGHTS[OFFLINE_ALL] * score->terms[OFFLINE_ALL] +
+                   score->terms[OFFLINE_PRIMARIES] + score->terms[PRIMARY_TAGS] +
+                   WEIGHTS[LOCATION] * score->terms[LOCATION] + score->terms[LOCATION_EXCLUSION];
+    for (int place = SHARED; place < OF_PRIMARY; place++) score->alone += score->terms[PRIMARY_COMPONENTS[place]];
+    return score;
+}
+
+static double common_locations_of(const struct engine *engine, int64_t primary, int64_t secondary) {
+    /* the locations count in the primary's score, which an offline node does not add */
+    return engine->facts[primary].offline ? 0.0 : (double)common_locations(engine, primary, secondary);
 }
 
 /* The twenty components, added up in their order. */
-static double sum_up(const struct pair_search *search, const struct primary_side *p, const struct secondary_side *s) {
-    const struct statistics *statistics = &search->statistics;
+static double sum_up(struct engine *engine, int64_t primary, int64_t secondary, const struct secondary_side *s) {
+    const struct statistics *statistics = &engine->pair_search->statistics;
     double count = statistics->count, shared[SHARED], score = 0.0;
     if (count == 0.0) return 0.0; /* no node is online: there are no components */
-    struct deviation reserved = {statistics->sums[RESERVED], statistics->variances[RESERVED]};
-    double offline_all = p->offline_all, n1_count = p->n1_count, reserved_total = statistics->sums[RESERVED_TOTAL];
-    bool online = s->offline == 0.0;
+    const struct primary_score *p = score_primary(engine, primary);
+    struct deviation reserved = deviation_of(statistics, RESERVED);
+    double offline_all = p->terms[OFFLINE_ALL], n1_count = p->terms[N1_COUNT];
+    double reserved_total = statistics->sums[RESERVED_TOTAL];
+    bool online = !engine->facts[secondary].offline;
     for (int place = 0; place < SHARED; place++) {
         struct deviation after = p->shared[place];
-        if (online) after = replaced(count, after, s->old[place], s->after[place]);
-        shared[place] = WEIGHTS[SHARED_COMPONENTS[place]] * sqrt(after.variance);
+        if (online) after = replaced(count, after, s->moves[place].before, s->moves[place].after);
+        shared[place] = WEIGHTS[SECONDARY_COMPONENTS[place]] * sqrt(after.variance);
     }
     if (online) {
-        reserved = replaced(count, reserved, s->reserved_old, s->reserved_after);
+        const struct move *kept = &s->moves[KEPT];
+        reserved = replaced(count, reserved, kept->before, kept->after);
         n1_count += s->n1_change;
-        reserved_total += s->reserved_after - s->reserved_old;
+        reserved_total += kept->after - kept->before;
     } else {
-        offline_all += s->offline_change;
+        offline_all += s->offline_all_change;
     }
     score += p->terms[FREE_MEMORY];
     score += shared[0];
@@ -165,115 +320,266 @@ static double sum_up(const struct pair_search *search, const struct primary_side
     score += shared[3];
     score += p->terms[FORTH_CPU];
     score += shared[4];
-    score += WEIGHTS[LOCATION] * (p->location + common_locations_of(search->engine, p, s));
+    score += WEIGHTS[LOCATION] * (p->terms[LOCATION] + common_locations_of(engine, primary, secondary));
     score += p->terms[LOCATION_EXCLUSION];
     score += WEIGHTS[RESERVED_TOTAL] * reserved_total;
     return score;
 }
 
-double pair_score(const struct pair_search *search, int64_t primary, int64_t secondary) {
-    const struct primary_side *p = &search->primaries[primary];
-    int64_t peer = peer_memory(search->engine, secondary, primary);
-    if (!special_pair(search, secondary, peer)) return sum_up(search, p, &search->secondaries[secondary]);
+double pair_score(struct engine *engine, int64_t primary, int64_t secondary) {
+    int64_t peer = peer_memory(engine, secondary, primary);
+    if (!special_pair(engine, secondary, peer)) {
+        return sum_up(engine, primary, secondary, &engine->pair_search->secondaries[secondary]);
+    }
     struct secondary_side own;
-    prepare_secondary(search, secondary, peer, &own);
-    return sum_up(search, p, &own);
+    fill_secondary(engine, secondary, peer, &own);
+    return sum_up(engine, primary, secondary, &own);
 }
 
-static void keep_better(struct pair *best, struct pair other) {
-    if (best->primary == NOWHERE || other.score < best->score) {
-        *best = other;
-    } else if (other.score == best->score) {
-        if (other.primary > best->primary ||
-            (other.primary == best->primary && other.secondary > best->secondary)) {
-            *best = other;
+static void keep_better(struct pair_search *search, struct pair other) {
+    struct pair *best = &search->best;
+    bool later = other.primary > best->primary ||
+                 (other.primary == best->primary && other.secondary > best->secondary);
+    if (best->primary == NOWHERE || other.score < best->score || (other.score == best->score && later)) *best = other;
+}
+
+/* No pair whose score is surely above this can be the best. */
+static double limit_of(const struct pair_search *search) {
+    return search->best.primary == NOWHERE ? INFINITY : search->best.score + search->margin;
+}
+
+struct range { double low, high; };
+
+static void widen(struct range *range, double value) {
+    range->low = lesser(range->low, value);
+    range->high = greater(range->high, value);
+}
+
+/* How the reservation changes its variance if the secondary keeps `after` (a share of its memory). */
+static double kept_part(const struct pair_search *search, double before, double after) {
+    double change = after - before, sum = search->statistics.sums[RESERVED];
+    return (search->statistics.count * (change * (after + before)) - (2.0 * sum) * change - change * change) /
+           search->squared_count;
+}
+
+/* The range of what special pairs of a secondary do to the variance of the reservations. */
+static void widen_by_specials(const struct engine *engine, int64_t row, struct range *range) {
+    const struct pair_search *search = engine->pair_search;
+    const struct specials *specials = &search->specials[row];
+    double count = search->statistics.count, total = engine->facts[row].total_memory;
+    double before = search->secondaries[row].moves[KEPT].before;
+    if (specials->count == 0 || count < 2.0) return;
+    double low = (double)specials->least / total, high = (double)specials->most / total;
+    double bottom = (search->statistics.sums[RESERVED] - before) / (count - 1.0); /* of the parabola */
+    widen(range, kept_part(search, before, low));
+    widen(range, kept_part(search, before, high));
+    widen(range, kept_part(search, before, greater(low, lesser(bottom, high))));
+}
+
+/* Work out how each side changes each variance, and between which bounds that is. */
+static void work_out_parts(const struct engine *engine, struct range *p, struct range *s) {
+    struct pair_search *search = engine->pair_search;
+    double sums[OF_PRIMARY], kept = search->statistics.sums[RESERVED];
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        double sum = search->statistics.sums[PRIMARY_COMPONENTS[place]];
+        sums[place] = isfinite(sum) ? sum : 0.0;
+        p[place] = (struct range){INFINITY, -INFINITY};
+    }
+    for (int place = 0; place < OF_SECONDARY; place++) s[place] = (struct range){INFINITY, -INFINITY};
+    for (int64_t number = 0; number < search->p.count; number++) {
+        const struct move *moves = search->primaries[search->p.rows[number].row].moves;
+        double *parts = &search->primary_parts[number * OF_PRIMARY];
+        for (int place = 0; place < OF_PRIMARY; place++) {
+            parts[place] = moves[place].own - sums[place] * moves[place].slope;
+            widen(&p[place], parts[place]);
         }
+    }
+    for (int64_t number = 0; number < search->s.count; number++) {
+        int64_t row = search->s.rows[number].row;
+        const struct move *moves = search->secondaries[row].moves;
+        double *parts = &search->secondary_parts[number * OF_SECONDARY];
+        for (int place = 0; place < OF_SECONDARY; place++) {
+            parts[place] = moves[place].own - (place == KEPT ? kept : sums[place]) * moves[place].slope;
+            widen(&s[place], parts[place]);
+        }
+        widen_by_specials(engine, row, &s[KEPT]);
     }
 }
 
-/* The candidates of one list that fit. `classes` are rows of equal nodes: their members follow one another from the
- * last to the first in `next`. */
-struct side_rows { int64_t *rows, count, *classes, class_count, *next; };
+/* Lay a chord under the square root of a variance, which is `base` and more, by what lies in a range. Where it may fall
+ * to 0, the root is bounded by 0. Return the root at the lower end. */
+static double lay_chord(double base, double range, double *slope) {
+    double low = base > 0.0 ? sqrt(base) : 0.0;
+    *slope = base > 0.0 && range > 0.0 ? (sqrt(base + range) - low) / range : 0.0;
+    return low;
+}
 
-/* Bound the components that both nodes change by chords of the square roots, and add up the bounds of each side.
- * Return by how much rounding may falsify a bound. */
-static double bound(struct pair_search *search, const struct side_rows *p, const struct side_rows *s) {
+/* What is left of a variance after all that rounding may have added: the squares of the values, not only their
+ * differences, make the error. */
+static double safe_base(const struct pair_search *search, int component, double reach) {
     const struct statistics *statistics = &search->statistics;
-    double count = statistics->count, square = count * count;
-    double greatest_p = 0.0, greatest_s = 0.0;
-    search->cross = 2.0 / square;
-    for (int64_t place = 0; place < p->count; place++) {
-        struct primary_side *side = &search->primaries[p->rows[place]];
-        side->low = WEIGHTS[N1_COUNT] * side->n1_count + WEIGHTS[OFFLINE_ALL] * side->offline_all +
-                    side->terms[OFFLINE_PRIMARIES] + side->terms[PRIMARY_TAGS] + WEIGHTS[LOCATION] * side->location +
-                    side->terms[LOCATION_EXCLUSION];
-        for (int alone = 0; alone < ALONE; alone++) side->low += side->terms[ALONE_COMPONENTS[alone]];
-        side->alone = side->low;
-    }
-    for (int64_t place = 0; place < s->count; place++) search->secondaries[s->rows[place]].rest = 0.0;
-    for (int shared = 0; shared < SHARED; shared++) {
-        int component = SHARED_COMPONENTS[shared];
-        double least_p = INFINITY, most_p = -INFINITY, low_p = INFINITY, high_p = -INFINITY, size_p = 0.0;
-        double least_s = INFINITY, most_s = -INFINITY, low_s = INFINITY, high_s = -INFINITY, size_s = 0.0;
-        for (int64_t place = 0; place < p->count; place++) {
-            const struct primary_side *side = &search->primaries[p->rows[place]];
-            least_p = lesser(least_p, side->parts[shared]), most_p = greater(most_p, side->parts[shared]);
-            low_p = lesser(low_p, side->changes[shared]), high_p = greater(high_p, side->changes[shared]);
-            size_p = greater(size_p, side->sizes[shared]);
+    double variance = statistics->variances[component], sum = statistics->sums[component];
+    double size = 2.0 * search->greatest[component];
+    double rounding =
+        variance + (statistics->count * size + 2.0 * fabs(sum) * reach + reach * reach) / search->squared_count;
+    return variance - 64.0 * 0x1p-52 * rounding;
+}
+
+/* Lay the chords of all components; return the part of the bound that all pairs have in common. */
+static double lay_chords(struct pair_search *search, const struct range *p, const struct range *s) {
+    const struct statistics *statistics = &search->statistics;
+    double common = 0.0;
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        int component = PRIMARY_COMPONENTS[place];
+        double widest = search->widest[component], range = p[place].high - p[place].low, base;
+        search->from_p[place] = p[place].low;
+        base = search->bases[place] = safe_base(search, component, 2.0 * widest);
+        base += p[place].low;
+        if (place < SHARED) {
+            search->from_s[place] = s[place].low;
+            base += s[place].low - 2.0 * widest * widest / search->squared_count; /* the cross term */
+            range += s[place].high - s[place].low;
         }
-        for (int64_t place = 0; place < s->count; place++) {
-            const struct secondary_side *side = &search->secondaries[s->rows[place]];
-            least_s = lesser(least_s, side->parts[shared]), most_s = greater(most_s, side->parts[shared]);
-            low_s = lesser(low_s, side->changes[shared]), high_s = greater(high_s, side->changes[shared]);
-            size_s = greater(size_s, side->sizes[shared]);
-        }
-        /* the greatest product of two changes bounds the cross term */
-        double product = greater(greater(low_p * low_s, high_p * high_s), greater(low_p * high_s, high_p * low_s));
-        double reach = greater(fabs(low_p), fabs(high_p)) + greater(fabs(low_s), fabs(high_s));
-        double sum = statistics->sums[component], variance = statistics->variances[component];
-        /* what the squares of the values, not only their differences, add to the error */
-        double rounding =
-            variance + (count * (size_p + size_s) + 2.0 * fabs(sum) * reach + reach * reach) / square;
-        search->bases[shared] = variance - 64.0 * 0x1p-52 * rounding;
-        double base = search->bases[shared] - 2.0 * product / square;
-        double from = base + least_p + least_s, to = base + most_p + most_s;
-        /* where the argument may fall to 0, the square root's share is bounded by 0 */
-        if (!(from > 0.0)) continue;
-        double low = sqrt(from), slope = to > from ? (sqrt(to) - low) / (to - from) : 0.0;
-        for (int64_t place = 0; place < p->count; place++) {
-            struct primary_side *side = &search->primaries[p->rows[place]];
-            side->low += WEIGHTS[component] * (low + slope * (side->parts[shared] - least_p));
-        }
-        for (int64_t place = 0; place < s->count; place++) {
-            struct secondary_side *side = &search->secondaries[s->rows[place]];
-            side->rest += WEIGHTS[component] * slope * (side->parts[shared] - least_s);
-        }
+        /* a deviation that is NaN counts nothing once a node is replaced */
+        if (!isfinite(statistics->variances[component])) base = search->bases[place] = -1.0;
+        common += WEIGHTS[component] * lay_chord(base, range, &search->slopes[place]);
+        search->slopes[place] *= WEIGHTS[component];
     }
-    for (int64_t place = 0; place < p->count; place++) {
-        greatest_p = greater(greatest_p, fabs(search->primaries[p->rows[place]].low));
+    double base = safe_base(search, RESERVED, 2.0 * search->widest[RESERVED]) + s[KEPT].low;
+    search->from_s[KEPT] = s[KEPT].low;
+    common += WEIGHTS[RESERVED] * lay_chord(base, s[KEPT].high - s[KEPT].low, &search->slopes[OF_PRIMARY]);
+    search->slopes[OF_PRIMARY] *= WEIGHTS[RESERVED];
+    return common + WEIGHTS[N1_COUNT] * statistics->sums[N1_COUNT] +
+           WEIGHTS[OFFLINE_ALL] * statistics->sums[OFFLINE_ALL] +
+           WEIGHTS[OFFLINE_PRIMARIES] * statistics->sums[OFFLINE_PRIMARIES] +
+           WEIGHTS[PRIMARY_TAGS] * statistics->sums[PRIMARY_TAGS] +
+           WEIGHTS[LOCATION] * statistics->sums[LOCATION] +
+           WEIGHTS[LOCATION_EXCLUSION] * statistics->exclusions +
+           WEIGHTS[RESERVED_TOTAL] * statistics->sums[RESERVED_TOTAL];
+}
+
+/* A bound of what a secondary adds besides what it keeps for primaries. */
+static double rest_of_secondary(const struct pair_search *search, int64_t number) {
+    const double *parts = &search->secondary_parts[number * OF_SECONDARY];
+    double rest = WEIGHTS[N1_COUNT] * search->secondaries[search->s.rows[number].row].n1_change;
+    for (int place = 0; place < SHARED; place++) {
+        rest += search->slopes[place] * (parts[place] - search->from_s[place]);
     }
-    for (int64_t place = 0; place < s->count; place++) {
-        struct secondary_side *side = &search->secondaries[s->rows[place]];
-        struct deviation reserved = {statistics->sums[RESERVED], statistics->variances[RESERVED]};
-        reserved = replaced(count, reserved, side->reserved_old, side->reserved_after);
-        side->alone = WEIGHTS[RESERVED] * sqrt(reserved.variance) + WEIGHTS[N1_COUNT] * side->n1_change +
-                      WEIGHTS[RESERVED_TOTAL] *
-                          (statistics->sums[RESERVED_TOTAL] + (side->reserved_after - side->reserved_old));
-        side->low = side->rest + side->alone;
-        greatest_s = greater(greatest_s, fabs(side->low));
+    return rest;
+}
+
+/* A bound of the same, and of the reservation. */
+static double bound_secondary(const struct pair_search *search, int64_t number) {
+    const struct move *kept = &search->secondaries[search->s.rows[number].row].moves[KEPT];
+    double part = search->secondary_parts[number * OF_SECONDARY + KEPT];
+    return rest_of_secondary(search, number) + search->slopes[OF_PRIMARY] * (part - search->from_s[KEPT]) +
+           WEIGHTS[RESERVED_TOTAL] * (kept->after - kept->before);
+}
+
+/* The same of the special pairs of a secondary: the least of a parabola between two ends. */
+static double bound_specials(const struct engine *engine, int64_t number) {
+    const struct pair_search *search = engine->pair_search;
+    int64_t row = search->s.rows[number].row;
+    const struct specials *specials = &search->specials[row];
+    double count = search->statistics.count, total = engine->facts[row].total_memory;
+    double before = search->secondaries[row].moves[KEPT].before, slope = search->slopes[OF_PRIMARY];
+    double low = (double)specials->least / total, high = (double)specials->most / total;
+    double after = low;
+    if (slope > 0.0 && count > 1.0) {
+        double bottom = (search->statistics.sums[RESERVED] - before) / (count - 1.0) -
+                        WEIGHTS[RESERVED_TOTAL] * search->squared_count / (2.0 * slope * (count - 1.0));
+        after = greater(low, lesser(bottom, high));
     }
-    return 1e-10 * (1.0 + greatest_p + greatest_s);
+    double part = slope > 0.0 ? slope * (kept_part(search, before, after) - search->from_s[KEPT]) : 0.0;
+    return rest_of_secondary(search, number) + part + WEIGHTS[RESERVED_TOTAL] * (after - before);
+}
+
+static double bound_primary(const struct engine *engine, int64_t number) {
+    const struct pair_search *search = engine->pair_search;
+    int64_t row = search->p.rows[number].row;
+    const struct primary_side *side = &search->primaries[row];
+    const double *parts = &search->primary_parts[number * OF_PRIMARY];
+    double even = 0.0, odd = 0.0;
+    for (int place = 0; place < OF_PRIMARY; place += 2) {
+        even += search->slopes[place] * (parts[place] - search->from_p[place]);
+        odd += search->slopes[place + 1] * (parts[place + 1] - search->from_p[place + 1]);
+    }
+    double low = even + odd + WEIGHTS[N1_COUNT] * side->n1_change + WEIGHTS[PRIMARY_TAGS] * side->tags_change +
+                 WEIGHTS[LOCATION] * side->location_change;
+    if (search->instance->tag_count > 0) {
+        low += WEIGHTS[LOCATION_EXCLUSION] *
+               (double)exclusion_change(engine, row, search->instance, search->statistics.merged);
+    }
+    return low;
+}
+
+/* Bound all sides from below. */
+static void bound_sides(struct engine *engine) {
+    struct pair_search *search = engine->pair_search;
+    struct range p[OF_PRIMARY], s[OF_SECONDARY];
+    double greatest = 0.0;
+    work_out_parts(engine, p, s);
+    double common = lay_chords(search, p, s);
+    search->p.best = search->s.best = 0;
+    for (int64_t number = 0; number < search->p.count; number++) {
+        double low = search->p.rows[number].low = common + bound_primary(engine, number);
+        if (low < search->p.rows[search->p.best].low) search->p.best = number;
+        greatest = greater(greatest, fabs(low));
+    }
+    for (int64_t number = 0; number < search->s.count; number++) {
+        double low = search->s.rows[number].low = bound_secondary(search, number);
+        if (low < search->s.rows[search->s.best].low) search->s.best = number;
+        greatest = greater(greatest, fabs(low));
+    }
+    search->margin = 1e-10 * (1.0 + fabs(common) + greatest);
 }
 
 /* Bound the score of one pair from below: closer than the sum of both bounds, and sooner done than the score. */
-static double floor_of(const struct pair_search *search, const struct primary_side *p, const struct secondary_side *s) {
-    double sum = p->alone + s->alone + WEIGHTS[LOCATION] * common_locations_of(search->engine, p, s);
-    for (int shared = 0; shared < SHARED; shared++) {
-        double variance = search->bases[shared] + (p->parts[shared] + s->parts[shared]) -
-                          search->cross * (p->changes[shared] * s->changes[shared]);
-        sum += WEIGHTS[SHARED_COMPONENTS[shared]] * sqrt(greater(variance, 0.0));
+static double floor_of(struct engine *engine, int64_t primary, int64_t secondary, const struct secondary_side *s) {
+    const struct pair_search *search = engine->pair_search;
+    const struct primary_side *p = &search->primaries[primary];
+    const struct statistics *statistics = &search->statistics;
+    const struct move *kept = &s->moves[KEPT];
+    struct deviation reserved = replaced(statistics->count, deviation_of(statistics, RESERVED), kept->before,
+                                         kept->after);
+    double sum = score_primary(engine, primary)->alone + WEIGHTS[RESERVED] * sqrt(reserved.variance) +
+                 WEIGHTS[N1_COUNT] * s->n1_change +
+                 WEIGHTS[RESERVED_TOTAL] * (statistics->sums[RESERVED_TOTAL] + (kept->after - kept->before)) +
+                 WEIGHTS[LOCATION] * common_locations_of(engine, primary, secondary);
+    for (int place = 0; place < SHARED; place++) {
+        const struct move *a = &p->moves[place], *b = &s->moves[place];
+        double cross = 2.0 * ((a->after - a->before) * (b->after - b->before)) / search->squared_count;
+        double total = statistics->sums[PRIMARY_COMPONENTS[place]];
+        double variance = search->bases[place] + (a->own - total * a->slope) + (b->own - total * b->slope) - cross;
+        if (variance > 0.0) sum += WEIGHTS[PRIMARY_COMPONENTS[place]] * sqrt(variance);
     }
     return sum;
+}
+
+static void look_at_special(struct engine *engine, int64_t primary, int64_t secondary, int64_t peer) {
+    struct pair_search *search = engine->pair_search;
+    struct secondary_side own;
+    fill_secondary(engine, secondary, peer, &own);
+    if (floor_of(engine, primary, secondary, &own) > limit_of(search)) return;
+    keep_better(search, (struct pair){primary, secondary, sum_up(engine, primary, secondary, &own)});
+}
+
+/* Look at the pairs whose secondary keeps memory for the primary already, as far as their bounds ask for it. */
+static void search_specials(struct engine *engine) {
+    struct pair_search *search = engine->pair_search;
+    double least_p = search->p.rows[search->p.best].low;
+    for (int64_t number = 0; number < search->s.count; number++) {
+        int64_t secondary = search->s.rows[number].row;
+        const struct shares *peers = &engine->peers[secondary];
+        if (search->specials[secondary].count == 0) continue;
+        if (least_p + bound_specials(engine, number) > limit_of(search)) continue;
+        for (int64_t place = 0; place < peers->count; place++) {
+            int64_t primary = peers->items[place].node, peer = peers->items[place].memory;
+            if (primary == NOWHERE || !search->is_primary[primary] || !special_pair(engine, secondary, peer)) continue;
+            if (!pair_fits(engine, search->instance, primary, secondary)) continue;
+            look_at_special(engine, primary, secondary, peer);
+        }
+    }
 }
 
 static uint64_t hash_of(const void *bytes, size_t size) {
@@ -287,52 +593,44 @@ static uint64_t hash_of(const void *bytes, size_t size) {
     return hash;
 }
 
-/* Put rows together whose first `size` bytes of `sides` (one per row) are the same. */
-static void classify(struct engine *engine, struct side_rows *side, const char *sides, size_t stride, size_t size) {
-    int64_t slots = 16;
-    while (slots < 2 * side->count) slots *= 2;
-    int64_t *table = scratch(engine, PAIR_HASHES, slots, sizeof *table);
-    for (int64_t slot = 0; slot < slots; slot++) table[slot] = NOWHERE;
-    side->class_count = 0;
-    for (int64_t place = 0; place < side->count; place++) {
-        int64_t row = side->rows[place];
-        const char *key = sides + (size_t)row * stride;
-        int64_t slot = (int64_t)(hash_of(key, size) & (uint64_t)(slots - 1));
-        while (table[slot] != NOWHERE && memcmp(sides + (size_t)side->classes[table[slot]] * stride, key, size) != 0) {
-            slot = (slot + 1) & (slots - 1);
+/* Keep the rows whose bound lets them be part of the best pair, those with equal sides (`size` bytes each) as one: the
+ * last, from which `next` leads to the earlier ones. */
+static void keep_close(const struct pair_search *search, struct side_rows *side, double least_other, const char *sides,
+                       size_t size) {
+    double limit = limit_of(search) - least_other;
+    side->close_count = 0;
+    memset(side->slots, -1, (size_t)search->slot_count * sizeof *side->slots);
+    for (int64_t number = 0; number < side->count; number++) {
+        struct ranked ranked = side->rows[number];
+        if (ranked.low > limit) continue;
+        const char *own = sides + (size_t)ranked.row * size;
+        int64_t slot = (int64_t)(hash_of(own, size) & (uint64_t)(search->slot_count - 1));
+        while (side->slots[slot] != NOWHERE &&
+               memcmp(sides + (size_t)side->close[side->slots[slot]].row * size, own, size) != 0) {
+            slot = (slot + 1) & (search->slot_count - 1);
         }
-        if (table[slot] == NOWHERE) {
-            table[slot] = side->class_count++;
-            side->next[row] = NOWHERE;
+        side->next[ranked.row] = NOWHERE;
+        if (side->slots[slot] == NOWHERE) {
+            side->slots[slot] = side->close_count++;
         } else {
-            side->next[row] = side->classes[table[slot]];
+            side->next[ranked.row] = side->close[side->slots[slot]].row;
         }
-        side->classes[table[slot]] = row; /* the last one so far */
+        side->close[side->slots[slot]] = ranked;
     }
 }
 
-struct ranked { double low; int64_t row; };
-
-/* Bring the class with the least bound to the front. Most often that is enough of an order: the first score is close to
- * the best, and nearly all bounds are above it. */
-static void least_first(struct ranked *classes, int64_t count) {
-    int64_t first = 0;
-    for (int64_t place = 1; place < count; place++) {
-        if (classes[place].low < classes[first].low) first = place;
-    }
-    struct ranked other = classes[0];
-    classes[0] = classes[first];
-    classes[first] = other;
+static int by_bound(const void *left, const void *right) {
+    const struct ranked *a = left, *b = right;
+    return a->low != b->low ? (a->low < b->low ? -1 : 1) : (a->row > b->row ? -1 : a->row < b->row);
 }
 
-/* Find the latest two members of two classes that make an ordinary pair. */
-static bool latest_members(const struct pair_search *search, const struct side_rows *p, int64_t last_p,
-                           const struct side_rows *s, int64_t last_s, struct pair *pair) {
-    for (int64_t primary = last_p; primary != NOWHERE; primary = p->next[primary]) {
-        for (int64_t secondary = last_s; secondary != NOWHERE; secondary = s->next[secondary]) {
+/* Find the latest two members of two classes of equal nodes that make an ordinary pair. */
+static bool latest_members(const struct engine *engine, int64_t last_p, int64_t last_s, struct pair *pair) {
+    const struct pair_search *search = engine->pair_search;
+    for (int64_t primary = last_p; primary != NOWHERE; primary = search->p.next[primary]) {
+        for (int64_t secondary = last_s; secondary != NOWHERE; secondary = search->s.next[secondary]) {
             if (primary == secondary) continue;
-            int64_t peer = peer_memory(search->engine, secondary, primary);
-            if (special_pair(search, secondary, peer)) continue;
+            if (special_pair(engine, secondary, peer_memory(engine, secondary, primary))) continue;
             pair->primary = primary;
             pair->secondary = secondary;
             return true;
@@ -341,110 +639,75 @@ static bool latest_members(const struct pair_search *search, const struct side_r
     return false;
 }
 
-/* Compute the pairs of classes of nodes whose bound is not above the best score. */
-static void search_classes(const struct pair_search *search, struct side_rows *p, struct side_rows *s,
-                           double margin, struct pair *best) {
-    struct engine *engine = search->engine;
-    classify(engine, p, (const char *)search->primaries, sizeof *search->primaries,
-             offsetof(struct primary_side, low));
-    classify(engine, s, (const char *)search->secondaries, sizeof *search->secondaries,
-             offsetof(struct secondary_side, low));
-    struct ranked *order = scratch(engine, PAIR_ORDER, p->class_count + s->class_count, sizeof *order);
-    struct ranked *order_s = order + p->class_count;
-    for (int64_t place = 0; place < p->class_count; place++) {
-        order[place] = (struct ranked){search->primaries[p->classes[place]].low, p->classes[place]};
-    }
-    for (int64_t place = 0; place < s->class_count; place++) {
-        order_s[place] = (struct ranked){search->secondaries[s->classes[place]].low, s->classes[place]};
-    }
-    least_first(order, p->class_count);
-    least_first(order_s, s->class_count);
-    for (int64_t i = 0; i < p->class_count; i++) {
-        const struct primary_side *side = &search->primaries[order[i].row];
-        look_at_stop(engine);
-        if (best->primary != NOWHERE && order[i].low + order_s[0].low > best->score + margin) continue;
-        for (int64_t j = 0; j < s->class_count; j++) {
-            if (best->primary != NOWHERE && order[i].low + order_s[j].low > best->score + margin) continue;
-            const struct secondary_side *other = &search->secondaries[order_s[j].row];
-            if (best->primary != NOWHERE && floor_of(search, side, other) > best->score + margin) continue;
-            struct pair pair = {NOWHERE, NOWHERE, sum_up(search, side, other)};
-            if (best->primary != NOWHERE && pair.score > best->score) continue;
-            if (latest_members(search, p, order[i].row, s, order_s[j].row, &pair)) keep_better(best, pair);
+/* Look at the ordinary pairs that may be the best by their bounds, the likeliest first. */
+static void search_close(struct engine *engine) {
+    struct pair_search *search = engine->pair_search;
+    struct side_rows *p = &search->p, *s = &search->s;
+    keep_close(search, p, s->rows[s->best].low, (const char *)search->primaries, sizeof *search->primaries);
+    keep_close(search, s, p->rows[p->best].low, (const char *)search->secondaries, sizeof *search->secondaries);
+    qsort(p->close, (size_t)p->close_count, sizeof *p->close, by_bound);
+    qsort(s->close, (size_t)s->close_count, sizeof *s->close, by_bound);
+    for (int64_t i = 0; i < p->close_count && !ended(engine); i++) {
+        int64_t primary = p->close[i].row;
+        if (p->close[i].low + s->close[0].low > limit_of(search)) break;
+        for (int64_t j = 0; j < s->close_count; j++) {
+            int64_t secondary = s->close[j].row;
+            if (p->close[i].low + s->close[j].low > limit_of(search)) break;
+            const struct secondary_side *side = &search->secondaries[secondary];
+            if (floor_of(engine, primary, secondary, side) > limit_of(search)) continue;
+            struct pair pair = {NOWHERE, NOWHERE, sum_up(engine, primary, secondary, side)};
+            if (search->best.primary != NOWHERE && pair.score > search->best.score) continue;
+            if (latest_members(engine, primary, secondary, &pair)) keep_better(search, pair);
         }
     }
 }
 
-/* Compute the pairs whose secondary keeps memory for the primary already, as far as their bounds ask for it. */
-static void search_special(const struct pair_search *search, const struct side_rows *s, const bool *is_primary,
-                           double margin, struct pair *best) {
-    const struct engine *engine = search->engine;
-    const struct statistics *statistics = &search->statistics;
-    for (int64_t place = 0; place < s->count; place++) {
-        int64_t secondary = s->rows[place];
-        const struct shares *peers = &engine->peers[secondary];
-        for (int64_t share = 0; share < peers->count; share++) {
-            int64_t primary = peers->items[share].node, peer = peers->items[share].memory;
-            if (primary == NOWHERE || primary == secondary || !is_primary[primary]) continue;
-            if (!special_pair(search, secondary, peer)) continue;
-            if (secondary_reason(engine, secondary, search->instance, peer, false, false) != FITS) continue;
-            struct secondary_side own;
-            prepare_secondary(search, secondary, peer, &own);
-            if (best->primary != NOWHERE && margin > 0.0) {
-                struct deviation reserved = {statistics->sums[RESERVED], statistics->variances[RESERVED]};
-                reserved = replaced(statistics->count, reserved, own.reserved_old, own.reserved_after);
-                double total = statistics->sums[RESERVED_TOTAL] + (own.reserved_after - own.reserved_old);
-                double low = search->primaries[primary].low + search->secondaries[secondary].rest +
-                             WEIGHTS[RESERVED] * sqrt(reserved.variance) + WEIGHTS[N1_COUNT] * own.n1_change +
-                             WEIGHTS[RESERVED_TOTAL] * total;
-                if (low > best->score + 2.0 * margin) continue;
-            }
-            keep_better(best, (struct pair){primary, secondary, sum_up(search, &search->primaries[primary], &own)});
+/* Look at the pair of the two best bounds: most others need not be looked at then. */
+static void guess(struct engine *engine) {
+    struct pair_search *search = engine->pair_search;
+    struct pair pair = {search->p.rows[search->p.best].row, search->s.rows[search->s.best].row, 0.0};
+    if (!pair_fits(engine, search->instance, pair.primary, pair.secondary)) return;
+    pair.score = pair_score(engine, pair.primary, pair.secondary);
+    keep_better(search, pair);
+}
+
+/* Look at all pairs, one by one: an offline node counts in other components. */
+static void search_all(struct engine *engine) {
+    struct pair_search *search = engine->pair_search;
+    for (int64_t i = 0; i < search->p.count && !ended(engine); i++) {
+        for (int64_t j = 0; j < search->s.count; j++) {
+            int64_t primary = search->p.rows[i].row, secondary = search->s.rows[j].row;
+            if (!pair_fits(engine, search->instance, primary, secondary)) continue;
+            keep_better(search, (struct pair){primary, secondary, pair_score(engine, primary, secondary)});
         }
     }
 }
 
-/* Compute all ordinary pairs. */
-static void search_all(const struct pair_search *search, const struct side_rows *p, const struct side_rows *s,
-                       struct pair *best) {
-    for (int64_t i = 0; i < p->count; i++) {
-        look_at_stop(search->engine);
-        for (int64_t j = 0; j < s->count; j++) {
-            int64_t primary = p->rows[i], secondary = s->rows[j];
-            int64_t peer = peer_memory(search->engine, secondary, primary);
-            if (primary == secondary || special_pair(search, secondary, peer)) continue;
-            double score = sum_up(search, &search->primaries[primary], &search->secondaries[secondary]);
-            keep_better(best, (struct pair){primary, secondary, score});
-        }
-    }
-}
-
-struct pair best_pair(struct pair_search *search, const bool *wanted) {
-    struct engine *engine = search->engine;
-    int64_t nodes = engine->node_count;
-    int64_t *rows = scratch(engine, PAIR_ROWS, 6 * nodes, sizeof *rows);
-    bool *is_primary = scratch(engine, PAIR_MEMBERS, nodes, sizeof *is_primary);
-    struct pair best = {NOWHERE, NOWHERE, 0.0};
-    for (int64_t list = 0; list < engine->list_count; list++) {
-        struct side_rows p = {rows, 0, rows + nodes, 0, rows + 2 * nodes};
-        struct side_rows s = {rows + 3 * nodes, 0, rows + 4 * nodes, 0, rows + 5 * nodes};
+struct pair best_pair(struct engine *engine, const bool *wanted) {
+    struct pair_search *search = engine->pair_search;
+    const struct outcomes *outcomes = engine->outcomes;
+    search->best = (struct pair){NOWHERE, NOWHERE, 0.0};
+    for (int64_t list = 0; list < engine->list_count && !failed(engine); list++) {
         bool offline = false;
-        for (int64_t row = 0; row < nodes; row++) {
-            is_primary[row] = engine->list_of_primary[row] == list && search->primary_codes[row] == FITS &&
-                              (wanted == NULL || wanted[row]);
-            bool secondary = engine->list_of_secondary[row] == list && search->secondary_codes[row] == FITS;
-            if (is_primary[row]) p.rows[p.count++] = row;
-            if (secondary) s.rows[s.count++] = row;
-            offline = offline || (engine->facts[row].offline && (is_primary[row] || secondary));
+        search->p.count = search->s.count = 0;
+        for (int64_t row = 0; row < engine->node_count; row++) {
+            bool primary = engine->list_of_primary[row] == list && outcomes->primary_codes[row] == FITS &&
+                           (wanted == NULL || wanted[row]);
+            bool secondary = engine->list_of_secondary[row] == list && outcomes->secondary_codes[row] == FITS;
+            search->is_primary[row] = primary;
+            if (primary) search->p.rows[search->p.count++].row = row;
+            if (secondary) search->s.rows[search->s.count++].row = row;
+            offline = offline || (engine->facts[row].offline && (primary || secondary));
         }
-        if (p.count == 0 || s.count == 0) continue;
-        double margin = 0.0;
-        if (offline || p.count * s.count <= FEW_PAIRS) {
-            search_all(search, &p, &s, &best);
-        } else {
-            margin = bound(search, &p, &s);
-            search_classes(search, &p, &s, margin, &best);
+        if (search->p.count == 0 || search->s.count == 0) continue;
+        if (offline) {
+            search_all(engine);
+            continue;
         }
-        search_special(search, &s, is_primary, margin, &best);
+        bound_sides(engine);
+        guess(engine);
+        search_close(engine);
+        search_specials(engine);
     }
-    return best;
+    return search->best;
 }

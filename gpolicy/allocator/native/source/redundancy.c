@@ -1,25 +1,49 @@
 #include "redundancy.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "node_changes.h"
 #include "policy_check.h"
 #include "room.h"
-#include "score.h"
-#include "single.h"
+#include "statistics.h"
+#include "whole_score.h"
 
 /* An instance on the node that is evacuated; `listed`: the node's list calls it by its own number. */
 struct resident { const struct instance *instance; bool listed; };
 
-static int64_t residents_of(struct engine *engine, int64_t row, struct resident **residents) {
+/* Working memory: the instances of a node and where they may go, what is moving to each node (0 between the questions),
+ * the nodes that only a simulation can judge, and the node that could not be evacuated last time. */
+struct evacuating { struct buffer residents, targets, unsure; int64_t *moving, last_failing; };
+
+bool open_evacuating(struct engine *engine) {
+    struct evacuating *evacuating = engine->evacuating = zeroed(engine, 1, sizeof *evacuating);
+    if (evacuating == NULL) return false;
+    evacuating->moving = zeroed(engine, engine->node_count, sizeof *evacuating->moving);
+    return evacuating->moving != NULL;
+}
+
+void close_evacuating(struct engine *engine) {
+    struct evacuating *evacuating = engine->evacuating;
+    if (evacuating == NULL) return;
+    free(evacuating->residents.items);
+    free(evacuating->targets.items);
+    free(evacuating->unsure.items);
+    free(evacuating->moving);
+    free(evacuating);
+}
+
+static struct resident *residents_of(struct engine *engine, int64_t row) {
     const struct list *primaries = &engine->primaries[row];
-    *residents = scratch(engine, EVACUATION_RESIDENTS, primaries->count, sizeof **residents);
+    const struct table *table = &engine->table;
+    struct resident *residents =
+        reserve(engine, &engine->evacuating->residents, primaries->count, sizeof *residents);
+    if (residents == NULL) return NULL;
     for (int64_t place = 0; place < primaries->count; place++) {
         int64_t slot = primaries->items[primaries->count - 1 - place]; /* the newest first */
-        const struct instance *instance = &engine->instances[slot];
-        (*residents)[place] = (struct resident){instance, instance->index == engine->keys[slot]};
+        const struct instance *instance = &table->items[slot];
+        residents[place] = (struct resident){instance, instance->index == table->numbers[slot]};
     }
-    return primaries->count;
+    return residents;
 }
 
 /* Swap primary and secondary by force. */
@@ -29,6 +53,7 @@ static bool fail_over(struct engine *engine, const struct resident *resident) {
     if (secondary == NOWHERE) {
         engine->missing_index = swapped.secondary_index;
         fail(engine, MISSING_NODE);
+        return false;
     }
     bool offline = engine->facts[primary].offline;
     remove_primary(engine, primary, &swapped, resident->listed);
@@ -46,22 +71,27 @@ static bool fail_over(struct engine *engine, const struct resident *resident) {
 static bool move(struct engine *engine, int64_t row, const struct resident *resident) {
     const struct instance *instance = resident->instance;
     int64_t group = engine->facts[row].group, count = 0;
-    int64_t *targets = scratch(engine, EVACUATION_TARGETS, engine->node_count, sizeof *targets);
+    int64_t *targets = reserve(engine, &engine->evacuating->targets, engine->node_count, sizeof *targets);
     if (instance->primary != row) fail(engine, ASK_THE_LAW); /* two instances of one number: it may stay where it is */
+    if (failed(engine)) return false;
     for (int64_t other = 0; other < engine->node_count; other++) {
         if (other == row || engine->facts[other].group != group || !may_migrate(engine, row, other)) continue;
         if (primary_reason(engine, other, instance, true) == FITS) targets[count++] = other;
     }
     if (count == 0) return false;
     remove_primary(engine, row, instance, resident->listed);
-    add_primary(engine, best_single(engine, group, instance, targets, count).row, instance);
-    return true;
+    /* of scores that cannot be compared the last counts here (htools, GlobalN1) */
+    bool undefined = score_is_undefined(engine, group);
+    int64_t target = undefined ? targets[count - 1] : best_single(engine, group, instance, targets, count).row;
+    add_primary(engine, target, instance);
+    return !failed(engine);
 }
 
 /* Place a copy of an instance on the best other node of the group. */
 static bool copy(struct engine *engine, int64_t row, const struct instance *instance) {
     int64_t group = engine->facts[row].group, count = 0;
-    int64_t *targets = scratch(engine, EVACUATION_TARGETS, engine->node_count, sizeof *targets);
+    int64_t *targets = reserve(engine, &engine->evacuating->targets, engine->node_count, sizeof *targets);
+    if (targets == NULL) return false;
     enum reason verdicts[2] = {INTERNAL, INTERNAL}; /* a group has one policy; INTERNAL is not yet asked */
     for (int64_t other = 0; other < engine->node_count; other++) {
         if (other == row || engine->facts[other].group != group) continue;
@@ -72,13 +102,14 @@ static bool copy(struct engine *engine, int64_t row, const struct instance *inst
     }
     if (count == 0) return false;
     add_primary(engine, best_single(engine, EVERYWHERE, instance, targets, count).row, instance);
-    return true;
+    return !failed(engine);
 }
 
 /* Go through the evacuation step by step; the state is changed. */
 static bool evacuate(struct engine *engine, int64_t row) {
-    struct resident *residents;
-    int64_t count = residents_of(engine, row, &residents), copies = 0;
+    struct resident *residents = residents_of(engine, row);
+    int64_t count = engine->primaries[row].count, copies = 0;
+    if (residents == NULL) return false;
     for (int64_t place = 0; place < count; place++) {
         if (residents[place].instance->evacuation == FAIL_OVER && !fail_over(engine, &residents[place])) return false;
     }
@@ -102,26 +133,33 @@ static bool evacuate(struct engine *engine, int64_t row) {
 }
 
 static bool can_evacuate(struct engine *engine, int64_t row) {
-    struct mark before = engine->top;
-    look_at_stop(engine);
+    struct mark before = engine->journal.top;
+    if (ended(engine)) return false;
     bool answer = evacuate(engine, row);
     take_back(engine, before);
     return answer;
 }
 
-/* Add up the memory that fails over from one node, per target; return how many targets there are. */
-static int64_t moves_from(struct engine *engine, int64_t row, struct share **moves) {
+void memory_moving(const struct engine *engine, int64_t row, int64_t *moving) {
     const struct list *primaries = &engine->primaries[row];
-    int64_t count = 0;
-    *moves = scratch(engine, SHARES_OF_MOVES, primaries->count, sizeof **moves);
     for (int64_t place = 0; place < primaries->count; place++) {
-        const struct instance *instance = &engine->instances[primaries->items[place]];
-        int64_t known = 0;
-        while (known < count && (*moves)[known].node != instance->secondary) known++;
-        if (known == count) (*moves)[count++] = (struct share){instance->secondary, 0};
-        (*moves)[known].memory += memory_used(instance);
+        const struct instance *instance = &engine->table.items[primaries->items[place]];
+        moving[instance->secondary] += memory_used(instance);
     }
-    return count;
+}
+
+/* Whether what moves leaves some memory free everywhere; `moving` is 0 again afterwards. */
+static bool memory_is_left(const struct engine *engine, int64_t row, int64_t *moving) {
+    const struct list *primaries = &engine->primaries[row];
+    bool left = true;
+    for (int64_t place = 0; place < primaries->count; place++) {
+        int64_t other = engine->table.items[primaries->items[place]].secondary;
+        if (engine->nodes[other].unallocated - moving[other] <= 0) left = false;
+    }
+    for (int64_t place = 0; place < primaries->count; place++) {
+        moving[engine->table.items[primaries->items[place]].secondary] = 0;
+    }
+    return left;
 }
 
 /* Whether a node whose instances are all mirrored can be evacuated. A fail-over takes from both nodes what it gives
@@ -130,21 +168,17 @@ static bool can_fail_over(struct engine *engine, int64_t row) {
     const struct list *primaries = &engine->primaries[row];
     const struct facts *facts = &engine->facts[row];
     const struct node *node = &engine->nodes[row];
-    struct share *moves;
     if (!facts->offline && node->disk <= 0) return false;
     for (int64_t place = 0; place < primaries->count; place++) {
-        const struct instance *instance = &engine->instances[primaries->items[place]];
+        const struct instance *instance = &engine->table.items[primaries->items[place]];
         int64_t other = instance->secondary;
         bool unknown = instance->spindles == UNKNOWN_SPINDLES;
         if (!may_migrate(engine, row, other) || engine->nodes[other].disk <= 0) return false;
         if (facts->exclusive && (unknown || node->free_spindles < 0)) return false;
         if (engine->facts[other].exclusive && (unknown || engine->nodes[other].free_spindles < 0)) return false;
     }
-    int64_t count = moves_from(engine, row, &moves);
-    for (int64_t place = 0; place < count; place++) {
-        if (engine->nodes[moves[place].node].unallocated - moves[place].memory <= 0) return false;
-    }
-    return true;
+    memory_moving(engine, row, engine->evacuating->moving);
+    return memory_is_left(engine, row, engine->evacuating->moving);
 }
 
 /* Answer without a simulation if that is possible. */
@@ -152,7 +186,7 @@ static enum verdict judge(struct engine *engine, int64_t row) {
     const struct list *primaries = &engine->primaries[row];
     int64_t mirrored = 0;
     for (int64_t place = 0; place < primaries->count; place++) {
-        mirrored += engine->instances[primaries->items[place]].evacuation == FAIL_OVER;
+        mirrored += engine->table.items[primaries->items[place]].evacuation == FAIL_OVER;
     }
     if (primaries->count == 0) return YES;
     if (mirrored == primaries->count) return can_fail_over(engine, row) ? YES : NO;
@@ -160,22 +194,27 @@ static enum verdict judge(struct engine *engine, int64_t row) {
     return judge_room(engine, row);
 }
 
-bool is_redundant(struct engine *engine) {
-    int64_t unsure = 0, hint = engine->last_failing;
-    int64_t *rows = scratch(engine, REDUNDANCY_ROWS, engine->node_count + 1, sizeof *rows);
-    if (engine->clashing || engine->any_missing) {
-        for (int64_t row = 0; row < engine->node_count; row++) {
-            if (engine->facts[row].examined && !can_evacuate(engine, row)) return false;
-        }
-        return true;
+/* Go through all nodes as the law does. */
+static bool all_can_be_evacuated(struct engine *engine) {
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (engine->facts[row].examined && !can_evacuate(engine, row)) return false;
     }
+    return true;
+}
+
+bool is_redundant(struct engine *engine) {
+    struct evacuating *evacuating = engine->evacuating;
+    int64_t unsure = 0, hint = evacuating->last_failing;
+    if (engine->clashing || engine->missing > 0) return all_can_be_evacuated(engine);
+    int64_t *rows = reserve(engine, &evacuating->unsure, engine->node_count, sizeof *rows);
+    if (rows == NULL) return false;
     /* the order does not matter to the answer: sure failures first, and the node that failed last time */
     if (hint < engine->node_count && engine->facts[hint].examined && judge(engine, hint) == NO) return false;
     for (int64_t row = 0; row < engine->node_count; row++) {
         if (!engine->facts[row].examined) continue;
         enum verdict verdict = judge(engine, row);
         if (verdict == NO) {
-            engine->last_failing = row;
+            evacuating->last_failing = row;
             return false;
         }
         if (verdict == UNSURE) rows[unsure++] = row;
@@ -186,44 +225,15 @@ bool is_redundant(struct engine *engine) {
     }
     for (int64_t place = 0; place < unsure; place++) {
         if (!can_evacuate(engine, rows[place])) {
-            engine->last_failing = rows[place];
+            evacuating->last_failing = rows[place];
             return false;
         }
     }
     return true;
 }
 
-bool known_redundant(struct engine *engine) {
-    if (engine->redundant_version != engine->version) {
-        engine->redundant_answer = is_redundant(engine);
-        engine->redundant_version = engine->version;
-    }
-    return engine->redundant_answer;
-}
-
 bool all_mirrored(const struct engine *engine) {
-    bool plain = !engine->restricted_moves && !engine->any_exclusive && !engine->any_missing && !engine->clashing;
+    bool plain = !engine->restricted_moves && !engine->any_exclusive && engine->missing == 0 && !engine->clashing;
     for (int64_t row = 0; plain && row < engine->node_count; row++) plain = engine->facts[row].examined;
-    return plain && engine->mirrored && engine->only_mirrored;
-}
-
-void memory_moving(const struct engine *engine, int64_t row, int64_t *moving) {
-    const struct list *primaries = &engine->primaries[row];
-    memset(moving, 0, (size_t)engine->node_count * sizeof *moving);
-    for (int64_t place = 0; place < primaries->count; place++) {
-        const struct instance *instance = &engine->instances[primaries->items[place]];
-        moving[instance->secondary] += memory_used(instance);
-    }
-}
-
-void most_memory_moving(struct engine *engine, int64_t *most_moving) {
-    memset(most_moving, 0, (size_t)engine->node_count * sizeof *most_moving);
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        struct share *moves;
-        int64_t count = moves_from(engine, row, &moves);
-        for (int64_t place = 0; place < count; place++) {
-            int64_t node = moves[place].node;
-            most_moving[node] = most(most_moving[node], moves[place].memory);
-        }
-    }
+    return plain && engine->mirrored && engine->unmirrored == 0;
 }

@@ -7,11 +7,56 @@
 #include "policy_check.h"
 
 enum { MEMORY, SPACE, SPINDLE, RESOURCES };
-enum { MOST_TARGETS_TRIED = 64, PATIENCE = 4000 };
+enum { TARGETS_COMPARED = 64, PATIENCE = 4000 };
 static const int64_t UNLIMITED = (int64_t)1 << 40;
 
 /* What an instance takes where it is started, as far as the checks ask for it. */
 struct size { int64_t of[RESOURCES]; };
+
+enum { MOST_SIZES = 256 }; /* a table of so many sizes is enough: a size left out only makes answers less sure */
+
+/* The node of a group with the least slack (how many more of a size the others could take), and the least of the
+ * others. */
+struct tightest { int64_t row, least, second; };
+
+/* How many instances of each size every node would have to send elsewhere: `counts` (instances at least that big, and
+ * `exact` of just that size) and `copies` (of that size that it has room for itself) per size and row, and the sum of
+ * copies per size and group.
+ * Rows that change are counted anew, a size of which no instance is left stays: it is true of it, too. */
+struct room {
+    int64_t size_count, as_of, replaced; /* the engine's clock and the count of records replaced, when it was counted */
+    int64_t last_lacking; /* the node that lacked room last time */
+    bool known;
+    struct size sizes[MOST_SIZES + 1];
+    bool compared[MOST_SIZES + 1]; /* whether `tightest` is made of the present counts */
+    int64_t *counts, *exact, *copies, *sums;
+    struct tightest *tightest; /* per size and group */
+    struct buffer residents, rows, targets, wanted, left, chosen; /* working memory */
+};
+
+bool open_room(struct engine *engine) {
+    struct room *room = engine->room = zeroed(engine, 1, sizeof *room);
+    int64_t rows = (MOST_SIZES + 1) * engine->node_count, groups = (MOST_SIZES + 1) * engine->group_count;
+    if (room == NULL) return false;
+    if (engine->mirrored) return true; /* only single nodes ask for the tables */
+    room->counts = zeroed(engine, rows, sizeof *room->counts);
+    room->exact = zeroed(engine, rows, sizeof *room->exact);
+    room->copies = zeroed(engine, rows, sizeof *room->copies);
+    room->sums = zeroed(engine, groups, sizeof *room->sums);
+    room->tightest = zeroed(engine, groups, sizeof *room->tightest);
+    return !failed(engine);
+}
+
+void close_room(struct engine *engine) {
+    struct room *room = engine->room;
+    if (room == NULL) return;
+    void *const everything[] = {room->counts, room->exact, room->copies, room->sums, room->tightest,
+                                room->residents.items, room->rows.items, room->targets.items, room->wanted.items,
+                                room->left.items, room->chosen.items, room};
+    for (size_t place = 0; place < sizeof everything / sizeof *everything; place++) free(everything[place]);
+}
+
+void forget_sizes_of_room(struct engine *engine) { engine->room->known = false; }
 
 static struct size size_of(const struct instance *instance) {
     int64_t spindles = instance->spindles == UNKNOWN_SPINDLES ? 0 : instance->spindles;
@@ -107,33 +152,36 @@ static bool room_in_any_order(const struct instance *const *residents, int64_t c
     return true;
 }
 
-/* List the instances of a node in the order in which they are evacuated. */
-static int64_t in_order(struct engine *engine, int64_t row, const struct instance ***residents) {
+/* List the instances of a node in the order in which they are evacuated; NULL after fail(). */
+static const struct instance **in_order(struct engine *engine, int64_t row) {
     const struct list *primaries = &engine->primaries[row];
     int64_t count = 0, moves;
-    *residents = scratch(engine, ROOM_RESIDENTS, primaries->count, sizeof **residents);
+    const struct instance **residents =
+        reserve(engine, &engine->room->residents, primaries->count, sizeof *residents);
+    if (residents == NULL) return NULL;
     for (int64_t place = primaries->count - 1; place >= 0; place--) {
-        const struct instance *instance = &engine->instances[primaries->items[place]];
-        if (instance->evacuation == MOVE) (*residents)[count++] = instance;
+        const struct instance *instance = &engine->table.items[primaries->items[place]];
+        if (instance->evacuation == MOVE) residents[count++] = instance;
     }
     moves = count;
     for (int64_t place = primaries->count - 1; place >= 0; place--) {
-        const struct instance *instance = &engine->instances[primaries->items[place]];
+        const struct instance *instance = &engine->table.items[primaries->items[place]];
         if (instance->evacuation == MOVE) continue;
         int64_t to = count++;
-        for (; to > moves && (*residents)[to - 1]->memory < instance->memory; to--) {
-            (*residents)[to] = (*residents)[to - 1];
+        for (; to > moves && residents[to - 1]->memory < instance->memory; to--) {
+            residents[to] = residents[to - 1];
         }
-        (*residents)[to] = instance;
+        residents[to] = instance;
     }
-    return count;
+    return residents;
 }
 
 enum verdict judge_room(struct engine *engine, int64_t row) {
-    const struct instance **residents;
-    int64_t count = in_order(engine, row, &residents), target_count = 0, open = 0;
-    int64_t *rows = scratch(engine, EVACUATION_TARGETS, engine->node_count, sizeof *rows);
-    struct target *targets = scratch(engine, ROOM_NODES, engine->node_count, sizeof *targets);
+    const struct instance **residents = in_order(engine, row);
+    int64_t count = engine->primaries[row].count, target_count = 0, open = 0;
+    int64_t *rows = reserve(engine, &engine->room->rows, engine->node_count, sizeof *rows);
+    struct target *targets = reserve(engine, &engine->room->targets, engine->node_count, sizeof *targets);
+    if (failed(engine)) return UNSURE;
     for (int64_t other = 0; other < engine->node_count; other++) {
         if (other != row && engine->facts[other].group == engine->facts[row].group) rows[target_count++] = other;
     }
@@ -174,36 +222,54 @@ static bool takes(const struct size *left, const struct size *wanted) {
     return true;
 }
 
-/* Whether the sizes from `place` on fit into what is left on the targets. Gives up as if they did after `patience`
- * trials. Of targets with as much left only one is tried. */
-static bool sizes_fit(const struct size *wanted, int64_t count, int64_t place, struct size *left, int64_t targets,
-                      int64_t *patience) {
-    struct size tried[MOST_TARGETS_TRIED];
-    int64_t tries = 0;
-    if (place == count || --*patience < 0) return true;
-    for (int64_t target = 0; target < targets; target++) {
-        bool known = !takes(&left[target], &wanted[place]);
-        for (int64_t earlier = 0; earlier < tries && !known; earlier++) known = same(&tried[earlier], &left[target]);
-        if (known) continue;
-        if (tries == MOST_TARGETS_TRIED) return true;
-        struct size before = tried[tries++] = left[target];
-        for (int resource = 0; resource < RESOURCES; resource++) {
-            left[target].of[resource] -= wanted[place].of[resource];
-        }
-        bool fit = sizes_fit(wanted, count, place + 1, left, targets, patience);
-        left[target] = before;
-        if (fit) return true;
+/* Return the next target after `target` that takes `wanted`, and that is not as one shortly before it; `targets` if there
+ * is none. */
+static int64_t next_target(const struct size *left, int64_t targets, int64_t target, const struct size *wanted) {
+    for (target++; target < targets; target++) {
+        bool known = !takes(&left[target], wanted);
+        int64_t earlier = most(0, target - TARGETS_COMPARED);
+        for (; earlier < target && !known; earlier++) known = same(&left[earlier], &left[target]);
+        if (!known) break;
     }
-    return false;
+    return target;
 }
 
-bool lacks_room(struct engine *engine, int64_t row) {
+static void give(struct size *left, const struct size *wanted, int64_t sign) {
+    for (int resource = 0; resource < RESOURCES; resource++) left->of[resource] -= sign * wanted->of[resource];
+}
+
+/* Whether the sizes fit into what is left on the targets. Gives up as if they did after so many trials. `chosen` has
+ * the target of each size. */
+static bool sizes_fit(const struct size *wanted, int64_t count, struct size *left, int64_t targets, int64_t *chosen) {
+    int64_t place = 0, patience = PATIENCE;
+    if (count == 0) return true;
+    chosen[0] = NOWHERE;
+    for (;;) {
+        chosen[place] = next_target(left, targets, chosen[place], &wanted[place]);
+        if (chosen[place] == targets) {
+            if (place == 0) return false;
+            place--;
+            give(&left[chosen[place]], &wanted[place], -1);
+            continue;
+        }
+        if (place + 1 == count || --patience < 0) return true;
+        give(&left[chosen[place]], &wanted[place], 1);
+        chosen[++place] = NOWHERE;
+    }
+}
+
+/* Whether there is surely too little room in the group for what runs on the node at `row`, in whatever order and wherever
+ * it is put. */
+static bool lacks_room(struct engine *engine, int64_t row) {
     const struct list *primaries = &engine->primaries[row];
-    struct size *wanted = scratch(engine, ROOM_SIZES, primaries->count + engine->node_count, sizeof *wanted);
-    struct size *left = wanted + primaries->count;
-    int64_t count = 0, targets = 0, patience = PATIENCE;
+    struct room *room = engine->room;
+    struct size *wanted = reserve(engine, &room->wanted, primaries->count, sizeof *wanted);
+    struct size *left = reserve(engine, &room->left, engine->node_count, sizeof *left);
+    int64_t *chosen = reserve(engine, &room->chosen, primaries->count, sizeof *chosen);
+    int64_t count = 0, targets = 0;
+    if (failed(engine)) return false;
     for (int64_t place = 0; place < primaries->count; place++) {
-        const struct instance *instance = &engine->instances[primaries->items[place]];
+        const struct instance *instance = &engine->table.items[primaries->items[place]];
         if (instance->evacuation == FAIL_OVER) return false; /* it gives back what it takes */
         struct size size = size_of(instance);
         int64_t to = count++;
@@ -216,65 +282,18 @@ bool lacks_room(struct engine *engine, int64_t row) {
         left[targets].of[MEMORY]--; /* at least 1 MiB must be left of memory and disk */
         left[targets++].of[SPACE]--;
     }
-    return !sizes_fit(wanted, count, 0, left, targets, &patience);
+    return !sizes_fit(wanted, count, left, targets, chosen);
 }
 
-enum { MOST_SIZES = 256 }; /* a table of so many sizes is enough: a size left out only makes answers less sure */
-
-/* The node of a group with the least slack (how many more of a size the others could take), and the least of the
- * others. */
-struct tightest { int64_t row, least, second; };
-
-/* How many instances of each size every node would have to send elsewhere: `counts` (instances at least that big, and
- * `exact` of just that size) and `copies` (of that size that it has room for itself) per size and row, and the sum of
- * copies per size and group.
- * Rows that change are counted anew, a size of which no instance is left stays: it is true of it, too. */
-struct room {
-    bool known;
-    int64_t size_count;
-    struct size sizes[MOST_SIZES + 1];
-    bool compared[MOST_SIZES + 1]; /* whether `tightest` is made of the present counts */
-    int64_t *counts, *exact, *copies, *sums;
-    struct tightest *tightest; /* per size and group */
-};
-
-void recount_room(struct engine *engine) {
-    if (engine->room != NULL) engine->room->known = false;
-}
-
-void forget_room(struct engine *engine) {
-    if (engine->room != NULL) {
-        free(engine->room->counts);
-        free(engine->room->exact);
-        free(engine->room->copies);
-        free(engine->room->sums);
-        free(engine->room->tightest);
-        free(engine->room);
-        engine->room = NULL;
+bool some_node_lacks_room(struct engine *engine) {
+    int64_t hint = engine->room->last_lacking;
+    if (hint < engine->node_count && engine->facts[hint].examined && lacks_room(engine, hint)) return true;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (!engine->facts[row].examined || row == hint || !lacks_room(engine, row)) continue;
+        engine->room->last_lacking = row;
+        return true;
     }
-    free(engine->changes.rows);
-    free(engine->changes.changed);
-    engine->changes = (struct changes){NULL, 0, NULL};
-}
-
-static void open_room(struct engine *engine) {
-    struct changes *changes = &engine->changes;
-    size_t nodes = (size_t)most(engine->node_count, 1), groups = (size_t)most(engine->group_count, 1);
-    forget_room(engine);
-    struct room *room = engine->room = calloc(1, sizeof *room);
-    if (room == NULL) fail(engine, OUT_OF_MEMORY);
-    room->counts = calloc((MOST_SIZES + 1) * nodes, sizeof *room->counts);
-    room->exact = calloc((MOST_SIZES + 1) * nodes, sizeof *room->exact);
-    room->copies = calloc((MOST_SIZES + 1) * nodes, sizeof *room->copies);
-    room->sums = calloc((MOST_SIZES + 1) * groups, sizeof *room->sums);
-    room->tightest = calloc((MOST_SIZES + 1) * groups, sizeof *room->tightest);
-    changes->rows = calloc(nodes, sizeof *changes->rows);
-    changes->changed = calloc(nodes, sizeof *changes->changed);
-    bool tables = room->counts && room->exact && room->copies && room->sums && room->tightest;
-    if (!tables || !changes->rows || !changes->changed) {
-        forget_room(engine);
-        fail(engine, OUT_OF_MEMORY);
-    }
+    return false;
 }
 
 static void count_row(struct engine *engine, int64_t number, int64_t row) {
@@ -284,7 +303,7 @@ static void count_row(struct engine *engine, int64_t number, int64_t row) {
     int64_t cell = number * engine->node_count + row, count = 0, exact = 0;
     int64_t copies = copies_in(free_room(engine, row), size);
     for (int64_t place = 0; place < primaries->count; place++) {
-        const struct instance *instance = &engine->instances[primaries->items[place]];
+        const struct instance *instance = &engine->table.items[primaries->items[place]];
         struct size own = size_of(instance);
         if (instance->evacuation == FAIL_OVER || !covers(&own, size)) continue;
         count++;
@@ -329,7 +348,7 @@ static void learn_sizes(struct engine *engine, int64_t row) {
     struct room *room = engine->room;
     const struct list *primaries = &engine->primaries[row];
     for (int64_t place = 0; place < primaries->count; place++) {
-        const struct instance *instance = &engine->instances[primaries->items[place]];
+        const struct instance *instance = &engine->table.items[primaries->items[place]];
         struct size size = size_of(instance);
         int64_t known = 0;
         if (instance->evacuation == FAIL_OVER) continue;
@@ -341,22 +360,20 @@ static void learn_sizes(struct engine *engine, int64_t row) {
 }
 
 static void build_room(struct engine *engine) {
-    struct changes *changes = &engine->changes;
-    if (engine->room == NULL) open_room(engine);
     struct room *room = engine->room;
-    if (!room->known) {
-        room->size_count = 0;
-        for (int64_t row = 0; row < engine->node_count; row++) learn_sizes(engine, row);
-        memset(changes->changed, 0, (size_t)engine->node_count * sizeof *changes->changed);
-        changes->count = 0;
-        room->known = true;
+    bool known = room->known && room->replaced == engine->table.replaced;
+    int64_t as_of = known ? room->as_of : -1;
+    if (!known) room->size_count = 0;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (engine->changed[row] <= as_of) continue;
+        for (int64_t size = 0; known && size < room->size_count; size++) count_row(engine, size, row);
     }
-    while (changes->count > 0) {
-        int64_t row = changes->rows[--changes->count];
-        changes->changed[row] = false;
-        for (int64_t size = 0; size < room->size_count; size++) count_row(engine, size, row);
-        learn_sizes(engine, row);
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (engine->changed[row] > as_of) learn_sizes(engine, row);
     }
+    room->known = true;
+    room->as_of = engine->clock;
+    room->replaced = engine->table.replaced;
 }
 
 /* How many more instances of a size the other nodes of the group could take than this one would have to send there. */
@@ -413,8 +430,8 @@ bool sure_to_break(struct engine *engine, const struct instance *instance, const
                    bool *broken) {
     bool all = true, known = false;
     struct size wanted = size_of(instance);
-    build_room(engine);
     struct room *room = engine->room;
+    build_room(engine);
     memset(broken, 0, (size_t)engine->node_count * sizeof *broken);
     for (int64_t size = 0; size < room->size_count; size++) {
         known = known || same(&room->sizes[size], &wanted);

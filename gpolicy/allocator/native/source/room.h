@@ -13,17 +13,19 @@ enum verdict { NO, YES, UNSURE };
 /* Whether a node without mirrored instances can be evacuated, as far as that is sure. */
 enum verdict judge_room(struct engine *engine, int64_t row);
 
-/* Whether there is surely too little room in the group for what runs on the node at `row`, in whatever order and wherever
- * it is put. */
-bool lacks_room(struct engine *engine, int64_t row);
+/* Whether there is surely too little room in its group for what runs on some examined node, in whatever order and
+ * wherever it is put. */
+bool some_node_lacks_room(struct engine *engine);
 
 /* Set `broken[row]` for each of `rows` on which a new instance surely breaks N+1, for a reason that no further
  * placement mends. Return whether all are broken. */
 bool sure_to_break(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count,
                    bool *broken);
 
-/* Count everything anew next time: an instance has become another one. */
-void recount_room(struct engine *engine);
-void forget_room(struct engine *engine);
+bool open_room(struct engine *engine);
+void close_room(struct engine *engine);
+
+/* Count everything anew next time, without the sizes of earlier runs. */
+void forget_sizes_of_room(struct engine *engine);
 
 #endif

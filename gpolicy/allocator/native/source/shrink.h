@@ -1,14 +1,12 @@
-/* Making a wished-for instance smaller in the resource that an allocation failed for (gpolicy/allocator/shrink.py). */
+/* Making a wanted instance smaller in the resource that an allocation failed for (gpolicy/allocator/shrink.py). */
 #ifndef GPOLICY_SHRINK_H
 #define GPOLICY_SHRINK_H
 
 #include "cluster.h"
 
-enum { MEMORY_UNIT = 64, DISK_UNIT = 256 };
-
-/* The unit of a resource that shrinks in jumps (memory, disk), 0 for any other. */
-static inline int64_t unit_of(enum reason reason) {
-    return reason == MEM ? MEMORY_UNIT : reason == DISK ? DISK_UNIT : 0;
+/* Whether an instance can be shrunk by what a reason names. */
+static inline bool shrinkable(enum reason reason) {
+    return reason == MEM || reason == DISK || reason == CPU || reason == SPINDLES;
 }
 
 /* How often the instance can be shrunk by `reason`. */

@@ -4,9 +4,6 @@
  * on every node changes only where the demand passes certain numbers; between two of them all steps are alike and are
  * taken at once. The same holds for the probes on the way back.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "capacity.h"
 #include "shrink.h"
 
@@ -19,6 +16,8 @@ struct levels {
     struct instance first;
     struct outcome reached;
 };
+
+enum { MOST_LEVELS = 1 << 18 };
 
 static struct instance level(const struct levels *levels, int64_t place) {
     return shrink(&levels->first, levels->reason, place);
@@ -44,7 +43,7 @@ static void most_frequent_first(const int64_t *failures, enum reason *reasons) {
 
 /* Whether a walk would go on from here: nothing can be placed, and `reason` is among the troubles. */
 static bool hopeless(struct engine *engine, const struct instance *instance, enum reason reason) {
-    const struct attempt *trial = known_trial(engine, instance);
+    const struct counts *trial = known_trial(engine, instance);
     if (trial->failures[reason] == 0) return false;
     return trial->successes == 0 || (engine->capacity_checks && breaks_everywhere(engine, instance));
 }
@@ -72,30 +71,30 @@ static int64_t steps_while_hopeless(struct engine *engine, const struct instance
 /* Shrink by one reason until an instance fits, or until that reason is no longer the trouble. */
 static bool walk(struct engine *engine, const struct instance *from, enum reason reason, struct instance *found) {
     struct instance current = *from;
-    for (;;) {
+    while (!ended(engine)) {
         struct attempt attempt;
         int64_t possible = possible_shrinks(&current, reason), steps = 1;
-        look_at_stop(engine);
         if (possible == 0) return false; /* the smallest one is never tried */
         known_attempt(engine, &current, engine->capacity_checks, &attempt);
         if (attempt.primary != NOWHERE) {
             *found = current;
             return true;
         }
-        if (attempt.failures[reason] == 0) return false;
-        if (unit_of(reason) != 0) {
+        if (attempt.counts.failures[reason] == 0) return false;
+        if (shrinkable(reason)) {
             steps = known_to_fit(engine, &current, 0) ? steps_while_hopeless(engine, &current, reason)
                                                       : steps_until_change(engine, &current, reason);
         }
         if (steps > possible) return false; /* all smaller ones end alike */
         current = shrink(&current, reason, steps);
     }
+    return false;
 }
 
 static bool probe(struct engine *engine, const struct outcome *reached, const struct instance *instance,
                   struct instance *found) {
     enum reason reasons[REASONS];
-    most_frequent_first(reached->failures, reasons);
+    most_frequent_first(reached->counts.failures, reasons);
     for (int place = 0; place < REASONS; place++) {
         if (walk(engine, instance, reasons[place], found)) return true;
     }
@@ -138,10 +137,10 @@ static bool probe_levels(struct engine *engine, const struct levels *levels, str
     enum reason all[REASONS], reasons[REASONS];
     int count = 0;
     struct instance deepest = level(levels, levels->count - 1);
-    most_frequent_first(levels->reached.failures, all);
+    most_frequent_first(levels->reached.counts.failures, all);
     for (int place = 0; place < REASONS; place++) {
         unsigned free = 1u << all[place] | 1u << levels->reason;
-        if (levels->reached.failures[all[place]] > 0 && may_fit(engine, &deepest, free, all[place])) {
+        if (levels->reached.counts.failures[all[place]] > 0 && may_fit(engine, &deepest, free, all[place])) {
             reasons[count++] = all[place];
         }
     }
@@ -164,55 +163,61 @@ static bool probe_levels(struct engine *engine, const struct levels *levels, str
 /* Fill in the levels that end like this one and shrink by the same reason; false if it cannot be shrunk. */
 static bool start_levels(struct engine *engine, const struct instance *instance, const struct outcome *reached,
                          bool placed_some, int64_t limit, struct levels *levels) {
-    enum reason reason = most_frequent(reached->failures);
+    enum reason reason = most_frequent(reached->counts.failures);
     int64_t possible = possible_shrinks(instance, reason);
     if (possible == 0) return false;
-    *levels = (struct levels){.placed = engine->placement_count, .count = 1, .limit = limit, .reason = reason,
+    *levels = (struct levels){.placed = engine->placements.count, .count = 1, .limit = limit, .reason = reason,
                               .first = *instance, .reached = *reached};
-    if (!placed_some && unit_of(reason) != 0 && instance->memory > 0 && !known_to_fit(engine, instance, 0)) {
+    if (!placed_some && shrinkable(reason) && instance->memory > 0 && !known_to_fit(engine, instance, 0)) {
         levels->alike = true;
-        if (limit == NO_LIMIT || engine->placed_before + engine->placement_count == 0) {
+        if (limit == NO_LIMIT || engine->placements.before + engine->placements.count == 0) {
             levels->count = least(steps_until_change(engine, instance, reason), possible);
         }
     }
     return true;
 }
 
+/* Go back up to the last run of levels below which nothing more was placed, and from which a probe leads on. */
+static bool go_back(struct engine *engine, const struct levels *pending, int64_t *depth, struct instance *found,
+                    int64_t *limit, struct outcome *outcome) {
+    while (*depth > 0 && !failed(engine)) {
+        const struct levels *upper = &pending[--*depth];
+        if (engine->placements.count > upper->placed) continue;
+        bool again = probe_levels(engine, upper, found);
+        *outcome = upper->reached;
+        *limit = upper->limit;
+        if (again) return true;
+    }
+    return false;
+}
+
+/* The limit is reduced at each level by all that was placed so far (htools, Cluster.hs, `tieredAlloc`). */
 void tiered(struct engine *engine, const struct instance *instance, int64_t limit, struct outcome *outcome) {
-    struct instance current = *instance, found;
-    struct levels *pending = NULL;
+    struct instance current = *instance;
     int64_t depth = 0;
-    for (;;) {
-        int64_t before = engine->placement_count;
+    while (!failed(engine)) {
+        int64_t before = engine->placements.count;
         standard(engine, &current, limit, outcome);
-        int64_t placed = engine->placed_before + engine->placement_count;
+        struct levels *pending = reserve(engine, &engine->levels, depth + 1, sizeof *pending);
+        if (depth == MOST_LEVELS) fail(engine, TOO_DEEP);
+        if (failed(engine)) return;
+        int64_t placed = engine->placements.before + engine->placements.count;
         if (limit == NO_LIMIT || limit > placed) {
             int64_t below = limit == NO_LIMIT ? NO_LIMIT : limit - placed;
-            bool placed_some = engine->placement_count != before;
-            pending = scratch(engine, LEVELS, (depth / 512 + 1) * 512, sizeof *pending);
+            bool placed_some = engine->placements.count != before;
             if (start_levels(engine, &current, outcome, placed_some, below, &pending[depth])) {
                 current = level(&pending[depth], pending[depth].count);
                 limit = below;
                 depth++;
                 continue;
             }
+            struct instance found;
             if (probe(engine, outcome, &current, &found)) {
                 current = found;
                 limit = below;
                 continue;
             }
         }
-        bool again = false;
-        while (depth > 0 && !again) {
-            const struct levels *upper = &pending[--depth];
-            if (engine->placement_count > upper->placed) continue;
-            again = probe_levels(engine, upper, &found);
-            *outcome = upper->reached;
-            if (again) {
-                current = found;
-                limit = upper->limit;
-            }
-        }
-        if (!again) return;
+        if (!go_back(engine, pending, &depth, &current, &limit, outcome)) return;
     }
 }

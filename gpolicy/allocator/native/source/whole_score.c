@@ -1,10 +1,11 @@
-#include "single.h"
+#include "whole_score.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "node_changes.h"
-#include "score.h"
+#include "statistics.h"
 
 /* The deviations that a new primary changes. Where there are no instances of the second book only, and all loads are
  * alike, the `TWINS` are the same numbers as the components at the same place of `ORIGINALS`. */
@@ -24,14 +25,43 @@ static const int ORIGINALS[TWIN_COUNT] = {
 struct candidate { double after[COMPONENTS], exclusions; int64_t row, line; };
 
 /* A search: the candidates, and the columns that have to be added up, `width` doubles for each of `lines` nodes. */
-struct search {
-    struct engine *engine;
+struct whole_search {
+    const struct engine *engine;
     struct statistics statistics;
-    struct candidate *candidates;
+    struct buffer candidates, table, lowest;
+    int64_t *line_of; /* per row */
     int64_t count, lines;
     int width, columns[CHANGED], column_of[COMPONENTS];
-    double *table, weights[CHANGED], greatest[CHANGED];
+    double weights[CHANGED], greatest[CHANGED];
 };
+
+bool open_whole_search(struct engine *engine) {
+    struct whole_search *search = engine->whole_search = zeroed(engine, 1, sizeof *search);
+    if (search == NULL) return false;
+    search->engine = engine;
+    search->line_of = zeroed(engine, engine->node_count, sizeof *search->line_of);
+    return search->line_of != NULL;
+}
+
+void close_whole_search(struct engine *engine) {
+    struct whole_search *search = engine->whole_search;
+    if (search == NULL) return;
+    free(search->candidates.items);
+    free(search->table.items);
+    free(search->lowest.items);
+    free(search->line_of);
+    free(search);
+}
+
+bool score_is_undefined(const struct engine *engine, int64_t scope) {
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        const struct facts *facts = &engine->facts[row];
+        bool divided_by_0 = facts->total_memory == 0.0 || facts->total_cpus == 0.0 || facts->cpu_speed == 0.0 ||
+                            facts->high_spindles == 0.0;
+        if (divided_by_0 && !facts->offline && in_scope(engine, scope, row)) return true;
+    }
+    return false;
+}
 
 static bool twins(const double *values) {
     for (int pair = 0; pair < TWIN_COUNT; pair++) {
@@ -41,7 +71,7 @@ static bool twins(const double *values) {
 }
 
 /* Choose the columns: one for each component that may change, and one for two components that are the same numbers. */
-static void choose_columns(struct search *search, bool alike) {
+static void choose_columns(struct whole_search *search, bool alike) {
     search->width = 0;
     for (int place = 0; place < COMPONENTS; place++) search->column_of[place] = NOWHERE;
     for (int change = 0; change < CHANGED; change++) {
@@ -59,62 +89,75 @@ static void choose_columns(struct search *search, bool alike) {
     }
 }
 
-static void prepare(struct search *search, struct engine *engine, int64_t scope, const struct instance *instance,
-                    const int64_t *rows, int64_t count) {
-    int64_t *line_of = scratch(engine, SINGLE_LINES, engine->node_count, sizeof *line_of);
+/* Fill in the candidates and what becomes of them; return whether twins are the same numbers everywhere. */
+static bool list_candidates(struct engine *engine, const struct instance *instance, const int64_t *rows) {
+    struct whole_search *search = engine->whole_search;
+    struct candidate *candidates = search->candidates.items;
     bool alike = true;
-    search->engine = engine;
-    search->count = count;
-    search->lines = 0;
-    take_statistics(engine, scope, &search->statistics);
-    search->candidates = scratch(engine, SINGLE_AFTER, count, sizeof *search->candidates);
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        const struct facts *facts = &engine->facts[row];
-        if (facts->offline || (scope != EVERYWHERE && facts->group != scope)) continue;
-        line_of[row] = search->lines++;
-        alike = alike && twins(engine->nodes[row].values);
-    }
-    for (int64_t place = 0; place < count; place++) {
-        struct candidate *candidate = &search->candidates[place];
+    for (int64_t place = 0; place < search->count; place++) {
+        struct candidate *candidate = &candidates[place];
         int64_t row = rows[place];
         struct node node = engine->nodes[row];
         with_primary(engine, row, instance, &node);
         memcpy(candidate->after, node.values, sizeof node.values);
         bool online = !engine->facts[row].offline;
         candidate->row = row;
-        candidate->line = online ? line_of[row] : NOWHERE;
+        candidate->line = online ? search->line_of[row] : NOWHERE;
         candidate->exclusions = search->statistics.exclusions;
         if (online && instance->tag_count > 0) {
             candidate->exclusions += (double)exclusion_change(engine, row, instance, search->statistics.merged);
         }
         alike = alike && (!online || twins(candidate->after));
     }
-    choose_columns(search, alike);
+    return alike;
+}
+
+/* Write the columns of all online nodes into the table, and find the greatest number of each. */
+static void fill_table(struct engine *engine, int64_t scope) {
+    struct whole_search *search = engine->whole_search;
+    const struct candidate *candidates = search->candidates.items;
+    double *line = search->table.items;
     int width = search->width;
-    search->table = scratch(engine, SINGLE_TABLE, search->lines * width, sizeof(double));
     for (int column = 0; column < width; column++) search->greatest[column] = 0.0;
-    double *line = search->table;
     for (int64_t row = 0; row < engine->node_count; row++) {
-        const struct facts *facts = &engine->facts[row];
-        if (facts->offline || (scope != EVERYWHERE && facts->group != scope)) continue;
+        if (engine->facts[row].offline || !in_scope(engine, scope, row)) continue;
         for (int column = 0; column < width; column++) {
             line[column] = engine->nodes[row].values[search->columns[column]];
             search->greatest[column] = greater(search->greatest[column], fabs(line[column]));
         }
         line += width;
     }
-    for (int64_t place = 0; place < count; place++) {
-        const struct candidate *candidate = &search->candidates[place];
-        if (candidate->line == NOWHERE) continue;
+    for (int64_t place = 0; place < search->count; place++) {
+        if (candidates[place].line == NOWHERE) continue;
         for (int column = 0; column < width; column++) {
-            double value = fabs(candidate->after[search->columns[column]]);
+            double value = fabs(candidates[place].after[search->columns[column]]);
             search->greatest[column] = greater(search->greatest[column], value);
         }
     }
 }
 
+static bool prepare(struct engine *engine, int64_t scope, const struct instance *instance, const int64_t *rows,
+                    int64_t count) {
+    struct whole_search *search = engine->whole_search;
+    bool alike = true;
+    search->count = count;
+    search->lines = 0;
+    take_statistics(engine, scope, &search->statistics);
+    if (reserve(engine, &search->candidates, count, sizeof(struct candidate)) == NULL) return false;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (engine->facts[row].offline || !in_scope(engine, scope, row)) continue;
+        search->line_of[row] = search->lines++;
+        alike = alike && twins(engine->nodes[row].values);
+    }
+    alike = list_candidates(engine, instance, rows) && alike;
+    choose_columns(search, alike);
+    if (reserve(engine, &search->table, search->lines * search->width, sizeof(double)) == NULL) return false;
+    fill_table(engine, scope);
+    return !failed(engine);
+}
+
 /* Add up the twenty components, given the roots of the variances of the columns. */
-static double total(const struct search *search, const struct candidate *candidate, const double *roots) {
+static double total(const struct whole_search *search, const struct candidate *candidate, const double *roots) {
     const struct statistics *statistics = &search->statistics;
     const double *before = search->engine->nodes[candidate->row].values;
     bool online = candidate->line != NOWHERE;
@@ -142,19 +185,20 @@ static double total(const struct search *search, const struct candidate *candida
     return score;
 }
 
-static double exact(const struct search *search, const struct candidate *candidate) {
+static double exact(const struct whole_search *search, const struct candidate *candidate) {
     int width = search->width;
     double sums[CHANGED] = {0.0}, squares[CHANGED] = {0.0}, own[CHANGED];
+    const double *table = search->table.items;
     if (search->lines == 0) return 0.0; /* no node is online: there are no components */
     if (candidate->line == NOWHERE) return total(search, candidate, squares);
     for (int column = 0; column < width; column++) own[column] = candidate->after[search->columns[column]];
     for (int64_t number = 0; number < search->lines; number++) {
-        const double *line = number == candidate->line ? own : &search->table[number * width];
+        const double *line = number == candidate->line ? own : &table[number * width];
         for (int column = 0; column < width; column++) sums[column] += line[column];
     }
     for (int column = 0; column < width; column++) sums[column] /= search->statistics.count;
     for (int64_t number = 0; number < search->lines; number++) {
-        const double *line = number == candidate->line ? own : &search->table[number * width];
+        const double *line = number == candidate->line ? own : &table[number * width];
         for (int column = 0; column < width; column++) {
             double difference = line[column] - sums[column];
             squares[column] += difference * difference;
@@ -165,7 +209,7 @@ static double exact(const struct search *search, const struct candidate *candida
 }
 
 /* Estimate the score by replacing one value in the existing statistics; `error` is how far off it may be. */
-static double estimate(const struct search *search, const struct candidate *candidate, double *error) {
+static double estimate(const struct whole_search *search, const struct candidate *candidate, double *error) {
     const struct statistics *statistics = &search->statistics;
     const double *before = search->engine->nodes[candidate->row].values;
     double roots[CHANGED], off = 0.0;
@@ -187,18 +231,20 @@ static double estimate(const struct search *search, const struct candidate *cand
 
 struct choice best_single(struct engine *engine, int64_t scope, const struct instance *instance, const int64_t *rows,
                           int64_t count) {
-    struct search search;
+    struct whole_search *search = engine->whole_search;
     struct choice best = {NOWHERE, 0.0};
-    prepare(&search, engine, scope, instance, rows, count);
-    double *lowest = scratch(engine, SINGLE_KEEP, count, sizeof *lowest), limit = INFINITY;
+    if (score_is_undefined(engine, scope)) return (struct choice){rows[0], NAN};
+    double *lowest = reserve(engine, &search->lowest, count, sizeof *lowest), limit = INFINITY;
+    if (lowest == NULL || !prepare(engine, scope, instance, rows, count)) return (struct choice){rows[0], 0.0};
+    const struct candidate *candidates = search->candidates.items;
     for (int64_t place = 0; place < count; place++) {
-        double error = 0.0, score = search.lines > 0 ? estimate(&search, &search.candidates[place], &error) : 0.0;
+        double error = 0.0, score = search->lines > 0 ? estimate(search, &candidates[place], &error) : 0.0;
         lowest[place] = score - error;
         limit = lesser(limit, score + error);
     }
     for (int64_t place = 0; place < count; place++) {
         if (lowest[place] > limit) continue;
-        double score = exact(&search, &search.candidates[place]);
+        double score = exact(search, &candidates[place]);
         if (best.row == NOWHERE || score <= best.score) best = (struct choice){rows[place], score};
     }
     return best;
@@ -206,10 +252,10 @@ struct choice best_single(struct engine *engine, int64_t scope, const struct ins
 
 void all_singles(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count,
                  double *scores) {
-    struct search search;
-    prepare(&search, engine, EVERYWHERE, instance, rows, count);
-    for (int64_t place = 0; place < count; place++) {
-        scores[place] = exact(&search, &search.candidates[place]);
-        if (place % 64 == 0) look_at_stop(engine);
+    bool undefined = score_is_undefined(engine, EVERYWHERE);
+    if (!undefined && !prepare(engine, EVERYWHERE, instance, rows, count)) return;
+    const struct candidate *candidates = engine->whole_search->candidates.items;
+    for (int64_t place = 0; place < count && !ended(engine); place++) {
+        scores[place] = undefined ? NAN : exact(engine->whole_search, &candidates[place]);
     }
 }

@@ -1,6 +1,10 @@
-/* The cluster score (gpolicy/allocator/score.py): the same sums in the same order, to the last bit. */
-#ifndef GPOLICY_SCORE_H
-#define GPOLICY_SCORE_H
+/* The cluster score (gpolicy/allocator/score.py): the same sums in the same order, to the last bit.
+ *
+ * A node without spindles, memory or CPUs makes htools divide by 0, and a deviation over quotients that are not finite
+ * is NaN. A full computation then gives NaN; where only one node's values are replaced, htools takes the greater of 0
+ * and the new variance, which turns NaN into 0 (htools, Statistics.hs, `updateStatistics`). */
+#ifndef GPOLICY_STATISTICS_H
+#define GPOLICY_STATISTICS_H
 
 #include "cluster.h"
 
@@ -13,14 +17,25 @@ extern const double WEIGHTS[COMPONENTS];
 extern const enum aggregate AGGREGATES[COMPONENTS];
 
 /* Count of online nodes; per component the sum and, for deviations, the variance. `exclusions` is the value of the
- * location exclusion component, `merged` the counts it is made of: per location and tag. */
+ * location exclusion component, `merged` the counts it is made of: per location and tag. `undefined`: some deviation is
+ * NaN. */
 struct statistics {
     double count, sums[COMPONENTS], variances[COMPONENTS], exclusions;
     const int64_t *merged;
+    bool undefined;
 };
 
 /* Fill in the full statistics of all nodes, or of those of group `scope`. */
 void take_statistics(struct engine *engine, int64_t scope, struct statistics *statistics);
+
+/* Return what a new primary adds to the location exclusion component, given the counts of all nodes. */
+int64_t exclusion_change(const struct engine *engine, int64_t row, const struct instance *instance,
+                         const int64_t *merged);
+
+/* Whether a node counts in the score of `scope`, though perhaps as an offline one. */
+static inline bool in_scope(const struct engine *engine, int64_t scope, int64_t row) {
+    return scope == EVERYWHERE || engine->facts[row].group == scope;
+}
 
 /* The greater or lesser of two numbers that are not NaN. The functions of libm are calls. */
 static inline double greater(double a, double b) { return a > b ? a : b; }

@@ -1,6 +1,9 @@
-#include "score.h"
+#include "statistics.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "node_changes.h"
 
 const double WEIGHTS[COMPONENTS] = {
     0.5, 0.5, 1.0, 1.0, 4.0, 16.0, 0.5, 1.0, 1.0, 1.0, 1.0, 2.0, 0.5, 0.5, 0.5, 0.5, 0.5, 1.0, 1.0, 0.25,
@@ -10,7 +13,7 @@ const enum aggregate AGGREGATES[COMPONENTS] = {
     DEVIATION, SUM,       DEVIATION, DEVIATION, DEVIATION,   DEVIATION,   DEVIATION, SUM,       TAG_MAP,   SUM,
 };
 
-/* Add up the location exclusions of the online nodes in scope: how often each tag occurs in each location. */
+/* Fill in the location exclusion component: how often a tag occurs at a location beyond the first time. */
 static void merge_exclusions(struct engine *engine, int64_t scope, struct statistics *statistics) {
     int64_t tags = engine->tag_count, cells = engine->location_count * tags, sum = 0, above = 0;
     if (scope == EVERYWHERE) {
@@ -18,7 +21,10 @@ static void merge_exclusions(struct engine *engine, int64_t scope, struct statis
         statistics->exclusions = (double)(engine->exclusions.sum - engine->exclusions.above);
         return;
     }
-    int64_t *merged = scratch(engine, MERGED_TAGS, cells, sizeof *merged);
+    int64_t *merged = reserve(engine, &engine->merged, cells, sizeof *merged);
+    statistics->merged = merged;
+    statistics->exclusions = 0.0;
+    if (merged == NULL || cells == 0) return;
     memset(merged, 0, (size_t)cells * sizeof *merged);
     for (int64_t row = 0; row < engine->node_count; row++) {
         const struct facts *facts = &engine->facts[row];
@@ -32,7 +38,6 @@ static void merge_exclusions(struct engine *engine, int64_t scope, struct statis
         sum += merged[cell];
         above += merged[cell] > 0;
     }
-    statistics->merged = merged;
     statistics->exclusions = (double)(sum - above);
 }
 
@@ -40,10 +45,9 @@ void take_statistics(struct engine *engine, int64_t scope, struct statistics *st
     double count = 0.0, offline_all = 0.0, offline_primaries = 0.0;
     double sums[COMPONENTS] = {0.0}, squares[COMPONENTS] = {0.0}, means[COMPONENTS];
     for (int64_t row = 0; row < engine->node_count; row++) {
-        const struct facts *facts = &engine->facts[row];
         const double *values = engine->nodes[row].values;
-        if (scope != EVERYWHERE && facts->group != scope) continue;
-        if (facts->offline) {
+        if (!in_scope(engine, scope, row)) continue;
+        if (engine->facts[row].offline) {
             offline_all += values[OFFLINE_ALL];
             offline_primaries += values[OFFLINE_PRIMARIES];
             continue;
@@ -53,9 +57,8 @@ void take_statistics(struct engine *engine, int64_t scope, struct statistics *st
     }
     for (int place = 0; place < COMPONENTS; place++) means[place] = sums[place] / count;
     for (int64_t row = 0; row < engine->node_count; row++) {
-        const struct facts *facts = &engine->facts[row];
         const double *values = engine->nodes[row].values;
-        if (facts->offline || (scope != EVERYWHERE && facts->group != scope)) continue;
+        if (engine->facts[row].offline || !in_scope(engine, scope, row)) continue;
         for (int place = 0; place < COMPONENTS; place++) {
             double difference = values[place] - means[place];
             squares[place] += difference * difference;
@@ -64,9 +67,26 @@ void take_statistics(struct engine *engine, int64_t scope, struct statistics *st
     sums[OFFLINE_ALL] = offline_all;
     sums[OFFLINE_PRIMARIES] = offline_primaries;
     statistics->count = count;
+    statistics->undefined = false;
     for (int place = 0; place < COMPONENTS; place++) {
         statistics->sums[place] = sums[place];
         statistics->variances[place] = squares[place] / count;
+        bool deviation = AGGREGATES[place] == DEVIATION && count > 0.0;
+        if (deviation && !isfinite(statistics->variances[place])) statistics->undefined = true;
     }
     merge_exclusions(engine, scope, statistics);
+}
+
+int64_t exclusion_change(const struct engine *engine, int64_t row, const struct instance *instance,
+                         const int64_t *merged) {
+    const struct facts *facts = &engine->facts[row];
+    int64_t change = 0;
+    for (int64_t location = 0; location < facts->location_count; location++) {
+        for (int64_t place = 0; place < instance->tag_count; place++) {
+            int64_t key = facts->locations[location] * engine->tag_count + instance->tags[place];
+            /* the first of a kind adds a key as well as a count, which is nothing */
+            if (merged[key] + earlier_in_list(instance, place) > 0) change++;
+        }
+    }
+    return change;
 }

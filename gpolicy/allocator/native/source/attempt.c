@@ -1,0 +1,243 @@
+#include "attempt.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node_changes.h"
+#include "outcomes.h"
+#include "pairs.h"
+#include "placing.h"
+#include "redundancy.h"
+#include "room.h"
+#include "statistics.h"
+#include "whole_score.h"
+
+static bool is_redundant_after(struct engine *engine, const struct instance *instance, int64_t number, int64_t primary,
+                               int64_t secondary) {
+    struct instance placed = *instance;
+    int64_t before = engine->placements.count;
+    placed.primary = primary;
+    placed.secondary = secondary;
+    if (secondary != NOWHERE) placed.location_score = common_locations(engine, primary, secondary);
+    place(engine, &placed, number);
+    bool answer = !failed(engine) && is_redundant(engine);
+    unplace(engine, before);
+    return answer;
+}
+
+/* A candidate by its score; of equals the later one comes first. */
+struct scored { double score; int64_t row; };
+static int best_first(const void *left, const void *right) {
+    const struct scored *a = left, *b = right;
+    if (a->score != b->score) return a->score < b->score ? -1 : 1;
+    return a->row > b->row ? -1 : a->row < b->row;
+}
+
+static void reject_all(struct attempt *attempt) {
+    attempt->counts.failures[N1] += attempt->counts.successes;
+    attempt->counts.successes = 0;
+}
+
+static void choose(struct attempt *attempt, int64_t primary, int64_t secondary, double score) {
+    attempt->primary = primary;
+    attempt->secondary = secondary;
+    attempt->score = score;
+}
+
+/* Put candidates in the order of their scores. Those that cannot be compared stay as they are: so sorts GHC. */
+static void sort_by_score(struct scored *order, int64_t count) {
+    if (count > 0 && !isnan(order[0].score)) qsort(order, (size_t)count, sizeof *order, best_first);
+}
+
+/* Choose the best single node after which the cluster is redundant. */
+static void choose_checked_single(struct engine *engine, const struct instance *instance, int64_t number,
+                                  struct attempt *attempt) {
+    const int64_t *rows;
+    int64_t count = fitting_rows(engine, &rows);
+    bool *broken = reserve(engine, &engine->flags, engine->node_count, sizeof *broken);
+    double *scores = reserve(engine, &engine->moving, count, sizeof *scores);
+    struct scored *order = reserve(engine, &engine->scored, count, sizeof *order);
+    if (failed(engine)) return;
+    if (!own_number(engine, instance, number)) {
+        memset(broken, 0, (size_t)engine->node_count * sizeof *broken);
+    } else if (sure_to_break(engine, instance, rows, count, broken)) {
+        reject_all(attempt);
+        return;
+    }
+    all_singles(engine, instance, rows, count, scores);
+    if (failed(engine)) return;
+    for (int64_t place = 0; place < count; place++) order[place] = (struct scored){scores[place], rows[place]};
+    sort_by_score(order, count);
+    for (int64_t rejected = 0; rejected < count && !ended(engine); rejected++) {
+        int64_t row = order[rejected].row;
+        if (broken[row] || !is_redundant_after(engine, instance, number, row, NOWHERE)) continue;
+        attempt->counts.failures[N1] += rejected;
+        attempt->counts.successes -= rejected;
+        choose(attempt, row, NOWHERE, order[rejected].score);
+        return;
+    }
+    reject_all(attempt);
+}
+
+/* Go through the secondaries of one primary from the best on until one leaves the cluster redundant. `allowed` says so
+ * per row if it is given, else the cluster is tested. */
+static void choose_secondary(struct engine *engine, const struct instance *instance, int64_t number, int64_t primary,
+                             const bool *allowed, struct attempt *attempt) {
+    struct scored *order = reserve(engine, &engine->scored, engine->node_count, sizeof *order);
+    int64_t count = 0, rejected = 0;
+    if (ended(engine)) return;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (!pair_fits(engine, instance, primary, row)) continue;
+        order[count++] = (struct scored){pair_score(engine, primary, row), row};
+    }
+    if (failed(engine)) return;
+    qsort(order, (size_t)count, sizeof *order, best_first);
+    for (; rejected < count && !ended(engine); rejected++) {
+        int64_t row = order[rejected].row;
+        if (allowed != NULL ? allowed[row] : is_redundant_after(engine, instance, number, primary, row)) break;
+    }
+    attempt->counts.failures[N1] += rejected;
+    attempt->counts.successes -= rejected;
+    if (rejected < count && !(attempt->primary != NOWHERE && attempt->score < order[rejected].score)) {
+        choose(attempt, primary, order[rejected].row, order[rejected].score);
+    }
+}
+
+/* What moves where when a node fails, for choose_mirrored(). */
+struct moving { int64_t *from, *most; bool *allowed, *clean; };
+
+static bool reserve_moving(struct engine *engine, struct moving *moving) {
+    int64_t nodes = engine->node_count;
+    moving->from = reserve(engine, &engine->moving, 2 * nodes, sizeof *moving->from);
+    moving->allowed = reserve(engine, &engine->flags, 2 * nodes, sizeof *moving->allowed);
+    if (failed(engine)) return false;
+    moving->most = moving->from + nodes;
+    moving->clean = moving->allowed + nodes;
+    memset(moving->from, 0, (size_t)(2 * nodes) * sizeof *moving->from);
+    return true;
+}
+
+/* Find the most memory that moves to each node from any other one. */
+static void find_most_moving(const struct engine *engine, struct moving *moving) {
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        const struct list *primaries = &engine->primaries[row];
+        memory_moving(engine, row, moving->from);
+        for (int64_t place = 0; place < primaries->count; place++) {
+            int64_t other = engine->table.items[primaries->items[place]].secondary;
+            moving->most[other] = most(moving->most[other], moving->from[other]);
+        }
+        for (int64_t place = 0; place < primaries->count; place++) {
+            moving->from[engine->table.items[primaries->items[place]].secondary] = 0;
+        }
+    }
+}
+
+/* Where all instances are mirrored, what keeps a placement from being redundant is one comparison each for the primary
+ * (what may fail over to it) and for the pair. Only primaries with a pair that is not allowed are looked at in full. */
+static void choose_mirrored(struct engine *engine, const struct instance *instance, int64_t number,
+                            struct attempt *attempt) {
+    int64_t nodes = engine->node_count, used = memory_used(instance);
+    struct moving moving;
+    if (!is_redundant(engine)) {
+        reject_all(attempt);
+        return;
+    }
+    if (!reserve_moving(engine, &moving)) return;
+    find_most_moving(engine, &moving);
+    for (int64_t primary = 0; primary < nodes; primary++) {
+        moving.clean[primary] = false;
+        if (engine->outcomes->primary_codes[primary] != FITS) continue;
+        bool takes = moving.most[primary] < engine->nodes[primary].unallocated - used, all = true;
+        memory_moving(engine, primary, moving.from);
+        for (int64_t row = 0; row < nodes; row++) {
+            moving.allowed[row] = takes && moving.from[row] + used < engine->nodes[row].unallocated;
+            if (!moving.allowed[row] && all) all = !pair_fits(engine, instance, primary, row);
+            moving.from[row] = 0;
+        }
+        moving.clean[primary] = all;
+        if (!all) choose_secondary(engine, instance, number, primary, moving.allowed, attempt);
+        if (ended(engine)) return;
+    }
+    struct pair best = best_pair(engine, moving.clean);
+    if (best.primary == NOWHERE) return;
+    if (attempt->primary == NOWHERE || best.score < attempt->score ||
+        (best.score == attempt->score && best.primary > attempt->primary)) {
+        choose(attempt, best.primary, best.secondary, best.score);
+    }
+}
+
+static void choose_single(struct engine *engine, const struct instance *instance, struct attempt *attempt) {
+    const int64_t *rows;
+    int64_t count = fitting_rows(engine, &rows);
+    if (failed(engine)) return;
+    struct choice best = best_single(engine, EVERYWHERE, instance, rows, count);
+    choose(attempt, best.row, NOWHERE, best.score);
+}
+
+static void choose_pair(struct engine *engine, const struct instance *instance, int64_t number, bool checked,
+                        struct attempt *attempt) {
+    prepare_pairs(engine, instance);
+    if (!checked) {
+        struct pair best = best_pair(engine, NULL);
+        choose(attempt, best.primary, best.secondary, best.score);
+    } else if (all_mirrored(engine) && own_number(engine, instance, number)) {
+        choose_mirrored(engine, instance, number, attempt);
+    } else {
+        for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {
+            if (engine->outcomes->primary_codes[row] != FITS) continue;
+            choose_secondary(engine, instance, number, row, NULL, attempt);
+        }
+    }
+}
+
+void try_allocate(struct engine *engine, const struct instance *instance, int64_t number, bool checked,
+                  struct attempt *attempt) {
+    *attempt = (struct attempt){.primary = NOWHERE, .secondary = NOWHERE};
+    if (ended(engine)) return;
+    attempt->counts = *look_at_candidates(engine, instance, 0);
+    if (attempt->counts.successes == 0) return;
+    if (engine->mirrored) {
+        choose_pair(engine, instance, number, checked, attempt);
+    } else if (checked) {
+        choose_checked_single(engine, instance, number, attempt);
+    } else {
+        choose_single(engine, instance, attempt);
+    }
+}
+
+/* List the nodes that take an instance; `all` says whether it surely breaks N+1 on all of them. */
+static int64_t look_for_breaks(struct engine *engine, const struct instance *instance, const int64_t **rows,
+                               bool *all) {
+    look_at_candidates(engine, instance, 0);
+    int64_t count = fitting_rows(engine, rows);
+    bool *broken = reserve(engine, &engine->flags, engine->node_count, sizeof *broken);
+    *all = !failed(engine) && sure_to_break(engine, instance, *rows, count, broken);
+    return count;
+}
+
+bool surely_breaks(struct engine *engine, const struct instance *instance) {
+    const int64_t *rows;
+    bool all;
+    if (engine->mirrored) return false;
+    look_for_breaks(engine, instance, &rows, &all);
+    return all;
+}
+
+bool breaks_everywhere(struct engine *engine, const struct instance *instance) {
+    struct instance placed = *instance;
+    const int64_t *rows;
+    int64_t number = engine->table.count, before = engine->placements.count;
+    bool all, lacks = true;
+    placed.index = number;
+    placed.secondary = NOWHERE;
+    if (engine->mirrored || engine->missing > 0 || engine->clashing || !own_number(engine, &placed, number)) return false;
+    int64_t count = look_for_breaks(engine, instance, &rows, &all);
+    for (int64_t candidate = 0; candidate < count && !all && lacks && !ended(engine); candidate++) {
+        placed.primary = rows[candidate];
+        place(engine, &placed, number);
+        lacks = some_node_lacks_room(engine);
+        unplace(engine, before);
+    }
+    return lacks;
+}

@@ -1,0 +1,99 @@
+#include "placing.h"
+
+#include <string.h>
+
+#include "node_changes.h"
+
+enum { MOST_PLACEMENTS = 1 << 20 };
+
+/* Return where the record with this number is kept. */
+static int64_t slot_of(const struct table *table, int64_t number) {
+    /* numbers ascend with the slots among the given ones; those placed by us come after them */
+    int64_t low = 0, high = table->given;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (table->numbers[middle] < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < table->given && table->numbers[low] == number ? low : table->count;
+}
+
+bool own_number(const struct engine *engine, const struct instance *instance, int64_t number) {
+    return slot_of(&engine->table, number) == engine->table.count &&
+           (instance->index < 0 || instance->index == number);
+}
+
+static bool reserve_placement(struct engine *engine, struct list *primaries) {
+    struct placements *placements = &engine->placements;
+    struct table *table = &engine->table;
+    if (placements->count == MOST_PLACEMENTS) fail(engine, TOO_MANY_PLACED);
+    if (failed(engine)) return false;
+    int64_t capacity = table->capacity;
+    return grow(engine, &placements->items, &placements->capacity, placements->count + 1, sizeof *placements->items) &&
+           grow(engine, &primaries->items, &primaries->capacity, primaries->count + 1, sizeof *primaries->items) &&
+           grow(engine, &table->numbers, &capacity, table->count + 1, sizeof *table->numbers) &&
+           grow(engine, &table->items, &table->capacity, table->count + 1, sizeof *table->items);
+}
+
+/* Put a record into its slot; one that it takes the place of is kept for unplace(). */
+static bool write_record(struct engine *engine, int64_t slot, const struct instance *instance, int64_t number) {
+    struct table *table = &engine->table;
+    if (slot < table->count) {
+        struct placements *placements = &engine->placements;
+        struct instance *replaced =
+            reserve(engine, &placements->replaced, placements->count + 1, sizeof *replaced);
+        if (replaced == NULL) return false;
+        replaced[placements->count] = table->items[slot];
+        table->replaced++;
+    } else {
+        table->count++;
+    }
+    table->items[slot] = *instance;
+    table->numbers[slot] = number;
+    return true;
+}
+
+void place(struct engine *engine, const struct instance *instance, int64_t number) {
+    struct table *table = &engine->table;
+    struct list *primaries = &engine->primaries[instance->primary];
+    /* node lists call it by its index, if it has one, whatever record is found there */
+    int64_t slot = slot_of(table, number), listed = instance->index < 0 ? slot : slot_of(table, instance->index);
+    bool called_otherwise = instance->index >= 0 && instance->index != number;
+    if (called_otherwise && listed == table->count) fail(engine, ASK_THE_LAW);
+    if (!reserve_placement(engine, primaries)) return;
+    struct placed placed = {.slot = slot, .version = engine->version, .missing = engine->missing,
+                            .clashing = engine->clashing, .before = engine->journal.top};
+    /* hail, asked for one group: its table has gaps, and the new instance may take the number of another one;
+     * asked for a secondary: the lists keep the index of the instance as it was, its new record has another number */
+    bool clashing = !own_number(engine, instance, number);
+    if (!write_record(engine, slot, instance, number)) return;
+    engine->placements.items[engine->placements.count++] = placed;
+    engine->clashing = engine->clashing || clashing;
+    engine->missing += instance->evacuation == FAIL_OVER && instance->secondary == NOWHERE;
+    engine->version = ++engine->versions;
+    primaries->items[primaries->count++] = listed;
+    add_primary(engine, instance->primary, instance);
+    if (instance->secondary != NOWHERE) add_secondary(engine, instance->secondary, instance, instance->primary);
+}
+
+void unplace(struct engine *engine, int64_t count) {
+    struct placements *placements = &engine->placements;
+    struct table *table = &engine->table;
+    while (placements->count > count) {
+        const struct placed *placed = &placements->items[--placements->count];
+        engine->primaries[table->items[placed->slot].primary].count--;
+        take_back(engine, placed->before);
+        if (placed->slot < table->given) {
+            table->items[placed->slot] = ((const struct instance *)placements->replaced.items)[placements->count];
+            table->replaced++;
+        } else {
+            table->count--;
+        }
+        engine->clashing = placed->clashing;
+        engine->missing = placed->missing;
+        engine->version = placed->version;
+    }
+}

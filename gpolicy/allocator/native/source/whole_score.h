@@ -1,0 +1,26 @@
+/* Scores that htools computes in full, over all nodes, for every candidate (htools, AllocationSolution: single nodes;
+ * Evacuation: all moves). Equal nodes do not get equal scores here, since the order of the sums differs. */
+#ifndef GPOLICY_WHOLE_SCORE_H
+#define GPOLICY_WHOLE_SCORE_H
+
+#include "cluster.h"
+
+/* A candidate and the score after the instance is put there. */
+struct choice { int64_t row; double score; };
+
+bool open_whole_search(struct engine *engine);
+void close_whole_search(struct engine *engine);
+
+/* Whether the score of `scope` is NaN, whatever is placed: an online node makes htools divide by 0. */
+bool score_is_undefined(const struct engine *engine, int64_t scope);
+
+/* Return the best of `count` candidate rows (ascending, at least one; the instance fits on each), the later one of
+ * equals. The score is that of all nodes, or of those of group `scope`. Where it is undefined, the best is the first:
+ * so sorts GHC what cannot be compared. */
+struct choice best_single(struct engine *engine, int64_t scope, const struct instance *instance, const int64_t *rows,
+                          int64_t count);
+/* Compute the scores of all candidates. */
+void all_singles(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count,
+                 double *scores);
+
+#endif
