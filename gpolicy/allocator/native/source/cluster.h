@@ -115,7 +115,7 @@ struct whole_search;
 struct evacuating;
 struct room;
 struct memo;
-struct levels;
+struct steps;
 
 struct engine {
     bool open; /* a cluster was read */
@@ -157,6 +157,7 @@ struct engine {
     struct evacuating *evacuating;
     struct room *room;
     struct memo *memo;
+    struct steps *steps;
     struct buffer levels, rows, flags, scored, moving, merged;
 };
 

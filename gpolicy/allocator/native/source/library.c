@@ -10,6 +10,7 @@
 #include "placing.h"
 #include "redundancy.h"
 #include "room.h"
+#include "shrink.h"
 #include "whole_score.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -47,6 +48,7 @@ EXPORTED void gpolicy_close(struct engine *engine) {
     close_evacuating(engine);
     close_room(engine);
     close_memo(engine);
+    close_steps(engine);
     close_cluster(engine);
     free(engine);
 }

@@ -18,20 +18,18 @@ static const int SECONDARY_COMPONENTS[OF_SECONDARY] = {
     FREE_DISK, DISK_LOAD, SPINDLE_RATIO, FORTH_DISK, FORTH_SPINDLES, RESERVED,
 };
 
-/* A value before and after the instance comes, and the two numbers that its variance's change is made of: the variance
- * grows by `own` - sum of all values * `slope`. */
-struct move { double before, after, own, slope; };
-
-/* A possible primary, with the instance; the changes are those of sums. All of it decides scores. */
+/* A possible primary. Per component its value before and after the instance comes, and the two numbers that its variance's
+ * change is made of: the variance grows by `own` - sum of all values * `slope`. The changes are those of sums. All of it
+ * decides scores. */
 struct primary_side {
-    struct move moves[OF_PRIMARY];
+    double before[OF_PRIMARY], after[OF_PRIMARY], own[OF_PRIMARY], slope[OF_PRIMARY];
     double n1_change, tags_change, location_change, offline_all_change, offline_primaries_change;
     int64_t location_class;
 };
 
-/* A possible secondary, with the instance, for which it keeps `reserved` MiB in all. */
+/* A possible secondary, in the same way. */
 struct secondary_side {
-    struct move moves[OF_SECONDARY];
+    double before[OF_SECONDARY], after[OF_SECONDARY], own[OF_SECONDARY], slope[OF_SECONDARY];
     double n1_change, offline_all_change;
     int64_t location_class;
 };
@@ -43,8 +41,8 @@ struct specials { int64_t count, least, most; };
 /* What is worked out of a primary only when one of its pairs is looked at closely: its shares of the score. */
 struct primary_score { int64_t search; double alone, terms[COMPONENTS]; struct deviation shared[SHARED]; };
 
-/* A row and the bound of its side. */
-struct ranked { double low; int64_t row; };
+/* A row, the bound of its side, and the part of the bound that can be known exactly of this side alone. */
+struct ranked { double low, alone; int64_t row; };
 
 /* Rows of one list of candidates that fit, with their bounds. */
 struct side_rows { struct ranked *rows, *close; int64_t count, close_count, *next, *slots, best; };
@@ -65,9 +63,10 @@ struct pair_search {
     double *primary_parts, *secondary_parts; /* how each side changes each variance */
     struct side_rows p, s;
     int64_t slot_count;
-    bool *is_primary;
+    bool *is_primary, any_offline; /* among the candidates */
     /* per component of a primary, RESERVED last: the variance less what rounding may add, and the chord */
     double bases[OF_PRIMARY], slopes[OF_PRIMARY + 1], from_p[OF_PRIMARY], from_s[OF_SECONDARY];
+    double common_of_secondary;
     double margin; /* by how much rounding may falsify a bound */
     struct pair best;
 };
@@ -102,6 +101,10 @@ bool open_pair_search(struct engine *engine) {
     search->primary_parts = zeroed(engine, nodes, OF_PRIMARY * sizeof *search->primary_parts);
     search->secondary_parts = zeroed(engine, nodes, OF_SECONDARY * sizeof *search->secondary_parts);
     search->is_primary = zeroed(engine, nodes, sizeof *search->is_primary);
+    for (int64_t row = 0; row < nodes; row++) {
+        bool candidate = engine->list_of_primary[row] != NOWHERE || engine->list_of_secondary[row] != NOWHERE;
+        search->any_offline = search->any_offline || (candidate && engine->facts[row].offline);
+    }
     return open_rows(engine, &search->p, search->slot_count) && open_rows(engine, &search->s, search->slot_count);
 }
 
@@ -135,14 +138,16 @@ static void note_size(struct pair_search *search, int component, double x, doubl
     search->widest[component] = greater(search->widest[component], fabs(y - x));
 }
 
-static struct move moved(struct pair_search *search, int component, double x, double y) {
+/* Work out what replacing x by y does to a variance. */
+static void work_out_change(struct pair_search *search, int component, double x, double y, double *own, double *slope) {
     double count = search->statistics.count, change = y - x;
-    struct move move = {x, y, (count * ((y - x) * (y + x)) - change * change) / search->squared_count,
-                        2.0 * change / search->squared_count};
-    /* what is no number makes the deviation NaN, and no bound is made of it */
-    if (!isfinite(move.own) || !isfinite(move.slope)) return (struct move){x, y, 0.0, 0.0};
-    note_size(search, component, x, y);
-    return move;
+    *own = (count * ((y - x) * (y + x)) - change * change) / search->squared_count;
+    *slope = 2.0 * change / search->squared_count;
+    if (isfinite(*own) && isfinite(*slope)) {
+        note_size(search, component, x, y);
+    } else {
+        *own = *slope = 0.0; /* what is no number makes the deviation NaN, and no bound is made of it */
+    }
 }
 
 static void make_primary(struct engine *engine, int64_t row) {
@@ -155,7 +160,8 @@ static void make_primary(struct engine *engine, int64_t row) {
     side->location_class = engine->facts[row].location_class;
     for (int place = 0; place < OF_PRIMARY; place++) {
         int component = PRIMARY_COMPONENTS[place];
-        side->moves[place] = moved(search, component, old[component], new[component]);
+        double x = side->before[place] = old[component], y = side->after[place] = new[component];
+        work_out_change(search, component, x, y, &side->own[place], &side->slope[place]);
     }
     side->n1_change = new[N1_COUNT] - old[N1_COUNT];
     side->tags_change = new[PRIMARY_TAGS] - old[PRIMARY_TAGS];
@@ -174,7 +180,8 @@ static void fill_secondary(struct engine *engine, int64_t row, int64_t peer, str
     side->location_class = engine->facts[row].location_class;
     for (int place = 0; place < OF_SECONDARY; place++) {
         int component = SECONDARY_COMPONENTS[place];
-        side->moves[place] = moved(search, component, old[component], new[component]);
+        double x = side->before[place] = old[component], y = side->after[place] = new[component];
+        work_out_change(search, component, x, y, &side->own[place], &side->slope[place]);
     }
     side->n1_change = new[N1_COUNT] - old[N1_COUNT];
     side->offline_all_change = new[OFFLINE_ALL] - old[OFFLINE_ALL];
@@ -201,7 +208,7 @@ static void make_secondary(struct engine *engine, int64_t row) {
     }
     search->specials[row] = specials;
     if (specials.count > 0) {
-        double before = search->secondaries[row].moves[KEPT].before;
+        double before = search->secondaries[row].before[KEPT];
         note_size(search, RESERVED, before, (double)specials.most / engine->facts[row].total_memory);
     }
 }
@@ -251,7 +258,7 @@ static const struct primary_score *score_primary(struct engine *engine, int64_t 
     for (int place = 0; place < OF_PRIMARY; place++) {
         int component = PRIMARY_COMPONENTS[place];
         struct deviation after = deviation_of(statistics, component);
-        if (online) after = replaced(statistics->count, after, side->moves[place].before, side->moves[place].after);
+        if (online) after = replaced(statistics->count, after, side->before[place], side->after[place]);
         if (place < SHARED) score->shared[place] = after;
         score->terms[component] = WEIGHTS[component] * sqrt(after.variance);
     }
@@ -292,14 +299,13 @@ static double sum_up(struct engine *engine, int64_t primary, int64_t secondary, 
     bool online = !engine->facts[secondary].offline;
     for (int place = 0; place < SHARED; place++) {
         struct deviation after = p->shared[place];
-        if (online) after = replaced(count, after, s->moves[place].before, s->moves[place].after);
+        if (online) after = replaced(count, after, s->before[place], s->after[place]);
         shared[place] = WEIGHTS[SECONDARY_COMPONENTS[place]] * sqrt(after.variance);
     }
     if (online) {
-        const struct move *kept = &s->moves[KEPT];
-        reserved = replaced(count, reserved, kept->before, kept->after);
+        reserved = replaced(count, reserved, s->before[KEPT], s->after[KEPT]);
         n1_count += s->n1_change;
-        reserved_total += kept->after - kept->before;
+        reserved_total += s->after[KEPT] - s->before[KEPT];
     } else {
         offline_all += s->offline_all_change;
     }
@@ -350,6 +356,9 @@ static double limit_of(const struct pair_search *search) {
 
 struct range { double low, high; };
 
+/* What the bounds of all pairs have in common: of the components that both sides change, and of the others. */
+struct common { double shared, of_primary, of_secondary; };
+
 static void widen(struct range *range, double value) {
     range->low = lesser(range->low, value);
     range->high = greater(range->high, value);
@@ -367,7 +376,7 @@ static void widen_by_specials(const struct engine *engine, int64_t row, struct r
     const struct pair_search *search = engine->pair_search;
     const struct specials *specials = &search->specials[row];
     double count = search->statistics.count, total = engine->facts[row].total_memory;
-    double before = search->secondaries[row].moves[KEPT].before;
+    double before = search->secondaries[row].before[KEPT];
     if (specials->count == 0 || count < 2.0) return;
     double low = (double)specials->least / total, high = (double)specials->most / total;
     double bottom = (search->statistics.sums[RESERVED] - before) / (count - 1.0); /* of the parabola */
@@ -376,32 +385,38 @@ static void widen_by_specials(const struct engine *engine, int64_t row, struct r
     widen(range, kept_part(search, before, greater(low, lesser(bottom, high))));
 }
 
+/* Fill in the sums of components, 0 for those that are no numbers, and ranges that hold nothing. */
+static void begin_ranges(const struct pair_search *search, const int *components, int count, double *sums,
+                         struct range *ranges) {
+    for (int place = 0; place < count; place++) {
+        double sum = search->statistics.sums[components[place]];
+        sums[place] = isfinite(sum) ? sum : 0.0;
+        ranges[place] = (struct range){INFINITY, -INFINITY};
+    }
+}
+
 /* Work out how each side changes each variance, and between which bounds that is. */
 static void work_out_parts(const struct engine *engine, struct range *p, struct range *s) {
     struct pair_search *search = engine->pair_search;
-    double sums[OF_PRIMARY], kept = search->statistics.sums[RESERVED];
-    for (int place = 0; place < OF_PRIMARY; place++) {
-        double sum = search->statistics.sums[PRIMARY_COMPONENTS[place]];
-        sums[place] = isfinite(sum) ? sum : 0.0;
-        p[place] = (struct range){INFINITY, -INFINITY};
-    }
-    for (int place = 0; place < OF_SECONDARY; place++) s[place] = (struct range){INFINITY, -INFINITY};
+    double sums[OF_PRIMARY];
+    begin_ranges(search, PRIMARY_COMPONENTS, OF_PRIMARY, sums, p);
     for (int64_t number = 0; number < search->p.count; number++) {
-        const struct move *moves = search->primaries[search->p.rows[number].row].moves;
+        const struct primary_side *side = &search->primaries[search->p.rows[number].row];
         double *parts = &search->primary_parts[number * OF_PRIMARY];
         for (int place = 0; place < OF_PRIMARY; place++) {
-            parts[place] = moves[place].own - sums[place] * moves[place].slope;
-            widen(&p[place], parts[place]);
+            parts[place] = side->own[place] - sums[place] * side->slope[place];
         }
+        for (int place = 0; place < OF_PRIMARY; place++) widen(&p[place], parts[place]);
     }
+    begin_ranges(search, SECONDARY_COMPONENTS, OF_SECONDARY, sums, s);
     for (int64_t number = 0; number < search->s.count; number++) {
         int64_t row = search->s.rows[number].row;
-        const struct move *moves = search->secondaries[row].moves;
+        const struct secondary_side *side = &search->secondaries[row];
         double *parts = &search->secondary_parts[number * OF_SECONDARY];
         for (int place = 0; place < OF_SECONDARY; place++) {
-            parts[place] = moves[place].own - (place == KEPT ? kept : sums[place]) * moves[place].slope;
-            widen(&s[place], parts[place]);
+            parts[place] = side->own[place] - sums[place] * side->slope[place];
         }
+        for (int place = 0; place < OF_SECONDARY; place++) widen(&s[place], parts[place]);
         widen_by_specials(engine, row, &s[KEPT]);
     }
 }
@@ -425,10 +440,10 @@ static double safe_base(const struct pair_search *search, int component, double 
     return variance - 64.0 * 0x1p-52 * rounding;
 }
 
-/* Lay the chords of all components; return the part of the bound that all pairs have in common. */
-static double lay_chords(struct pair_search *search, const struct range *p, const struct range *s) {
+/* Lay the chords of all components. `common` is the part of the bound that all pairs have in common. */
+static void lay_chords(struct pair_search *search, const struct range *p, const struct range *s, struct common *common) {
     const struct statistics *statistics = &search->statistics;
-    double common = 0.0;
+    *common = (struct common){0.0, 0.0, 0.0};
     for (int place = 0; place < OF_PRIMARY; place++) {
         int component = PRIMARY_COMPONENTS[place];
         double widest = search->widest[component], range = p[place].high - p[place].low, base;
@@ -442,20 +457,21 @@ static double lay_chords(struct pair_search *search, const struct range *p, cons
         }
         /* a deviation that is NaN counts nothing once a node is replaced */
         if (!isfinite(statistics->variances[component])) base = search->bases[place] = -1.0;
-        common += WEIGHTS[component] * lay_chord(base, range, &search->slopes[place]);
+        double root = WEIGHTS[component] * lay_chord(base, range, &search->slopes[place]);
         search->slopes[place] *= WEIGHTS[component];
+        *(place < SHARED ? &common->shared : &common->of_primary) += root;
     }
     double base = safe_base(search, RESERVED, 2.0 * search->widest[RESERVED]) + s[KEPT].low;
     search->from_s[KEPT] = s[KEPT].low;
-    common += WEIGHTS[RESERVED] * lay_chord(base, s[KEPT].high - s[KEPT].low, &search->slopes[OF_PRIMARY]);
+    common->of_secondary = WEIGHTS[RESERVED] * lay_chord(base, s[KEPT].high - s[KEPT].low, &search->slopes[OF_PRIMARY]);
     search->slopes[OF_PRIMARY] *= WEIGHTS[RESERVED];
-    return common + WEIGHTS[N1_COUNT] * statistics->sums[N1_COUNT] +
-           WEIGHTS[OFFLINE_ALL] * statistics->sums[OFFLINE_ALL] +
-           WEIGHTS[OFFLINE_PRIMARIES] * statistics->sums[OFFLINE_PRIMARIES] +
-           WEIGHTS[PRIMARY_TAGS] * statistics->sums[PRIMARY_TAGS] +
-           WEIGHTS[LOCATION] * statistics->sums[LOCATION] +
-           WEIGHTS[LOCATION_EXCLUSION] * statistics->exclusions +
-           WEIGHTS[RESERVED_TOTAL] * statistics->sums[RESERVED_TOTAL];
+    common->shared += WEIGHTS[RESERVED_TOTAL] * statistics->sums[RESERVED_TOTAL];
+    common->of_primary += WEIGHTS[N1_COUNT] * statistics->sums[N1_COUNT] +
+                          WEIGHTS[OFFLINE_ALL] * statistics->sums[OFFLINE_ALL] +
+                          WEIGHTS[OFFLINE_PRIMARIES] * statistics->sums[OFFLINE_PRIMARIES] +
+                          WEIGHTS[PRIMARY_TAGS] * statistics->sums[PRIMARY_TAGS] +
+                          WEIGHTS[LOCATION] * statistics->sums[LOCATION] +
+                          WEIGHTS[LOCATION_EXCLUSION] * statistics->exclusions;
 }
 
 /* A bound of what a secondary adds besides what it keeps for primaries. */
@@ -468,21 +484,23 @@ static double rest_of_secondary(const struct pair_search *search, int64_t number
     return rest;
 }
 
-/* A bound of the same, and of the reservation. */
-static double bound_secondary(const struct pair_search *search, int64_t number) {
-    const struct move *kept = &search->secondaries[search->s.rows[number].row].moves[KEPT];
+/* Bound a secondary: `alone` is the share of the reservation's deviation. */
+static void bound_secondary(struct pair_search *search, int64_t number, double common) {
+    struct ranked *ranked = &search->s.rows[number];
+    const struct secondary_side *side = &search->secondaries[ranked->row];
     double part = search->secondary_parts[number * OF_SECONDARY + KEPT];
-    return rest_of_secondary(search, number) + search->slopes[OF_PRIMARY] * (part - search->from_s[KEPT]) +
-           WEIGHTS[RESERVED_TOTAL] * (kept->after - kept->before);
+    ranked->alone = common + search->slopes[OF_PRIMARY] * (part - search->from_s[KEPT]);
+    ranked->low = ranked->alone + rest_of_secondary(search, number) +
+                  WEIGHTS[RESERVED_TOTAL] * (side->after[KEPT] - side->before[KEPT]);
 }
 
-/* The same of the special pairs of a secondary: the least of a parabola between two ends. */
+/* Bound the special pairs of a secondary: by the least of a parabola between two ends. */
 static double bound_specials(const struct engine *engine, int64_t number) {
     const struct pair_search *search = engine->pair_search;
     int64_t row = search->s.rows[number].row;
     const struct specials *specials = &search->specials[row];
     double count = search->statistics.count, total = engine->facts[row].total_memory;
-    double before = search->secondaries[row].moves[KEPT].before, slope = search->slopes[OF_PRIMARY];
+    double before = search->secondaries[row].before[KEPT], slope = search->slopes[OF_PRIMARY];
     double low = (double)specials->least / total, high = (double)specials->most / total;
     double after = low;
     if (slope > 0.0 && count > 1.0) {
@@ -491,47 +509,62 @@ static double bound_specials(const struct engine *engine, int64_t number) {
         after = greater(low, lesser(bottom, high));
     }
     double part = slope > 0.0 ? slope * (kept_part(search, before, after) - search->from_s[KEPT]) : 0.0;
-    return rest_of_secondary(search, number) + part + WEIGHTS[RESERVED_TOTAL] * (after - before);
+    return search->common_of_secondary + rest_of_secondary(search, number) + part +
+           WEIGHTS[RESERVED_TOTAL] * (after - before);
 }
 
-static double bound_primary(const struct engine *engine, int64_t number) {
-    const struct pair_search *search = engine->pair_search;
-    int64_t row = search->p.rows[number].row;
-    const struct primary_side *side = &search->primaries[row];
+/* Bound a primary: `alone` is the share of all components that no secondary changes. */
+static void bound_primary(const struct engine *engine, int64_t number, const struct common *common) {
+    struct pair_search *search = engine->pair_search;
+    struct ranked *ranked = &search->p.rows[number];
+    const struct primary_side *side = &search->primaries[ranked->row];
     const double *parts = &search->primary_parts[number * OF_PRIMARY];
-    double even = 0.0, odd = 0.0;
-    for (int place = 0; place < OF_PRIMARY; place += 2) {
-        even += search->slopes[place] * (parts[place] - search->from_p[place]);
-        odd += search->slopes[place + 1] * (parts[place + 1] - search->from_p[place + 1]);
+    double shares[OF_PRIMARY], shared = common->shared, alone = common->of_primary;
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        shares[place] = search->slopes[place] * (parts[place] - search->from_p[place]);
     }
-    double low = even + odd + WEIGHTS[N1_COUNT] * side->n1_change + WEIGHTS[PRIMARY_TAGS] * side->tags_change +
-                 WEIGHTS[LOCATION] * side->location_change;
+    for (int place = 0; place < SHARED; place++) shared += shares[place];
+    for (int place = SHARED; place < OF_PRIMARY; place++) alone += shares[place];
+    alone += WEIGHTS[N1_COUNT] * side->n1_change + WEIGHTS[PRIMARY_TAGS] * side->tags_change +
+             WEIGHTS[LOCATION] * side->location_change;
     if (search->instance->tag_count > 0) {
-        low += WEIGHTS[LOCATION_EXCLUSION] *
-               (double)exclusion_change(engine, row, search->instance, search->statistics.merged);
+        alone += WEIGHTS[LOCATION_EXCLUSION] *
+                 (double)exclusion_change(engine, ranked->row, search->instance, search->statistics.merged);
     }
-    return low;
+    ranked->alone = alone;
+    ranked->low = alone + shared;
+}
+
+static void find_best(struct side_rows *side, double *greatest) {
+    side->best = 0;
+    for (int64_t number = 0; number < side->count; number++) {
+        double low = side->rows[number].low;
+        if (low < side->rows[side->best].low) side->best = number;
+        *greatest = greater(*greatest, fabs(low));
+    }
 }
 
 /* Bound all sides from below. */
 static void bound_sides(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     struct range p[OF_PRIMARY], s[OF_SECONDARY];
+    struct common common;
     double greatest = 0.0;
     work_out_parts(engine, p, s);
-    double common = lay_chords(search, p, s);
-    search->p.best = search->s.best = 0;
-    for (int64_t number = 0; number < search->p.count; number++) {
-        double low = search->p.rows[number].low = common + bound_primary(engine, number);
-        if (low < search->p.rows[search->p.best].low) search->p.best = number;
-        greatest = greater(greatest, fabs(low));
-    }
-    for (int64_t number = 0; number < search->s.count; number++) {
-        double low = search->s.rows[number].low = bound_secondary(search, number);
-        if (low < search->s.rows[search->s.best].low) search->s.best = number;
-        greatest = greater(greatest, fabs(low));
-    }
-    search->margin = 1e-10 * (1.0 + fabs(common) + greatest);
+    lay_chords(search, p, s, &common);
+    search->common_of_secondary = common.of_secondary;
+    for (int64_t number = 0; number < search->p.count; number++) bound_primary(engine, number, &common);
+    for (int64_t number = 0; number < search->s.count; number++) bound_secondary(search, number, common.of_secondary);
+    find_best(&search->p, &greatest);
+    find_best(&search->s, &greatest);
+    search->margin = 1e-10 * (1.0 + greatest);
+}
+
+/* The share that a secondary has in the deviation of the reservations. */
+static double reserved_share(const struct pair_search *search, const struct secondary_side *s) {
+    struct deviation reserved = deviation_of(&search->statistics, RESERVED);
+    reserved = replaced(search->statistics.count, reserved, s->before[KEPT], s->after[KEPT]);
+    return WEIGHTS[RESERVED] * sqrt(reserved.variance);
 }
 
 /* Bound the score of one pair from below: closer than the sum of both bounds, and sooner done than the score. */
@@ -539,18 +572,15 @@ static double floor_of(struct engine *engine, int64_t primary, int64_t secondary
     const struct pair_search *search = engine->pair_search;
     const struct primary_side *p = &search->primaries[primary];
     const struct statistics *statistics = &search->statistics;
-    const struct move *kept = &s->moves[KEPT];
-    struct deviation reserved = replaced(statistics->count, deviation_of(statistics, RESERVED), kept->before,
-                                         kept->after);
-    double sum = score_primary(engine, primary)->alone + WEIGHTS[RESERVED] * sqrt(reserved.variance) +
-                 WEIGHTS[N1_COUNT] * s->n1_change +
-                 WEIGHTS[RESERVED_TOTAL] * (statistics->sums[RESERVED_TOTAL] + (kept->after - kept->before)) +
+    double sum = score_primary(engine, primary)->alone + reserved_share(search, s) + WEIGHTS[N1_COUNT] * s->n1_change +
+                 WEIGHTS[RESERVED_TOTAL] *
+                     (statistics->sums[RESERVED_TOTAL] + (s->after[KEPT] - s->before[KEPT])) +
                  WEIGHTS[LOCATION] * common_locations_of(engine, primary, secondary);
     for (int place = 0; place < SHARED; place++) {
-        const struct move *a = &p->moves[place], *b = &s->moves[place];
-        double cross = 2.0 * ((a->after - a->before) * (b->after - b->before)) / search->squared_count;
+        double cross = 2.0 * ((p->after[place] - p->before[place]) * (s->after[place] - s->before[place]));
         double total = statistics->sums[PRIMARY_COMPONENTS[place]];
-        double variance = search->bases[place] + (a->own - total * a->slope) + (b->own - total * b->slope) - cross;
+        double variance = search->bases[place] + (p->own[place] - total * p->slope[place]) +
+                          (s->own[place] - total * s->slope[place]) - cross / search->squared_count;
         if (variance > 0.0) sum += WEIGHTS[PRIMARY_COMPONENTS[place]] * sqrt(variance);
     }
     return sum;
@@ -639,17 +669,31 @@ static bool latest_members(const struct engine *engine, int64_t last_p, int64_t 
     return false;
 }
 
+/* Put what is known exactly of each side alone into its bound, and the likeliest first. */
+static void refine_bounds(struct engine *engine) {
+    struct pair_search *search = engine->pair_search;
+    struct side_rows *p = &search->p, *s = &search->s;
+    for (int64_t place = 0; place < p->close_count; place++) {
+        struct ranked *close = &p->close[place];
+        close->low += score_primary(engine, close->row)->alone - close->alone;
+    }
+    for (int64_t place = 0; place < s->close_count; place++) {
+        struct ranked *close = &s->close[place];
+        close->low += reserved_share(search, &search->secondaries[close->row]) - close->alone;
+    }
+    qsort(p->close, (size_t)p->close_count, sizeof *p->close, by_bound);
+    qsort(s->close, (size_t)s->close_count, sizeof *s->close, by_bound);
+}
+
 /* Look at the ordinary pairs that may be the best by their bounds, the likeliest first. */
 static void search_close(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     struct side_rows *p = &search->p, *s = &search->s;
     keep_close(search, p, s->rows[s->best].low, (const char *)search->primaries, sizeof *search->primaries);
     keep_close(search, s, p->rows[p->best].low, (const char *)search->secondaries, sizeof *search->secondaries);
-    qsort(p->close, (size_t)p->close_count, sizeof *p->close, by_bound);
-    qsort(s->close, (size_t)s->close_count, sizeof *s->close, by_bound);
+    refine_bounds(engine);
     for (int64_t i = 0; i < p->close_count && !ended(engine); i++) {
         int64_t primary = p->close[i].row;
-        if (p->close[i].low + s->close[0].low > limit_of(search)) break;
         for (int64_t j = 0; j < s->close_count; j++) {
             int64_t secondary = s->close[j].row;
             if (p->close[i].low + s->close[j].low > limit_of(search)) break;
@@ -688,7 +732,6 @@ struct pair best_pair(struct engine *engine, const bool *wanted) {
     const struct outcomes *outcomes = engine->outcomes;
     search->best = (struct pair){NOWHERE, NOWHERE, 0.0};
     for (int64_t list = 0; list < engine->list_count && !failed(engine); list++) {
-        bool offline = false;
         search->p.count = search->s.count = 0;
         for (int64_t row = 0; row < engine->node_count; row++) {
             bool primary = engine->list_of_primary[row] == list && outcomes->primary_codes[row] == FITS &&
@@ -697,10 +740,9 @@ struct pair best_pair(struct engine *engine, const bool *wanted) {
             search->is_primary[row] = primary;
             if (primary) search->p.rows[search->p.count++].row = row;
             if (secondary) search->s.rows[search->s.count++].row = row;
-            offline = offline || (engine->facts[row].offline && (primary || secondary));
         }
         if (search->p.count == 0 || search->s.count == 0) continue;
-        if (offline) {
+        if (search->any_offline) {
             search_all(engine);
             continue;
         }

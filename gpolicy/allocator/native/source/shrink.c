@@ -1,6 +1,8 @@
 #include "shrink.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { MEMORY_UNIT = 64, DISK_UNIT = 256 };
 
@@ -9,7 +11,7 @@ int64_t possible_shrinks(const struct instance *instance, enum reason reason) {
         case MEM:
             return most(0, instance->memory / MEMORY_UNIT - 1);
         case DISK:
-            return most(0, instance->least_disk / DISK_UNIT - 1);
+            return instance->disks > 0 ? most(0, instance->least_disk / DISK_UNIT - 1) : 0;
         case CPU:
             return most(0, instance->vcpus - 1);
         case SPINDLES:
@@ -32,13 +34,30 @@ struct instance shrink(const struct instance *instance, enum reason reason, int6
     return smaller;
 }
 
-/* What a shrink makes smaller, by how much, and the shrinks until some check of it changes its answer. */
-struct demand { int64_t value, unit, steps; };
+enum { STEPS = 1 << 13 };
 
-/* Some check changes its answer where the demand falls below `number`. */
+/* At which of the next shrinks by one reason some node changes its answer: bit n is set if it does between n - 1 and n
+ * units less than `top`. It is true of one state, and asked for again and again while an instance shrinks. */
+struct steps { int64_t version, top, unit; enum reason reason; bool known; uint64_t changes[STEPS / 64]; };
+
+void close_steps(struct engine *engine) { free(engine->steps); }
+
+/* What a shrink makes smaller, by how much, and the greatest number below which some check of it changes its answer;
+ * where `steps` is given, all such numbers are noted there. */
+struct demand { int64_t value, unit, highest; struct steps *steps; };
+
 static void consider(struct demand *demand, int64_t number) {
     if (number > demand->value) return;
-    demand->steps = least(demand->steps, (demand->value - number) / demand->unit + 1);
+    demand->highest = most(demand->highest, number);
+    if (demand->steps == NULL) return;
+    int64_t step = (demand->value - number) / demand->unit + 1;
+    if (step < STEPS) demand->steps->changes[step / 64] |= (uint64_t)1 << (step % 64);
+}
+
+static struct demand demand_of(int64_t value, int64_t unit) { return (struct demand){value, unit, INT64_MIN, NULL}; }
+
+static int64_t steps_below(const struct demand *demand) {
+    return demand->highest == INT64_MIN ? INT64_MAX : (demand->value - demand->highest) / demand->unit + 1;
 }
 
 static void consider_memory(const struct engine *engine, int64_t row, struct demand *demand) {
@@ -84,6 +103,38 @@ static void consider_node(const struct engine *engine, int64_t row, enum reason 
     }
 }
 
+/* Return the steps from `demand` to the next change that is noted, 0 if that is not known. */
+static int64_t noted_steps(const struct engine *engine, const struct demand *demand, enum reason reason) {
+    const struct steps *steps = engine->steps;
+    bool same = steps->known && steps->version == engine->version && steps->reason == reason &&
+                steps->unit == demand->unit && steps->top >= demand->value;
+    if (!same || (steps->top - demand->value) % demand->unit != 0) return 0;
+    int64_t from = (steps->top - demand->value) / demand->unit;
+    for (int64_t step = from + 1; step < STEPS;) {
+        uint64_t word = steps->changes[step / 64] >> (step % 64);
+        if (word & 1) return step - from;
+        step = word != 0 ? step + 1 : (step / 64 + 1) * 64;
+    }
+    return 0;
+}
+
+/* Return the steps until some node changes its answer. */
+static int64_t steps_of_nodes(struct engine *engine, struct demand demand, enum reason reason) {
+    if (engine->steps == NULL) engine->steps = zeroed(engine, 1, sizeof *engine->steps);
+    if (failed(engine)) return 1;
+    int64_t noted = noted_steps(engine, &demand, reason);
+    if (noted > 0) return noted;
+    struct steps *steps = demand.steps = engine->steps;
+    memset(steps->changes, 0, sizeof steps->changes);
+    for (int64_t row = 0; row < engine->node_count; row++) consider_node(engine, row, reason, &demand);
+    steps->version = engine->version;
+    steps->top = demand.value;
+    steps->unit = demand.unit;
+    steps->reason = reason;
+    steps->known = true;
+    return steps_below(&demand);
+}
+
 static int64_t bound_of(const struct spec *spec, enum reason reason) {
     if (reason == MEM) return spec->memory;
     if (reason == DISK) return spec->disk_size;
@@ -101,33 +152,22 @@ static void consider_policies(const struct engine *engine, enum reason reason, s
     }
 }
 
-static int64_t steps_to(const struct engine *engine, const struct instance *instance, enum reason reason, bool nodes) {
-    struct demand of_nodes, least_of, most_of;
-    switch (reason) {
-        case MEM:
-            of_nodes = least_of = most_of = (struct demand){instance->memory, MEMORY_UNIT, INT64_MAX};
-            break;
-        case DISK:
-            /* a policy looks at each disk, a node at all together */
-            of_nodes = (struct demand){instance->disk, DISK_UNIT * instance->disks, INT64_MAX};
-            least_of = (struct demand){instance->least_disk, DISK_UNIT, INT64_MAX};
-            most_of = (struct demand){instance->most_disk, DISK_UNIT, INT64_MAX};
-            break;
-        case CPU:
-            of_nodes = least_of = most_of = (struct demand){instance->vcpus, 1, INT64_MAX};
-            break;
-        default:
-            of_nodes = least_of = most_of = (struct demand){instance->spindles, 1, INT64_MAX};
-    }
-    for (int64_t row = 0; nodes && row < engine->node_count; row++) consider_node(engine, row, reason, &of_nodes);
-    consider_policies(engine, reason, &least_of, &most_of);
-    return least(of_nodes.steps, least(least_of.steps, most_of.steps));
-}
-
-int64_t steps_until_change(const struct engine *engine, const struct instance *instance, enum reason reason) {
-    return steps_to(engine, instance, reason, true);
-}
-
 int64_t steps_until_other_bounds(const struct engine *engine, const struct instance *instance, enum reason reason) {
-    return steps_to(engine, instance, reason, false);
+    int64_t value = reason == MEM ? instance->memory : reason == CPU ? instance->vcpus : instance->spindles;
+    int64_t unit = reason == MEM ? MEMORY_UNIT : 1;
+    struct demand least_of = demand_of(value, unit), most_of = least_of;
+    if (reason == DISK) { /* a policy looks at each disk */
+        least_of = demand_of(instance->least_disk, DISK_UNIT);
+        most_of = demand_of(instance->most_disk, DISK_UNIT);
+    }
+    consider_policies(engine, reason, &least_of, &most_of);
+    return least(steps_below(&least_of), steps_below(&most_of));
+}
+
+int64_t steps_until_change(struct engine *engine, const struct instance *instance, enum reason reason) {
+    struct demand demand = demand_of(instance->spindles, 1);
+    if (reason == MEM) demand = demand_of(instance->memory, MEMORY_UNIT);
+    if (reason == DISK) demand = demand_of(instance->disk, DISK_UNIT * instance->disks); /* a node looks at all disks */
+    if (reason == CPU) demand = demand_of(instance->vcpus, 1);
+    return least(steps_of_nodes(engine, demand, reason), steps_until_other_bounds(engine, instance, reason));
 }

@@ -14,8 +14,9 @@ int64_t possible_shrinks(const struct instance *instance, enum reason reason);
 /* Return `instance`, `steps` units smaller; they must be possible. */
 struct instance shrink(const struct instance *instance, enum reason reason, int64_t steps);
 /* Return how many shrinks lead to the first instance with other outcomes on some candidate. */
-int64_t steps_until_change(const struct engine *engine, const struct instance *instance, enum reason reason);
+int64_t steps_until_change(struct engine *engine, const struct instance *instance, enum reason reason);
 /* Return how many shrinks lead to the first instance that some policy may judge otherwise. */
 int64_t steps_until_other_bounds(const struct engine *engine, const struct instance *instance, enum reason reason);
+void close_steps(struct engine *engine);
 
 #endif
