@@ -34,9 +34,9 @@ struct secondary_side {
     int64_t location_class;
 };
 
-/* How much a secondary would keep for primaries for which it keeps something already and that the instance makes the
- * greatest (MiB); such pairs are special. */
-struct specials { int64_t count, least, most; };
+/* Between what shares of its memory a secondary would keep for primaries for which it keeps something already and that
+ * the instance makes the greatest; such pairs are special. */
+struct specials { int64_t count; double low, high; };
 
 /* What is worked out of a primary only when one of its pairs is looked at closely: its shares of the score. */
 struct primary_score { int64_t search; double alone, terms[COMPONENTS]; struct deviation shared[SHARED]; };
@@ -57,7 +57,7 @@ struct pair_search {
     struct specials *specials;
     double greatest[COMPONENTS], widest[COMPONENTS]; /* of all sides: sums of two squares, changes without a sign */
     struct statistics statistics;
-    double squared_count;
+    double squared_count, inverse_square, inverse_others; /* of the count of online nodes */
     int64_t searches;
     struct primary_score *scores;
     double *primary_parts, *secondary_parts; /* how each side changes each variance */
@@ -196,21 +196,18 @@ static bool special_pair(const struct engine *engine, int64_t secondary, int64_t
 static void make_secondary(struct engine *engine, int64_t row) {
     struct pair_search *search = engine->pair_search;
     const struct shares *peers = &engine->peers[row];
-    struct specials specials = {0, INT64_MAX, 0};
-    int64_t kept = memory_kept(search->instance);
+    int64_t kept = memory_kept(search->instance), count = 0, low = INT64_MAX, high = 0;
     fill_secondary(engine, row, 0, &search->secondaries[row]);
     for (int64_t place = 0; place < peers->count; place++) {
         int64_t memory = peers->items[place].memory;
         if (!special_pair(engine, row, memory)) continue;
-        specials.count++;
-        specials.least = least(specials.least, memory + kept);
-        specials.most = most(specials.most, memory + kept);
+        count++;
+        low = least(low, memory + kept);
+        high = most(high, memory + kept);
     }
-    search->specials[row] = specials;
-    if (specials.count > 0) {
-        double before = search->secondaries[row].before[KEPT];
-        note_size(search, RESERVED, before, (double)specials.most / engine->facts[row].total_memory);
-    }
+    double total = engine->facts[row].total_memory;
+    search->specials[row] = (struct specials){count, (double)low / total, (double)high / total};
+    if (count > 0) note_size(search, RESERVED, search->secondaries[row].before[KEPT], search->specials[row].high);
 }
 
 void prepare_pairs(struct engine *engine, const struct instance *instance) {
@@ -354,70 +351,73 @@ static double limit_of(const struct pair_search *search) {
     return search->best.primary == NOWHERE ? INFINITY : search->best.score + search->margin;
 }
 
-struct range { double low, high; };
+/* Between which numbers each component's variance changes. */
+struct ranges { double low[OF_PRIMARY], high[OF_PRIMARY]; };
 
 /* What the bounds of all pairs have in common: of the components that both sides change, and of the others. */
 struct common { double shared, of_primary, of_secondary; };
 
-static void widen(struct range *range, double value) {
-    range->low = lesser(range->low, value);
-    range->high = greater(range->high, value);
+static void widen(struct ranges *ranges, int place, double value) {
+    ranges->low[place] = lesser(ranges->low[place], value);
+    ranges->high[place] = greater(ranges->high[place], value);
 }
 
 /* How the reservation changes its variance if the secondary keeps `after` (a share of its memory). */
 static double kept_part(const struct pair_search *search, double before, double after) {
     double change = after - before, sum = search->statistics.sums[RESERVED];
-    return (search->statistics.count * (change * (after + before)) - (2.0 * sum) * change - change * change) /
-           search->squared_count;
+    return (search->statistics.count * (change * (after + before)) - (2.0 * sum) * change - change * change) *
+           search->inverse_square;
 }
 
-/* The range of what special pairs of a secondary do to the variance of the reservations. */
-static void widen_by_specials(const struct engine *engine, int64_t row, struct range *range) {
-    const struct pair_search *search = engine->pair_search;
+/* Where the change of the reservation's variance is least: it is a parabola of what the secondary keeps. */
+static double bottom_of(const struct pair_search *search, double before) {
+    return (search->statistics.sums[RESERVED] - before) * search->inverse_others;
+}
+
+/* Make room for what special pairs of a secondary do to the variance of the reservations. */
+static void widen_by_specials(const struct pair_search *search, int64_t row, struct ranges *ranges) {
     const struct specials *specials = &search->specials[row];
-    double count = search->statistics.count, total = engine->facts[row].total_memory;
-    double before = search->secondaries[row].before[KEPT];
-    if (specials->count == 0 || count < 2.0) return;
-    double low = (double)specials->least / total, high = (double)specials->most / total;
-    double bottom = (search->statistics.sums[RESERVED] - before) / (count - 1.0); /* of the parabola */
-    widen(range, kept_part(search, before, low));
-    widen(range, kept_part(search, before, high));
-    widen(range, kept_part(search, before, greater(low, lesser(bottom, high))));
+    double before = search->secondaries[row].before[KEPT], bottom = bottom_of(search, before);
+    if (specials->count == 0) return;
+    widen(ranges, KEPT, kept_part(search, before, specials->low));
+    widen(ranges, KEPT, kept_part(search, before, specials->high));
+    if (specials->low < bottom && bottom < specials->high) widen(ranges, KEPT, kept_part(search, before, bottom));
 }
 
 /* Fill in the sums of components, 0 for those that are no numbers, and ranges that hold nothing. */
 static void begin_ranges(const struct pair_search *search, const int *components, int count, double *sums,
-                         struct range *ranges) {
+                         struct ranges *ranges) {
     for (int place = 0; place < count; place++) {
         double sum = search->statistics.sums[components[place]];
         sums[place] = isfinite(sum) ? sum : 0.0;
-        ranges[place] = (struct range){INFINITY, -INFINITY};
+        ranges->low[place] = INFINITY;
+        ranges->high[place] = -INFINITY;
     }
 }
 
 /* Work out how each side changes each variance, and between which bounds that is. */
-static void work_out_parts(const struct engine *engine, struct range *p, struct range *s) {
+static void work_out_parts(const struct engine *engine, struct ranges *p, struct ranges *s) {
     struct pair_search *search = engine->pair_search;
     double sums[OF_PRIMARY];
+    search->inverse_square = 1.0 / search->squared_count;
+    search->inverse_others = search->statistics.count > 1.0 ? 1.0 / (search->statistics.count - 1.0) : 0.0;
     begin_ranges(search, PRIMARY_COMPONENTS, OF_PRIMARY, sums, p);
     for (int64_t number = 0; number < search->p.count; number++) {
         const struct primary_side *side = &search->primaries[search->p.rows[number].row];
-        double *parts = &search->primary_parts[number * OF_PRIMARY];
-        for (int place = 0; place < OF_PRIMARY; place++) {
-            parts[place] = side->own[place] - sums[place] * side->slope[place];
-        }
-        for (int place = 0; place < OF_PRIMARY; place++) widen(&p[place], parts[place]);
+        double parts[OF_PRIMARY];
+        for (int place = 0; place < OF_PRIMARY; place++) parts[place] = side->own[place] - sums[place] * side->slope[place];
+        for (int place = 0; place < OF_PRIMARY; place++) widen(p, place, parts[place]);
+        memcpy(&search->primary_parts[number * OF_PRIMARY], parts, sizeof parts);
     }
     begin_ranges(search, SECONDARY_COMPONENTS, OF_SECONDARY, sums, s);
     for (int64_t number = 0; number < search->s.count; number++) {
         int64_t row = search->s.rows[number].row;
         const struct secondary_side *side = &search->secondaries[row];
-        double *parts = &search->secondary_parts[number * OF_SECONDARY];
-        for (int place = 0; place < OF_SECONDARY; place++) {
-            parts[place] = side->own[place] - sums[place] * side->slope[place];
-        }
-        for (int place = 0; place < OF_SECONDARY; place++) widen(&s[place], parts[place]);
-        widen_by_specials(engine, row, &s[KEPT]);
+        double parts[OF_SECONDARY];
+        for (int place = 0; place < OF_SECONDARY; place++) parts[place] = side->own[place] - sums[place] * side->slope[place];
+        for (int place = 0; place < OF_SECONDARY; place++) widen(s, place, parts[place]);
+        memcpy(&search->secondary_parts[number * OF_SECONDARY], parts, sizeof parts);
+        widen_by_specials(search, row, s);
     }
 }
 
@@ -441,19 +441,20 @@ static double safe_base(const struct pair_search *search, int component, double 
 }
 
 /* Lay the chords of all components. `common` is the part of the bound that all pairs have in common. */
-static void lay_chords(struct pair_search *search, const struct range *p, const struct range *s, struct common *common) {
+static void lay_chords(struct pair_search *search, const struct ranges *p, const struct ranges *s,
+                       struct common *common) {
     const struct statistics *statistics = &search->statistics;
     *common = (struct common){0.0, 0.0, 0.0};
     for (int place = 0; place < OF_PRIMARY; place++) {
         int component = PRIMARY_COMPONENTS[place];
-        double widest = search->widest[component], range = p[place].high - p[place].low, base;
-        search->from_p[place] = p[place].low;
+        double widest = search->widest[component], range = p->high[place] - p->low[place], base;
+        search->from_p[place] = p->low[place];
         base = search->bases[place] = safe_base(search, component, 2.0 * widest);
-        base += p[place].low;
+        base += p->low[place];
         if (place < SHARED) {
-            search->from_s[place] = s[place].low;
-            base += s[place].low - 2.0 * widest * widest / search->squared_count; /* the cross term */
-            range += s[place].high - s[place].low;
+            search->from_s[place] = s->low[place];
+            base += s->low[place] - 2.0 * widest * widest / search->squared_count; /* the cross term */
+            range += s->high[place] - s->low[place];
         }
         /* a deviation that is NaN counts nothing once a node is replaced */
         if (!isfinite(statistics->variances[component])) base = search->bases[place] = -1.0;
@@ -461,9 +462,9 @@ static void lay_chords(struct pair_search *search, const struct range *p, const 
         search->slopes[place] *= WEIGHTS[component];
         *(place < SHARED ? &common->shared : &common->of_primary) += root;
     }
-    double base = safe_base(search, RESERVED, 2.0 * search->widest[RESERVED]) + s[KEPT].low;
-    search->from_s[KEPT] = s[KEPT].low;
-    common->of_secondary = WEIGHTS[RESERVED] * lay_chord(base, s[KEPT].high - s[KEPT].low, &search->slopes[OF_PRIMARY]);
+    double base = safe_base(search, RESERVED, 2.0 * search->widest[RESERVED]) + s->low[KEPT];
+    search->from_s[KEPT] = s->low[KEPT];
+    common->of_secondary = WEIGHTS[RESERVED] * lay_chord(base, s->high[KEPT] - s->low[KEPT], &search->slopes[OF_PRIMARY]);
     search->slopes[OF_PRIMARY] *= WEIGHTS[RESERVED];
     common->shared += WEIGHTS[RESERVED_TOTAL] * statistics->sums[RESERVED_TOTAL];
     common->of_primary += WEIGHTS[N1_COUNT] * statistics->sums[N1_COUNT] +
@@ -494,20 +495,14 @@ static void bound_secondary(struct pair_search *search, int64_t number, double c
                   WEIGHTS[RESERVED_TOTAL] * (side->after[KEPT] - side->before[KEPT]);
 }
 
-/* Bound the special pairs of a secondary: by the least of a parabola between two ends. */
-static double bound_specials(const struct engine *engine, int64_t number) {
-    const struct pair_search *search = engine->pair_search;
+/* Bound the special pairs of a secondary: by the least of a parabola between two ends. `shift` is how far the sum of
+ * reservations, which counts as well, moves its bottom. */
+static double bound_specials(const struct pair_search *search, int64_t number, double shift) {
     int64_t row = search->s.rows[number].row;
     const struct specials *specials = &search->specials[row];
-    double count = search->statistics.count, total = engine->facts[row].total_memory;
     double before = search->secondaries[row].before[KEPT], slope = search->slopes[OF_PRIMARY];
-    double low = (double)specials->least / total, high = (double)specials->most / total;
-    double after = low;
-    if (slope > 0.0 && count > 1.0) {
-        double bottom = (search->statistics.sums[RESERVED] - before) / (count - 1.0) -
-                        WEIGHTS[RESERVED_TOTAL] * search->squared_count / (2.0 * slope * (count - 1.0));
-        after = greater(low, lesser(bottom, high));
-    }
+    double after = slope > 0.0 ? lesser(bottom_of(search, before) - shift, specials->high) : specials->low;
+    after = greater(after, specials->low);
     double part = slope > 0.0 ? slope * (kept_part(search, before, after) - search->from_s[KEPT]) : 0.0;
     return search->common_of_secondary + rest_of_secondary(search, number) + part +
            WEIGHTS[RESERVED_TOTAL] * (after - before);
@@ -547,11 +542,11 @@ static void find_best(struct side_rows *side, double *greatest) {
 /* Bound all sides from below. */
 static void bound_sides(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
-    struct range p[OF_PRIMARY], s[OF_SECONDARY];
+    struct ranges p, s;
     struct common common;
     double greatest = 0.0;
-    work_out_parts(engine, p, s);
-    lay_chords(search, p, s, &common);
+    work_out_parts(engine, &p, &s);
+    lay_chords(search, &p, &s, &common);
     search->common_of_secondary = common.of_secondary;
     for (int64_t number = 0; number < search->p.count; number++) bound_primary(engine, number, &common);
     for (int64_t number = 0; number < search->s.count; number++) bound_secondary(search, number, common.of_secondary);
@@ -597,12 +592,14 @@ static void look_at_special(struct engine *engine, int64_t primary, int64_t seco
 /* Look at the pairs whose secondary keeps memory for the primary already, as far as their bounds ask for it. */
 static void search_specials(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
-    double least_p = search->p.rows[search->p.best].low;
+    double least_p = search->p.rows[search->p.best].low, slope = search->slopes[OF_PRIMARY];
+    double weight = WEIGHTS[RESERVED_TOTAL] * search->squared_count * search->inverse_others;
+    double shift = slope > 0.0 ? weight / (2.0 * slope) : 0.0;
     for (int64_t number = 0; number < search->s.count; number++) {
         int64_t secondary = search->s.rows[number].row;
         const struct shares *peers = &engine->peers[secondary];
         if (search->specials[secondary].count == 0) continue;
-        if (least_p + bound_specials(engine, number) > limit_of(search)) continue;
+        if (least_p + bound_specials(search, number, shift) > limit_of(search)) continue;
         for (int64_t place = 0; place < peers->count; place++) {
             int64_t primary = peers->items[place].node, peer = peers->items[place].memory;
             if (primary == NOWHERE || !search->is_primary[primary] || !special_pair(engine, secondary, peer)) continue;
