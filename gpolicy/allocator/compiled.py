@@ -18,16 +18,24 @@ from gpolicy.allocator.moves import node_at
 from gpolicy.allocator.native.library import Engine, Question, Status
 from gpolicy.allocator.native.streams import Cluster, UnfitError
 from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
-from gpolicy.allocator.placement import Attempt, Placement
+from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates
+from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
     import ctypes
+    from collections.abc import Sequence
 
     from gpolicy.allocator.model import Instance
-    from gpolicy.allocator.native.library import Placed, Result
+    from gpolicy.allocator.native.library import Leaving, Placed, Result
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
     from gpolicy.allocator.redundancy import CapacityRules, Instances
+
+NO_CANDIDATES = SingleCandidates(())
+MOST_PLACEMENTS = 1 << 20
+"""How many instances a run may place (placing.c)."""
+MOST_LEVELS = 1 << 18
+"""How many sizes of a spec a run may have waiting to be looked at again (tiered.c)."""
 
 
 @dataclass(slots=True)
@@ -108,8 +116,7 @@ class CompiledAllocator(Allocator):
             capacity_checks=self.capacity_checks,
             placed_before=len(state.placed),
         )
-        engine = Engine(self.session.library)
-        _answered(engine.open(cluster.numbers), engine, state.nodes, fit=True)
+        engine = _open(self.session.library, cluster, state.nodes)
         opened = _Opened(engine, cluster, state, {id(state.nodes): (state, 0)})
         self.session.opened = opened
         return opened, 0
@@ -141,33 +148,93 @@ def compiled_attempt(
     try:
         cluster = Cluster(nodes, instances, candidates, rules, wanted=instance, force=force)
         wanted = cluster.instance(instance)
-        engine = Engine(library)
-        _answered(engine.open(cluster.numbers), engine, nodes, fit=True)
+        engine = _open(library, cluster, nodes)
     except UnfitError:
         return None
-    status, result = engine.ask(Question.ATTEMPT, wanted, keep=0, limit=number, checked=checked)
+    status, result = engine.ask(Question.ATTEMPT, wanted, limit=number, checked=checked)
     if not _answered(status, engine, nodes):
         return None
     return _attempt(result, nodes, instance, cluster.indices, force=force)
 
 
-def compiled_redundancy(
-    library: ctypes.CDLL,
-    nodes: Nodes,
-    instances: Instances,
-    candidates: Candidates,
-    rules: CapacityRules,
-    any_: Instance,
-) -> bool | None:
-    """Whether each examined node can be evacuated (`redundancy.is_redundant`). None: ask the law."""
+def compiled_dedicated(
+    library: ctypes.CDLL, nodes: Nodes, instance: Instance, candidates: Candidates, *, force: bool
+) -> tuple[FailCounts, int, tuple[int, ...]] | None:
+    """Return failures, successes and the nodes of the best candidate (none: empty) on dedicated nodes.
+
+    `nodes` are those of the candidates (`dedicated.search_dedicated`). None: ask the law.
+    """
     try:
-        cluster = Cluster(nodes, instances, candidates, rules, wanted=any_)
-        engine = Engine(library)
-        _answered(engine.open(cluster.numbers), engine, nodes, fit=True)
-        status, result = engine.ask(Question.REDUNDANT, cluster.instance(any_), keep=0)
+        cluster = Cluster(nodes, None, candidates, wanted=instance, force=force)
+        wanted = cluster.instance(instance)
+        engine = _open(library, cluster, nodes)
     except UnfitError:
         return None
+    status, result = engine.ask(Question.DEDICATED, wanted)
+    if not _answered(status, engine, nodes):
+        return None
+    rows = (row for row in (result.primary, result.secondary) if row >= 0)
+    return tuple(result.failures), result.successes, tuple(cluster.indices[row] for row in rows)
+
+
+def compiled_redundancy(library: ctypes.CDLL, nodes: Nodes, instances: Instances, rules: CapacityRules) -> bool | None:
+    """Whether each examined node can be evacuated (`redundancy.is_redundant`). None: ask the law."""
+    try:
+        engine = _open(library, Cluster(nodes, instances, NO_CANDIDATES, rules), nodes)
+    except UnfitError:
+        return None
+    status, result = engine.ask(Question.REDUNDANT)
     return bool(result.successes) if _answered(status, engine, nodes) else None
+
+
+class Losses:
+    """A cluster inside the engine, asked what becomes of the instances of nodes that are lost."""
+
+    def __init__(self, library: ctypes.CDLL, nodes: Nodes, instances: Instances) -> None:
+        """Raise UnfitError where the engine could not tell."""
+        self._nodes = nodes
+        self._cluster = Cluster(nodes, instances, NO_CANDIDATES)
+        self._rows = {index: row for row, index in enumerate(self._cluster.indices)}
+        self._engine = _open(library, self._cluster, nodes)
+
+    def targets(self, lost: Sequence[int]) -> dict[int, int] | None:
+        """Return per instance (its number) the node where it runs on, NO_NODE: nowhere. None: ask the law.
+
+        `lost` are nodes of one group. Of a mirrored instance both of whose nodes are lost nothing is said that counts.
+        """
+        residents = [number for index in lost for number in self._nodes[index].primaries]
+        status, rows = self._engine.lose([self._rows[index] for index in lost], len(residents))
+        if not _answered(status, self._engine, self._nodes):
+            return None
+        homes = (self._cluster.indices[row] if row >= 0 else NO_NODE for row in rows)
+        return dict(zip(residents, homes, strict=True))
+
+
+class Mover:
+    """A cluster inside the engine from which instances are moved away one after the other."""
+
+    def __init__(self, library: ctypes.CDLL, nodes: Nodes, instances: Instances) -> None:
+        """Raise UnfitError where the engine could not tell."""
+        self._nodes = nodes
+        self._cluster = Cluster(nodes, instances, NO_CANDIDATES)
+        self._engine = _open(library, self._cluster, nodes)
+
+    def move(self, instance: Instance, leaving: Leaving, candidates: Sequence[int], *, force: bool) -> tuple[int, ...]:
+        """Move the instance to the best of `candidates` (ascending); return its nodes, none if no candidate takes it.
+
+        Raises UnfitError where only the law can tell; the mover is of no more use then.
+        """
+        record = self._cluster.instance(instance, candidates)
+        status, result = self._engine.move_away(record, leaving, force=force)
+        _answered(status, self._engine, self._nodes, fit=True)
+        return tuple(self._cluster.indices[row] for row in (result.primary, result.secondary) if row >= 0)
+
+
+def _open(library: ctypes.CDLL, cluster: Cluster, nodes: Nodes) -> Engine:
+    """Return an engine that has read the cluster. Raises UnfitError."""
+    engine = Engine(library)
+    _answered(engine.open(cluster.numbers), engine, nodes, fit=True)
+    return engine
 
 
 def _answered(status: Status, engine: Engine, nodes: Nodes, *, fit: bool = False) -> bool:
@@ -178,6 +245,16 @@ def _answered(status: Status, engine: Engine, nodes: Nodes, *, fit: bool = False
         node_at(nodes, engine.missing_index)
     if status is Status.OUT_OF_MEMORY:
         raise MemoryError("not enough memory for the allocation")
+    if status is Status.TOO_MANY_PLACED:
+        raise InputError(
+            f"more than {MOST_PLACEMENTS:,} instances of this size fit, which is more than are counted",
+            hint="ask for a greater size, or limit the number of instances",
+        )
+    if status is Status.TOO_DEEP:
+        raise InputError(
+            f"counting takes more than {MOST_LEVELS:,} steps from the greatest size down to those that fit",
+            hint="lower the upper bounds of the spec",
+        )
     if fit and status is not Status.DONE:
         raise UnfitError("the engine refuses the cluster")
     return status is Status.DONE

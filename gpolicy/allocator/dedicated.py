@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gpolicy.allocator.engines import find_dedicated
 from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.model import Group, Instance, Policy
 from gpolicy.allocator.node import Node
@@ -26,6 +27,7 @@ from gpolicy.allocator.policy_check import check_policy
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.placement import Candidates
     from gpolicy.allocator.redundancy import Instances
     from gpolicy.allocator.request_options import RequestOptions
 
@@ -88,6 +90,22 @@ def search_dedicated(
         drop_unallocable=False,
         restriction=options.restriction,
     )
+    scope = {index: nodes[index] for index in members}
+    found = find_dedicated(scope, instance, candidates, force=options.ignore_soft_errors)
+    if found is None:
+        return _search_all(nodes, instance, candidates, options)
+    failures, successes, best = found
+    if not best:
+        return Attempt(failures, successes, None)
+    primary, *others = (nodes[index] for index in best)
+    trial = _try_pair(primary, others[0], instance, options) if others else _try_single(primary, instance, options)
+    if isinstance(trial, FailReason):
+        raise AssertionError(f"the engine and the node model disagree: {trial.title}")  # noqa: TRY004 - no wrong type
+    return Attempt(failures, successes, trial)
+
+
+def _search_all(nodes: Nodes, instance: Instance, candidates: Candidates, options: RequestOptions) -> Attempt:
+    """Try every candidate, one by one: the law."""
     trials: list[Placement | FailReason] = []
     if isinstance(candidates, SingleCandidates):
         trials = [_try_single(nodes[target], instance, options) for target in candidates.nodes]

@@ -5,9 +5,18 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+from gpolicy.allocator import redundancy
 from gpolicy.allocator.capacity import Allocator, ReferenceEngine
-from gpolicy.allocator.compiled import compiled_allocator, compiled_attempt
+from gpolicy.allocator.compiled import (
+    Losses,
+    Mover,
+    compiled_allocator,
+    compiled_attempt,
+    compiled_dedicated,
+    compiled_redundancy,
+)
 from gpolicy.allocator.native.library import load
+from gpolicy.allocator.native.streams import UnfitError
 from gpolicy.allocator.placement import try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
 
@@ -17,7 +26,7 @@ if TYPE_CHECKING:
 
     from gpolicy.allocator.model import Instance
     from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Attempt, Candidates
+    from gpolicy.allocator.placement import Attempt, Candidates, FailCounts
 
 
 class SlowAllocatorWarning(UserWarning):
@@ -25,15 +34,9 @@ class SlowAllocatorWarning(UserWarning):
 
 
 def make_allocator(
-    nodes: Mapping[int, Node],  # noqa: ARG001 - callers say where they start, though each run brings its state
-    instances: Mapping[int, Instance],  # noqa: ARG001
-    candidates: Candidates,
-    rules: CapacityRules,
-    *,
-    capacity_checks: bool,
-    reference: bool = False,
+    candidates: Candidates, rules: CapacityRules, *, capacity_checks: bool, reference: bool = False
 ) -> Allocator:
-    """Return what allocates on the cluster; `reference` asks for the slow, literal way.
+    """Return what allocates to `candidates`; `reference` asks for the slow, literal way.
 
     Warns (SlowAllocatorWarning) where the literal way is all there is.
     """
@@ -65,6 +68,45 @@ def find_placement(
             return found
     predicate = redundancy_predicate(nodes, instances, rules) if capacity_checks else None
     return try_allocate(nodes, instance, candidates, force=force, predicate=predicate)
+
+
+def find_dedicated(
+    nodes: Mapping[int, Node], instance: Instance, candidates: Candidates, *, force: bool
+) -> tuple[FailCounts, int, tuple[int, ...]] | None:
+    """Return failures, successes and the nodes of the best candidate on dedicated nodes; None: ask the law.
+
+    Warns as `make_allocator` does.
+    """
+    library = _library()
+    return None if library is None else compiled_dedicated(library, nodes, instance, candidates, force=force)
+
+
+def is_redundant(nodes: Mapping[int, Node], instances: Mapping[int, Instance], rules: CapacityRules) -> bool:
+    """Whether each examined node, alone, can be evacuated: `gpolicy.allocator.redundancy.is_redundant`.
+
+    Warns as `make_allocator` does.
+    """
+    library = _library()
+    found = None if library is None else compiled_redundancy(library, nodes, instances, rules)
+    return redundancy.is_redundant(nodes, instances, rules) if found is None else found
+
+
+def losses(nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> Losses | None:
+    """Return what says where instances of lost nodes run on; None: ask the law. Warns as `make_allocator` does."""
+    library = _library()
+    try:
+        return None if library is None else Losses(library, nodes, instances)
+    except UnfitError:
+        return None
+
+
+def mover(nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> Mover | None:
+    """Return what moves instances away; None: ask the law. Warns as `make_allocator` does."""
+    library = _library()
+    try:
+        return None if library is None else Mover(library, nodes, instances)
+    except UnfitError:
+        return None
 
 
 def _library() -> ctypes.CDLL | None:

@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from gpolicy.allocator.engines import mover
 from gpolicy.allocator.group_choice import RequestError, choose_group
 from gpolicy.allocator.kinds import DiskTemplate, FailReason
 from gpolicy.allocator.moves import Moved, failover, failover_to, node_at, replace_secondary
+from gpolicy.allocator.native.library import Leaving
+from gpolicy.allocator.native.streams import UnfitError
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.score import cluster_score
 
@@ -80,26 +83,67 @@ def evacuate(
     candidates: Sequence[int],
     *,
     force: bool,
+    engine: Narrowing | None = None,
 ) -> Evacuated:
     """Move one instance, with `candidates` (ascending) as possible new nodes in `group`.
 
-    `force` ignores soft limits. Raises EvacuationError.
+    `force` ignores soft limits. `engine` says which of the candidates decide; it goes from move to move. Raises
+    EvacuationError.
     """
     template = instance.template
-    if template is DiskTemplate.DRBD:
-        if mode is EvacuationMode.PRIMARY:
-            moved = failover(nodes, instance, force=force)
-            if isinstance(moved, FailReason):
-                raise EvacuationError(moved.title)
-            return _done(nodes, moved, Move(MoveKind.FAILOVER, instance))
-        if mode is EvacuationMode.SECONDARY:
-            return _one_node(nodes, instance, group, candidates, replace_secondary, force=force)
-        return _two_nodes(nodes, instance, group, candidates, force=force)
-    if not template.externally_mirrored:
+    mirrored = template is DiskTemplate.DRBD
+    if not mirrored and not template.externally_mirrored:
         raise EvacuationError(f"Instances of type {template.value} cannot be relocated")
-    if mode is EvacuationMode.SECONDARY:
+    if not mirrored and mode is EvacuationMode.SECONDARY:
         raise EvacuationError(f"Instances with disk template '{template.value}' can't execute change secondary")
-    return _one_node(nodes, instance, group, candidates, failover_to, force=force)
+    if engine is not None:
+        candidates = engine.narrow(instance, mode, candidates, force=force)
+    if not mirrored:
+        return _one_node(nodes, instance, group, candidates, failover_to, force=force)
+    if mode is EvacuationMode.PRIMARY:
+        moved = failover(nodes, instance, force=force)
+        if isinstance(moved, FailReason):
+            raise EvacuationError(moved.title)
+        return _done(nodes, moved, Move(MoveKind.FAILOVER, instance))
+    if mode is EvacuationMode.SECONDARY:
+        return _one_node(nodes, instance, group, candidates, replace_secondary, force=force)
+    return _two_nodes(nodes, instance, group, candidates, force=force)
+
+
+class Narrowing:
+    """Finds the best move of one instance after the other with the compiled engine, so that the law has little to try.
+
+    Where there is no engine, or where it cannot tell, all candidates are left to the law.
+    """
+
+    def __init__(self, nodes: Nodes, instances: Mapping[int, Instance], wanted: Sequence[int]) -> None:
+        """Begin in the state from which the instances `wanted` are moved."""
+        # an instance that is named twice is moved with its old record, though its nodes no longer list it
+        self._mover = mover(nodes, instances) if len(set(wanted)) == len(wanted) else None
+
+    def narrow(
+        self, instance: Instance, mode: EvacuationMode, candidates: Sequence[int], *, force: bool
+    ) -> Sequence[int]:
+        """Return the candidates that decide: those of the best move or, if there is none, of the last one tried."""
+        if self._mover is None:
+            return candidates
+        mirrored = instance.template is DiskTemplate.DRBD
+        try:
+            found = self._mover.move(instance, _LEAVING[mode], candidates, force=force)
+        except UnfitError:
+            self._mover = None
+            return candidates
+        if found:
+            return [node for node in candidates if node in found]
+        # what is said of a pair that fails is said of the last pair, of single nodes it is said of each
+        return candidates[-2:] if mirrored and mode is EvacuationMode.ALL else candidates
+
+
+_LEAVING = {
+    EvacuationMode.PRIMARY: Leaving.PRIMARY,
+    EvacuationMode.SECONDARY: Leaving.SECONDARY,
+    EvacuationMode.ALL: Leaving.BOTH,
+}
 
 
 def evacuate_nodes(
@@ -119,6 +163,8 @@ def evacuate_nodes(
         if mode is not EvacuationMode.PRIMARY and instance.template is DiskTemplate.DRBD:
             leaving.add(instance.secondary)
 
+    engine = Narrowing(nodes, instances, wanted)
+
     def go(state: Nodes, _table: Mapping[int, Instance], instance: Instance) -> Evacuated:
         group = nodes[instance.primary].facts.group
         candidates = [
@@ -126,7 +172,7 @@ def evacuate_nodes(
             for index, node in state.items()
             if node.facts.group == group and index not in leaving and index != instance.primary
         ]
-        return evacuate(state, instance, mode, group, candidates, force=force)
+        return evacuate(state, instance, mode, group, candidates, force=force, engine=engine)
 
     return _each(nodes, instances, wanted, go)
 
@@ -184,6 +230,8 @@ def change_group(
         if number in allowed:
             allowed.remove(number)
 
+    engine = Narrowing(nodes, instances, wanted)
+
     def go(state: Nodes, table: Mapping[int, Instance], instance: Instance) -> Evacuated:
         populated = [group for group in groups.values() if any(n.facts.group == group.index for n in state.values())]
         if not any(group.index in allowed for group in populated):
@@ -198,7 +246,7 @@ def change_group(
         candidates = [
             index for index, node in state.items() if node.facts.group == answer.group and not node.facts.offline
         ]
-        return evacuate(state, instance, EvacuationMode.ALL, answer.group, candidates, force=False)
+        return evacuate(state, instance, EvacuationMode.ALL, answer.group, candidates, force=False, engine=engine)
 
     return _each(nodes, instances, wanted, go)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.kinds import AllocPolicy
-from gpolicy.allocator.redundancy import CapacityRules, is_redundant
+from gpolicy.allocator.redundancy import CapacityRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

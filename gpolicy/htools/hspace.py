@@ -76,7 +76,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     report: Report = kind(sys.stdout.write, nodes, len(cluster.instances), count, template)
     report.cluster()
     try:
-        allocator = _allocator(nodes, cluster.instances, count, usable, options)
+        allocator = _allocator(nodes, count, usable, options)
     except NoCandidatesError as error:
         if options.limit != 0 or options.verbosity > 3:
             raise InputError(f"failure during allocation: {error}") from None
@@ -164,7 +164,6 @@ def _instance(size: WantedSize, template: DiskTemplate, spindle_use: int) -> Ins
 
 def _allocator(
     nodes: Mapping[int, Node],
-    instances: Mapping[int, Instance],
     count: int,
     usable: Usable,
     options: Options,
@@ -180,7 +179,7 @@ def _allocator(
         sys.stderr.write(_candidates_text(candidates))
     if usable.stopped:
         return None
-    return make_allocator(nodes, instances, candidates, usable.rules, capacity_checks=options.capacity_checks)
+    return make_allocator(candidates, usable.rules, capacity_checks=options.capacity_checks)
 
 
 def _candidates_text(candidates: Candidates) -> str:

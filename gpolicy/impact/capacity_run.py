@@ -75,9 +75,7 @@ class Run:
         except NoCandidatesError:
             return
         self.rules = usable.rules
-        self.allocator = make_allocator(
-            cluster.nodes, cluster.instances, self.candidates, usable.rules, capacity_checks=True
-        )
+        self.allocator = make_allocator(self.candidates, usable.rules, capacity_checks=True)
 
     def standard(self, spec: Spec, spindle_use: int) -> tuple[int, Binding]:
         """Return how many instances of `spec` fit, and what keeps out the next one."""

@@ -50,9 +50,7 @@ class Counter:
             self._candidates = candidate_nodes(usable.groups, cluster.nodes, count, drop_unallocable=True)
         except NoCandidatesError:
             return
-        self._allocator = make_allocator(
-            cluster.nodes, cluster.instances, self._candidates, usable.rules, capacity_checks=n1
-        )
+        self._allocator = make_allocator(self._candidates, usable.rules, capacity_checks=n1)
 
     def fit(self, instance: Instance) -> Fit:
         """Return how many of `instance` fit beside what is there."""

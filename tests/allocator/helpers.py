@@ -68,8 +68,6 @@ def node(index: int, memory: int, disk: int, cpus: float = 16.0, **more: object)
 def allocator(where: Cluster, count: int, *, checks: bool = True, reference: bool = False) -> Allocator:
     candidates = candidate_nodes(where.groups, where.nodes, count, drop_unallocable=True)
     return make_allocator(
-        where.nodes,
-        where.instances,
         candidates,
         CapacityRules(),
         capacity_checks=checks,

@@ -161,7 +161,7 @@ rows = "\\n".join(f"n{place}|{10**6 + place}|0|{10**6 + place}|{10**9}|{10**9}|6
 where = merge(parse_cluster(f"g0|u0|preferred||\\n\\n{rows}\\n\\n\\n\\n"))
 candidates = candidate_nodes(where.groups, where.nodes, 1, drop_unallocable=True)
 wanted = Instance(-1, "new", 128, 1024, (Disk(1024, 1),), 1, InstanceStatus.RUNNING, DiskTemplate.PLAIN)
-run = make_allocator(where.nodes, where.instances, candidates, CapacityRules(), capacity_checks=False)
+run = make_allocator(candidates, CapacityRules(), capacity_checks=False)
 print("begin", flush=True)
 run.standard(State(where.nodes, where.instances), wanted, None)
 print("end", flush=True)

@@ -111,11 +111,10 @@ def test_redundancy(seed: int) -> None:
     found = some_cluster(seed, 12)
     if found is None:
         return
-    rng, where, candidates, template = found
+    rng, where, _, _ = found
     rules = CapacityRules(skip_offline=rng.random() < 0.7)
-    wanted = wanted_instance(rng, template, where)
     law = is_redundant(where.nodes, where.instances, rules)
-    assert compiled_redundancy(LIBRARY, where.nodes, where.instances, candidates, rules, wanted) is law
+    assert compiled_redundancy(LIBRARY, where.nodes, where.instances, rules) is law
 
 
 @settings(max_examples=60, deadline=None)
@@ -129,14 +128,7 @@ def test_whole_runs(seed: int, checks: bool, tiered: bool) -> None:
     limit = rng.choice([None, None, 3])
     results = []
     for reference in (True, False):
-        runner = make_allocator(
-            where.nodes,
-            where.instances,
-            candidates,
-            CapacityRules(),
-            capacity_checks=checks,
-            reference=reference,
-        )
+        runner = make_allocator(candidates, CapacityRules(), capacity_checks=checks, reference=reference)
         assert (type(runner) is Allocator) is reference
         run = runner.tiered if tiered else runner.standard
         results.append(run(State(where.nodes, where.instances), wanted, limit))

@@ -142,9 +142,7 @@ def standard_by_the_law(state: ClusterState) -> int:
     std = data.policy.std
     wanted = replace(run.instance(std, std.spindle_use))
     candidates = candidate_nodes(prepared.groups, prepared.nodes, 1, drop_unallocable=True)
-    law = make_allocator(
-        prepared.nodes, prepared.instances, candidates, CapacityRules(), capacity_checks=True, reference=True
-    )
+    law = make_allocator(candidates, CapacityRules(), capacity_checks=True, reference=True)
     return len(law.standard(State(prepared.nodes, prepared.instances), wanted, None).placed)
 
 

@@ -76,7 +76,7 @@ wanted = Instance(-1, "new", 128, 1024, (Disk(1024, 1),), 1, InstanceStatus.RUNN
 ended = []
 
 def job():
-    run = make_allocator(where.nodes, where.instances, candidates, CapacityRules(), capacity_checks=False)
+    run = make_allocator(candidates, CapacityRules(), capacity_checks=False)
     try:
         run.standard(State(where.nodes, where.instances), wanted, None)
     except library.StoppedError:

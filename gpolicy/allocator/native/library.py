@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from array import array
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -13,6 +14,8 @@ from gpolicy.allocator.kinds import FailReason
 from gpolicy.allocator.native.build import LIBRARY, source_number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from gpolicy.allocator.native.streams import Numbers
 
 
@@ -36,7 +39,16 @@ class Question(IntEnum):
     STANDARD = 0
     TIERED = 1
     ATTEMPT = 2
-    REDUNDANT = 3
+    DEDICATED = 3
+    REDUNDANT = 4
+
+
+class Leaving(IntEnum):
+    """Which of its nodes an instance leaves (`enum leaving` of evacuation.h)."""
+
+    PRIMARY = 0
+    SECONDARY = 1
+    BOTH = 2
 
 
 class Result(ctypes.Structure):
@@ -108,6 +120,8 @@ def _declare(library: ctypes.CDLL) -> None:
         ctypes.c_int,
         ctypes.POINTER(Result),
     )
+    library.gpolicy_move_away.argtypes = (engine, ctypes.c_int, ctypes.c_int, *numbers, ctypes.POINTER(Result))
+    library.gpolicy_lose.argtypes = (engine, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
     library.gpolicy_placed.argtypes = (engine,)
     library.gpolicy_placed.restype = ctypes.c_int64
     library.gpolicy_placements.argtypes = (engine, ctypes.c_int64, ctypes.POINTER(Placed))
@@ -148,51 +162,78 @@ class Engine:
             self._handle = ctypes.c_void_p()
 
     def ask(
-        self, question: Question, wanted: Numbers, *, keep: int, limit: int | None = None, checked: bool = False
+        self,
+        question: Question,
+        wanted: Numbers | None = None,
+        *,
+        keep: int = 0,
+        limit: int | None = None,
+        checked: bool = False,
     ) -> tuple[Status, Result]:
         """Take back all placements but the first `keep`, and answer.
 
         `limit` is the number of instances to place (None: no limit), for an attempt the number of the new instance.
-        A signal (Ctrl-C) is handled at once: the work is done in another thread, and told to stop. Raises StoppedError
-        after `stop`.
+        Raises StoppedError after `stop`.
         """
         result = Result()
+        numbers = (None, 0, None, 0) if wanted is None else wanted.arguments
+        arguments = keep, question, *numbers, -1 if limit is None else limit, checked, ctypes.byref(result)
+        return self._call(self._library.gpolicy_ask, *arguments), result
+
+    def move_away(self, instance: Numbers, leaving: Leaving, *, force: bool) -> tuple[Status, Result]:
+        """Move an instance away from its nodes; the state is that after it. Raises StoppedError after `stop`."""
+        result = Result()
+        arguments = leaving, force, *instance.arguments, ctypes.byref(result)
+        return self._call(self._library.gpolicy_move_away, *arguments), result
+
+    def lose(self, rows: Sequence[int], residents: int) -> tuple[Status, list[int]]:
+        """Return where the instances of the nodes at `rows` run on (rows; -1: nowhere) if all these nodes are lost.
+
+        `residents` is how many there are. Raises StoppedError after `stop`.
+        """
+        lost, targets = array("q", rows), array("q", bytes(8 * residents))
+        arguments = *lost.buffer_info(), *targets.buffer_info()
+        return self._call(self._library.gpolicy_lose, *arguments), targets.tolist()
+
+    def _call(self, function: Callable[..., int], *arguments: object) -> Status:
+        """Call the library in another thread, so that a signal (Ctrl-C) is handled at once and ends the work.
+
+        The engine's lock is held until the work has ended, whatever becomes of the caller.
+        """
         status = Status.STOPPED
-        ended = threading.Event()  # Thread.join cannot be interrupted and then asked again: it says that all is over
+        turn = threading.Lock()  # who takes it decides: the work begins, or the caller has given up before
+        ended = threading.Event()
 
         def work() -> None:
             nonlocal status
+            if not turn.acquire(blocking=False):
+                return
             try:
-                code = self._library.gpolicy_ask(
-                    self._handle,
-                    keep,
-                    question,
-                    *wanted.arguments,
-                    -1 if limit is None else limit,
-                    checked,
-                    ctypes.byref(result),
-                )
-                status = Status(code)
+                status = Status(function(self._handle, *arguments))
             finally:
+                self._lock.release()
                 ended.set()
 
-        with self._lock:
-            self._library.gpolicy_stop(self._handle, 0)
-            _asked.add(self)
+        self._lock.acquire()
+        self._library.gpolicy_stop(self._handle, 0)
+        _asked.add(self)
+        try:
             threading.Thread(target=work, name="allocator", daemon=True).start()
-            try:
-                ended.wait()
-            except BaseException:
+            ended.wait()
+        except BaseException:
+            if turn.acquire(blocking=False):
+                self._lock.release()
+            else:
                 self.stop()
                 ended.wait()
-                raise
-            finally:
-                _asked.discard(self)
+            raise
+        finally:
+            _asked.discard(self)
         if status is Status.STOPPED:
             raise StoppedError
         if status is Status.OUT_OF_MEMORY:
             raise MemoryError("not enough memory for the allocation")
-        return status, result
+        return status
 
     def stop(self) -> None:
         """Let what is being answered now end without an answer; whatever is asked later is answered."""

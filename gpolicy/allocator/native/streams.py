@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
 from gpolicy.allocator.placement import PairCandidates, SingleCandidates
+from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.score import node_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gpolicy.allocator.model import Instance, Policy, Spec
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Candidates
-    from gpolicy.allocator.redundancy import CapacityRules
 
 Item = TypeVar("Item", bound=Hashable)
+ALL_NODES = CapacityRules()
 _TEMPLATES = {template: number for number, template in enumerate(DiskTemplate)}
 _STATES = {status: (status is not InstanceStatus.STATUS_OFFLINE, status.running) for status in InstanceStatus}
 """Whether an instance in a state is online, and whether it occupies memory."""
@@ -63,16 +64,19 @@ class Numbering(Generic[Item]):
 
 
 class Cluster:
-    """The streams of a cluster, and of instances wished for on it."""
+    """The streams of a cluster, and of instances wanted on it or moved away.
+
+    Without `instances` no node has any: what remains of the instances is in the nodes' books.
+    """
 
     def __init__(
         self,
         nodes: Mapping[int, Node],
-        instances: Mapping[int, Instance],
+        instances: Mapping[int, Instance] | None,
         candidates: Candidates,
-        rules: CapacityRules,
+        rules: CapacityRules = ALL_NODES,
         *,
-        wanted: Instance,
+        wanted: Instance | None = None,
         force: bool = False,
         capacity_checks: bool = False,
         placed_before: int = 0,
@@ -80,7 +84,7 @@ class Cluster:
         """Raise UnfitError where the engine could not tell."""
         self.indices = list(nodes)
         self._rows = {index: row for row, index in enumerate(self.indices)}
-        self._slots = {number: slot for slot, number in enumerate(instances)}
+        self._slots = None if instances is None else {number: slot for slot, number in enumerate(instances)}
         if self.indices != sorted(self.indices):
             raise UnfitError("nodes are not in the order of their indices")
         self._tags = Numbering[str]()
@@ -90,19 +94,21 @@ class Cluster:
         self._desired = Numbering[frozenset[str]]()
         self._policies: dict[int, tuple[int, Policy]] = {}
         self._groups = Numbering[int]()
-        self._learn(wanted)
+        self._desired.of(frozenset())
+        if wanted is not None:
+            self._learn(wanted)
         self._primary_lists, self._secondary_lists, lists = self._candidate_lists(candidates)
         self._reals: list[float] = []
         node_integers: list[int] = []
         for index, node in nodes.items():
             self._add_node(index, node, rules, node_integers)
         instance_integers: list[int] = []
-        for number, instance in instances.items():
+        for number, instance in (instances or {}).items():
             instance_integers.append(number)
             self._add_instance(instance, instance_integers, self._reals)
         head = [
             len(nodes),
-            len(instances),
+            len(instances or ()),
             len(self._groups.number),
             lists,
             len(self._places.number),
@@ -122,13 +128,18 @@ class Cluster:
             tag in self._tags.number for tag in wanted.exclusion_tags
         )
 
-    def instance(self, wanted: Instance) -> Numbers:
-        """Return the streams of an instance wished for. Raises UnfitError."""
+    def instance(self, instance: Instance, candidates: Sequence[int] | None = None) -> Numbers:
+        """Return the streams of an instance that is wanted, or that is moved away to one of `candidates` (ascending).
+
+        Raises UnfitError.
+        """
         integers: list[int] = []
         reals: list[float] = []
-        if wanted.forthcoming:
+        if instance.forthcoming:
             raise UnfitError("the instance is forthcoming")
-        self._add_instance(wanted, integers, reals)
+        self._add_instance(instance, integers, reals)
+        if candidates is not None:
+            integers += (len(candidates), *(self._rows[index] for index in candidates))
         return _numbers(integers, reals)
 
     def _learn(self, instance: Instance) -> None:
@@ -175,12 +186,13 @@ class Cluster:
             len(node.secondaries),
             node.location_score,
             node.fails_n1,
-            len(node.primaries),
+            0 if self._slots is None else len(node.primaries),
         )
-        try:
-            integers += [self._slots[number] for number in reversed(node.primaries)]
-        except KeyError:
-            raise UnfitError("a node has a primary that is not among the instances") from None
+        if self._slots is not None:
+            try:
+                integers += [self._slots[number] for number in reversed(node.primaries)]
+            except KeyError:
+                raise UnfitError("a node has a primary that is not among the instances") from None
         integers.append(len(node.peers))
         for peer, memory in node.peers.items():
             integers += (self._rows.get(peer, -1), memory)

@@ -314,7 +314,17 @@ static void keep_tags(struct engine *engine, struct instance *instance) {
     instance->tags = block->tags;
 }
 
-void read_instance(struct engine *engine, const struct numbers *numbers, struct instance *instance) {
+/* Read ascending rows into a list. */
+static void read_rows(struct reader *reader, struct list *rows) {
+    int64_t count = count_of(reader, 1), before = NOWHERE;
+    if (!grow(reader->engine, &rows->items, &rows->capacity, count, sizeof *rows->items)) return;
+    rows->count = count;
+    for (int64_t place = 0; place < count && !failed(reader->engine); place++) {
+        before = rows->items[place] = integer(reader, before + 1, reader->engine->node_count - 1);
+    }
+}
+
+void read_instance(struct engine *engine, const struct numbers *numbers, struct list *rows, struct instance *instance) {
     memset(instance, 0, sizeof *instance);
     if (numbers->integer_count < 0 || numbers->real_count < 0) {
         fail(engine, INVALID);
@@ -323,6 +333,7 @@ void read_instance(struct engine *engine, const struct numbers *numbers, struct 
     struct reader reader = {engine, numbers->integers, numbers->integers + numbers->integer_count, numbers->reals,
                             numbers->reals + numbers->real_count};
     read_record(&reader, instance);
+    if (rows != NULL) read_rows(&reader, rows);
     if (reader.integer != reader.integers_end || reader.real != reader.reals_end) fail(engine, INVALID);
     keep_tags(engine, instance);
 }

@@ -12,8 +12,8 @@ struct numbers { const int64_t *integers; int64_t integer_count; const double *r
 
 /* Read a whole cluster into an engine that is all zero. */
 void read_cluster(struct engine *engine, const struct numbers *numbers);
-/* Read the record of a wanted instance. */
-void read_instance(struct engine *engine, const struct numbers *numbers, struct instance *instance);
+/* Read the record of an instance, and rows of nodes after it if they are asked for. */
+void read_instance(struct engine *engine, const struct numbers *numbers, struct list *rows, struct instance *instance);
 /* Free everything of the cluster itself. */
 void close_cluster(struct engine *engine);
 

@@ -4,6 +4,8 @@
 
 #include "attempt.h"
 #include "capacity.h"
+#include "dedicated.h"
+#include "evacuation.h"
 #include "input.h"
 #include "outcomes.h"
 #include "pairs.h"
@@ -58,13 +60,17 @@ EXPORTED void gpolicy_stop(struct engine *engine, int stop) {
     atomic_store_explicit(&engine->stop, stop, memory_order_relaxed);
 }
 
-enum kind { STANDARD, TIERED, ATTEMPT, REDUNDANT, KINDS };
+enum kind { STANDARD, TIERED, ATTEMPT, DEDICATED, REDUNDANT, KINDS };
 
 /* `limit` is the number of the new instance in the table of instances. */
-static void answer_attempt(struct engine *engine, const struct instance *instance, int64_t limit, bool checked,
-                           struct result *result) {
+static void answer_attempt(struct engine *engine, enum kind kind, const struct instance *instance, int64_t limit,
+                           bool checked, struct result *result) {
     struct attempt attempt;
-    try_allocate(engine, instance, limit, checked, &attempt);
+    if (kind == DEDICATED) {
+        try_dedicated(engine, instance, &attempt);
+    } else {
+        try_allocate(engine, instance, limit, checked, &attempt);
+    }
     memcpy(result->failures, attempt.counts.failures, sizeof result->failures);
     result->successes = attempt.counts.successes;
     result->primary = attempt.primary;
@@ -89,36 +95,88 @@ static void answer_run(struct engine *engine, enum kind kind, const struct insta
     result->attempted = outcome.attempted;
 }
 
+/* Begin a call: back to the state after `keep` placements. */
+static bool begin(struct engine *engine, int64_t keep) {
+    if (!engine->open || keep < 0 || keep > engine->placements.count) return false;
+    engine->status = DONE;
+    unplace(engine, keep);
+    return true;
+}
+
+/* End a call: without an answer the state is as it was at its beginning. */
+static int end(struct engine *engine, int64_t keep, struct mark before) {
+    if (failed(engine)) {
+        unplace(engine, keep); /* placements first, then what a simulation has changed */
+        take_back(engine, before);
+    }
+    return (int)engine->status;
+}
+
 /* Take back the placements beyond the first `keep` and answer one question. Returns an enum status; after anything but
  * DONE the engine is in the state after `keep` placements. */
 EXPORTED int gpolicy_ask(struct engine *engine, int64_t keep, int kind, const int64_t *integers, int64_t integer_count,
                          const double *reals, int64_t real_count, int64_t limit, int checked, struct result *result) {
     struct numbers numbers = {integers, integer_count, reals, real_count};
     struct instance instance;
-    bool sensible = keep >= 0 && keep <= engine->placements.count && kind >= 0 && kind < KINDS && limit >= NO_LIMIT;
-    if (!engine->open || !sensible) return INVALID;
     memset(result, 0, sizeof *result);
     result->primary = result->secondary = NOWHERE;
-    engine->status = DONE;
-    unplace(engine, keep);
+    if (kind < 0 || kind >= KINDS || limit < NO_LIMIT || !begin(engine, keep)) return INVALID;
     struct mark before = engine->journal.top;
     if (kind == REDUNDANT) {
         result->successes = is_redundant(engine);
-    } else {
-        read_instance(engine, &numbers, &instance);
-        if (failed(engine)) return (int)engine->status;
-        instance.primary = instance.secondary = NOWHERE;
-        if (kind == ATTEMPT) {
-            answer_attempt(engine, &instance, limit, checked != 0, result);
-        } else {
-            answer_run(engine, (enum kind)kind, &instance, limit, result);
-        }
+        return end(engine, keep, before);
     }
-    if (!failed(engine)) return DONE;
-    /* placements first, then what a simulation has changed */
-    unplace(engine, keep);
-    take_back(engine, before);
-    return (int)engine->status;
+    read_instance(engine, &numbers, NULL, &instance);
+    instance.primary = instance.secondary = NOWHERE;
+    if (failed(engine)) return (int)engine->status;
+    if (kind == ATTEMPT || kind == DEDICATED) {
+        answer_attempt(engine, (enum kind)kind, &instance, limit, checked != 0, result);
+    } else {
+        answer_run(engine, (enum kind)kind, &instance, limit, result);
+    }
+    return end(engine, keep, before);
+}
+
+/* Move an instance away from its nodes (evacuation.h). The integers are its record, then how many candidates there are and
+ * their rows, ascending. `result` says where it is then; its primary is NOWHERE, and the state as before, if no candidate
+ * takes it. There must be no placements. */
+EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, const int64_t *integers,
+                               int64_t integer_count, const double *reals, int64_t real_count, struct result *result) {
+    struct numbers numbers = {integers, integer_count, reals, real_count};
+    struct list rows = {NULL, 0, 0};
+    struct instance instance;
+    memset(result, 0, sizeof *result);
+    result->primary = result->secondary = NOWHERE;
+    if (leaving < PRIMARY || leaving > BOTH || !begin(engine, 0)) return INVALID;
+    struct mark before = engine->journal.top;
+    read_instance(engine, &numbers, &rows, &instance);
+    if (!failed(engine) && instance.primary == NOWHERE) fail(engine, INVALID);
+    if (!failed(engine) && move_away(engine, &instance, (enum leaving)leaving, force != 0, rows.items, rows.count)) {
+        result->primary = instance.primary;
+        result->secondary = instance.secondary;
+    }
+    free(rows.items);
+    return end(engine, 0, before);
+}
+
+/* Find out what becomes of the instances of nodes that are lost (redundancy.h). */
+EXPORTED int gpolicy_lose(struct engine *engine, const int64_t *rows, int64_t count, int64_t *targets,
+                          int64_t target_count) {
+    int64_t residents = 0;
+    if (count < 1 || !begin(engine, 0)) return INVALID;
+    for (int64_t place = 0; place < count; place++) {
+        bool row = rows[place] >= 0 && rows[place] < engine->node_count;
+        if (!row || engine->facts[rows[place]].group != engine->facts[rows[0]].group) return INVALID;
+        for (int64_t other = 0; other < place; other++) {
+            if (rows[other] == rows[place]) return INVALID;
+        }
+        residents += engine->primaries[rows[place]].count;
+    }
+    if (residents != target_count) return INVALID;
+    struct mark before = engine->journal.top;
+    for (int64_t place = 0; place < target_count; place++) targets[place] = NOWHERE;
+    lose(engine, rows, count, targets);
+    return end(engine, 0, before);
 }
 
 EXPORTED int64_t gpolicy_placed(const struct engine *engine) { return engine->placements.count; }

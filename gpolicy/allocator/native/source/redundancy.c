@@ -2,14 +2,16 @@
 
 #include <stdlib.h>
 
+#include "moves.h"
 #include "node_changes.h"
 #include "policy_check.h"
 #include "room.h"
 #include "statistics.h"
 #include "whole_score.h"
 
-/* An instance on the node that is evacuated; `listed`: the node's list calls it by its own number. */
-struct resident { const struct instance *instance; bool listed; };
+/* An instance on a node that is evacuated, and its place in the list; `listed`: the node's list calls it by its own
+ * number. */
+struct resident { const struct instance *instance; bool listed; int64_t place; };
 
 /* Working memory: the instances of a node and where they may go, what is moving to each node (0 between the questions),
  * the nodes that only a simulation can judge, and the node that could not be evacuated last time. */
@@ -32,89 +34,104 @@ void close_evacuating(struct engine *engine) {
     free(evacuating);
 }
 
-static struct resident *residents_of(struct engine *engine, int64_t row) {
-    const struct list *primaries = &engine->primaries[row];
+/* List the instances of some nodes, of each node the newest first; NULL after fail(). */
+static struct resident *residents_of(struct engine *engine, const int64_t *rows, int64_t count) {
     const struct table *table = &engine->table;
-    struct resident *residents =
-        reserve(engine, &engine->evacuating->residents, primaries->count, sizeof *residents);
-    if (residents == NULL) return NULL;
-    for (int64_t place = 0; place < primaries->count; place++) {
-        int64_t slot = primaries->items[primaries->count - 1 - place]; /* the newest first */
-        const struct instance *instance = &table->items[slot];
-        residents[place] = (struct resident){instance, instance->index == table->numbers[slot]};
+    int64_t total = 0;
+    for (int64_t place = 0; place < count; place++) total += engine->primaries[rows[place]].count;
+    struct resident *residents = reserve(engine, &engine->evacuating->residents, total, sizeof *residents), *next = residents;
+    for (int64_t place = 0; place < count && residents != NULL; place++) {
+        const struct list *primaries = &engine->primaries[rows[place]];
+        for (int64_t item = primaries->count - 1; item >= 0; item--) {
+            const struct instance *instance = &table->items[primaries->items[item]];
+            bool listed = instance->index == table->numbers[primaries->items[item]];
+            *next = (struct resident){instance, listed, next - residents};
+            next++;
+        }
     }
     return residents;
 }
 
-/* Swap primary and secondary by force. */
-static bool fail_over(struct engine *engine, const struct resident *resident) {
-    struct instance swapped = *resident->instance;
-    int64_t primary = swapped.primary, secondary = swapped.secondary;
-    if (secondary == NOWHERE) {
-        engine->missing_index = swapped.secondary_index;
-        fail(engine, MISSING_NODE);
-        return false;
+/* Nodes of one group that are evacuated at once. */
+struct lost { const int64_t *rows; int64_t count, group; };
+
+static bool is_lost(const struct lost *lost, int64_t row) {
+    for (int64_t place = 0; place < lost->count; place++) {
+        if (lost->rows[place] == row) return true;
     }
-    bool offline = engine->facts[primary].offline;
-    remove_primary(engine, primary, &swapped, resident->listed);
-    remove_secondary(engine, secondary, &swapped, resident->listed);
-    if (!may_migrate(engine, primary, secondary)) return false;
-    if (primary_reason(engine, secondary, &swapped, true) != FITS) return false;
-    int64_t peer = peer_memory(engine, primary, secondary);
-    if (secondary_reason(engine, primary, &swapped, peer, true, offline) != FITS) return false;
-    add_primary(engine, secondary, &swapped);
-    add_secondary(engine, primary, &swapped, secondary);
-    return true;
+    return false;
 }
 
-/* Start an instance on foreign storage on the best other node of the group. */
-static bool move(struct engine *engine, int64_t row, const struct resident *resident) {
+/* Start an instance on foreign storage on the best node that is left; return that, or NOWHERE. */
+static int64_t move(struct engine *engine, const struct lost *lost, const struct resident *resident) {
     const struct instance *instance = resident->instance;
-    int64_t group = engine->facts[row].group, count = 0;
+    int64_t count = 0, source = instance->primary;
     int64_t *targets = reserve(engine, &engine->evacuating->targets, engine->node_count, sizeof *targets);
-    if (instance->primary != row) fail(engine, ASK_THE_LAW); /* two instances of one number: it may stay where it is */
-    if (failed(engine)) return false;
+    if (!is_lost(lost, source)) fail(engine, ASK_THE_LAW); /* two instances of one number: it may stay where it is */
+    if (ended(engine)) return NOWHERE;
     for (int64_t other = 0; other < engine->node_count; other++) {
-        if (other == row || engine->facts[other].group != group || !may_migrate(engine, row, other)) continue;
+        if (is_lost(lost, other) || engine->facts[other].group != lost->group) continue;
+        if (!may_migrate(engine, source, other)) continue;
         if (primary_reason(engine, other, instance, true) == FITS) targets[count++] = other;
     }
-    if (count == 0) return false;
-    remove_primary(engine, row, instance, resident->listed);
-    /* of scores that cannot be compared the last counts here (htools, GlobalN1) */
-    bool undefined = score_is_undefined(engine, group);
-    int64_t target = undefined ? targets[count - 1] : best_single(engine, group, instance, targets, count).row;
+    if (count == 0) return NOWHERE;
+    remove_primary(engine, source, instance, resident->listed);
+    /* of scores that cannot be compared the last counts here (htools, GlobalN1.hs) */
+    bool undefined = score_is_undefined(engine, lost->group);
+    int64_t target = undefined ? targets[count - 1] : best_single(engine, lost->group, instance, targets, count).row;
     add_primary(engine, target, instance);
-    return !failed(engine);
+    return target;
 }
 
-/* Place a copy of an instance on the best other node of the group. */
-static bool copy(struct engine *engine, int64_t row, const struct instance *instance) {
-    int64_t group = engine->facts[row].group, count = 0;
-    int64_t *targets = reserve(engine, &engine->evacuating->targets, engine->node_count, sizeof *targets);
-    if (targets == NULL) return false;
+/* Place a copy of an instance on the best node that is left; return that, or NOWHERE. */
+static int64_t copy(struct engine *engine, const struct lost *lost, const struct instance *instance) {
+    int64_t count = 0, *targets = reserve(engine, &engine->evacuating->targets, engine->node_count, sizeof *targets);
     enum reason verdicts[2] = {INTERNAL, INTERNAL}; /* a group has one policy; INTERNAL is not yet asked */
+    if (ended(engine)) return NOWHERE;
     for (int64_t other = 0; other < engine->node_count; other++) {
-        if (other == row || engine->facts[other].group != group) continue;
+        if (is_lost(lost, other) || engine->facts[other].group != lost->group) continue;
         enum reason *verdict = &verdicts[engine->facts[other].exclusive];
         if (*verdict == INTERNAL) *verdict = check_policy(engine, other, instance, 0);
         if (*verdict != FITS) continue;
         if (primary_reason(engine, other, instance, true) == FITS) targets[count++] = other;
     }
-    if (count == 0) return false;
-    add_primary(engine, best_single(engine, EVERYWHERE, instance, targets, count).row, instance);
-    return !failed(engine);
+    if (count == 0) return NOWHERE;
+    int64_t target = best_single(engine, EVERYWHERE, instance, targets, count).row;
+    add_primary(engine, target, instance);
+    return target;
 }
 
-/* Go through the evacuation step by step; the state is changed. */
-static bool evacuate(struct engine *engine, int64_t row) {
-    struct resident *residents = residents_of(engine, row);
-    int64_t count = engine->primaries[row].count, copies = 0;
+/* Let a mirrored instance fail over by force; return its new node, or NOWHERE. */
+static int64_t fail_over_resident(struct engine *engine, const struct resident *resident) {
+    struct mark before = engine->journal.top;
+    struct instance swapped = *resident->instance;
+    if (fail_over(engine, &swapped, resident->listed, true) == FITS) return swapped.primary;
+    take_back(engine, before);
+    return NOWHERE;
+}
+
+/* Note where an instance has gone. Without a list of `targets` the walk ends with the first that has no home. */
+static bool goes_on(const struct resident *resident, int64_t target, int64_t *targets) {
+    if (targets == NULL) return target != NOWHERE;
+    targets[resident->place] = target;
+    return true;
+}
+
+/* Go through the evacuation step by step; the state is changed. What has no home stays where it is. */
+static bool evacuate(struct engine *engine, const struct lost *lost, int64_t *targets) {
+    struct resident *residents = residents_of(engine, lost->rows, lost->count);
+    int64_t count = 0, copies = 0;
     if (residents == NULL) return false;
-    for (int64_t place = 0; place < count; place++) {
-        if (residents[place].instance->evacuation == FAIL_OVER && !fail_over(engine, &residents[place])) return false;
+    for (int64_t place = 0; place < lost->count; place++) count += engine->primaries[lost->rows[place]].count;
+    for (int64_t place = 0; place < count && !failed(engine); place++) {
+        const struct instance *instance = residents[place].instance;
+        if (instance->evacuation != FAIL_OVER) continue;
+        if (lost->count > 1 && instance->secondary != NOWHERE && is_lost(lost, instance->secondary)) continue;
+        if (!goes_on(&residents[place], fail_over_resident(engine, &residents[place]), targets)) return false;
     }
-    for (int64_t place = 0; place < count; place++) {
-        if (residents[place].instance->evacuation == MOVE && !move(engine, row, &residents[place])) return false;
+    for (int64_t place = 0; place < count && !failed(engine); place++) {
+        if (residents[place].instance->evacuation != MOVE) continue;
+        if (!goes_on(&residents[place], move(engine, lost, &residents[place]), targets)) return false;
     }
     /* the biggest first; equal ones stay in their order */
     for (int64_t place = 0; place < count; place++) {
@@ -126,16 +143,24 @@ static bool evacuate(struct engine *engine, int64_t row) {
         }
         residents[to] = resident;
     }
-    for (int64_t place = 0; place < copies; place++) {
-        if (!copy(engine, row, residents[place].instance)) return false;
+    for (int64_t place = 0; place < copies && !failed(engine); place++) {
+        if (!goes_on(&residents[place], copy(engine, lost, residents[place].instance), targets)) return false;
     }
-    return true;
+    return !failed(engine);
+}
+
+void lose(struct engine *engine, const int64_t *rows, int64_t count, int64_t *targets) {
+    struct lost lost = {rows, count, engine->facts[rows[0]].group};
+    struct mark before = engine->journal.top;
+    evacuate(engine, &lost, targets);
+    take_back(engine, before);
 }
 
 static bool can_evacuate(struct engine *engine, int64_t row) {
     struct mark before = engine->journal.top;
     if (ended(engine)) return false;
-    bool answer = evacuate(engine, row);
+    struct lost lost = {&row, 1, engine->facts[row].group};
+    bool answer = evacuate(engine, &lost, NULL);
     take_back(engine, before);
     return answer;
 }

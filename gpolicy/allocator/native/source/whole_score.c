@@ -53,6 +53,87 @@ void close_whole_search(struct engine *engine) {
     free(search);
 }
 
+/* Add up the twenty components. */
+static double sum_of(const struct statistics *statistics) {
+    double score = 0.0;
+    if (statistics->count == 0.0) return 0.0; /* no node is online: there are no components */
+    for (int place = 0; place < COMPONENTS; place++) {
+        double value = statistics->sums[place];
+        if (AGGREGATES[place] == DEVIATION) value = sqrt(statistics->variances[place]);
+        if (AGGREGATES[place] == TAG_MAP) value = statistics->exclusions;
+        score += WEIGHTS[place] * value;
+    }
+    return score;
+}
+
+double whole_score(struct engine *engine, int64_t scope) {
+    struct statistics statistics;
+    take_statistics(engine, scope, &statistics);
+    return sum_of(&statistics);
+}
+
+void take_baseline(struct engine *engine, int64_t scope, struct baseline *baseline) {
+    *baseline = (struct baseline){.scope = scope};
+    take_statistics(engine, scope, &baseline->statistics);
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (engine->facts[row].offline || !in_scope(engine, scope, row)) continue;
+        for (int place = 0; place < COMPONENTS; place++) {
+            baseline->greatest[place] = greater(baseline->greatest[place], fabs(engine->nodes[row].values[place]));
+        }
+    }
+}
+
+/* Replace the values of one node in the statistics. */
+static void replace_values(struct statistics *statistics, bool offline, const double *before, const double *after,
+                           double *greatest) {
+    for (int place = 0; place < COMPONENTS; place++) {
+        enum aggregate aggregate = AGGREGATES[place];
+        if (aggregate == TAG_MAP || offline != (aggregate == OFFLINE_SUM)) continue;
+        struct deviation new = {statistics->sums[place] + (after[place] - before[place]), 0.0};
+        if (aggregate == DEVIATION) {
+            struct deviation old = {statistics->sums[place], statistics->variances[place]};
+            new = replaced(statistics->count, old, before[place], after[place]);
+        }
+        statistics->sums[place] = new.sum;
+        statistics->variances[place] = new.variance;
+        greatest[place] = greater(greatest[place], fabs(after[place]));
+    }
+}
+
+/* By how much two ways of computing a variance may differ: both round sums of as many numbers as there are nodes. The
+ * root may magnify that near 0. */
+static double root_error(double count, double greatest, double root) {
+    double rounding = 4.0 * (count + 64.0) * 0x1p-52 * greatest * greatest, most_off = sqrt(rounding);
+    return root > most_off ? rounding / root : most_off;
+}
+
+double estimate_score(const struct engine *engine, const struct baseline *baseline, struct mark before, double *error) {
+    const struct journal *journal = &engine->journal;
+    struct statistics statistics = baseline->statistics;
+    double greatest[COMPONENTS], off = 0.0;
+    memcpy(greatest, baseline->greatest, sizeof greatest);
+    *error = INFINITY; /* exclusions are only counted exactly */
+    if (engine->location_count * engine->tag_count > 0 || statistics.count == 0.0) return 0.0;
+    for (int64_t place = before.nodes; place < journal->top.nodes; place++) {
+        const struct saved_node *saved = &journal->nodes[place];
+        bool first = in_scope(engine, baseline->scope, saved->row);
+        for (int64_t other = before.nodes; other < place && first; other++) {
+            first = journal->nodes[other].row != saved->row;
+        }
+        if (!first) continue;
+        replace_values(&statistics, engine->facts[saved->row].offline, saved->node.values,
+                       engine->nodes[saved->row].values, greatest);
+    }
+    for (int place = 0; place < COMPONENTS; place++) {
+        if (AGGREGATES[place] != DEVIATION) continue;
+        /* a few nodes are replaced, each of which rounds once more */
+        off += WEIGHTS[place] * 4.0 * root_error(statistics.count, greatest[place], sqrt(statistics.variances[place]));
+    }
+    double score = sum_of(&statistics);
+    *error = off + 1e-12 * (1.0 + fabs(score));
+    return score;
+}
+
 bool score_is_undefined(const struct engine *engine, int64_t scope) {
     for (int64_t row = 0; row < engine->node_count; row++) {
         const struct facts *facts = &engine->facts[row];
@@ -217,11 +298,7 @@ static double estimate(const struct whole_search *search, const struct candidate
         int place = search->columns[column];
         struct deviation old = {statistics->sums[place], statistics->variances[place]};
         double root = sqrt(replaced(statistics->count, old, before[place], candidate->after[place]).variance);
-        /* both ways round sums of as many numbers as there are nodes; a root may magnify that near 0 */
-        double greatest = search->greatest[column];
-        double rounding = 4.0 * (statistics->count + 64.0) * 0x1p-52 * greatest * greatest;
-        double most_off = sqrt(rounding);
-        off += search->weights[column] * (root > most_off ? rounding / root : most_off);
+        off += search->weights[column] * root_error(statistics->count, search->greatest[column], root);
         roots[column] = root;
     }
     double score = total(search, candidate, roots);

@@ -4,6 +4,18 @@
 #define GPOLICY_WHOLE_SCORE_H
 
 #include "cluster.h"
+#include "statistics.h"
+
+/* The score of the nodes in scope as they are. */
+double whole_score(struct engine *engine, int64_t scope);
+
+/* The statistics of a state, from which scores of others that differ in a few nodes are estimated. */
+struct baseline { int64_t scope; struct statistics statistics; double greatest[COMPONENTS]; };
+
+void take_baseline(struct engine *engine, int64_t scope, struct baseline *baseline);
+/* Estimate the score of the present state, which has come from the baseline by what the journal holds since `before`;
+ * `error` is how far off it may be at most. */
+double estimate_score(const struct engine *engine, const struct baseline *baseline, struct mark before, double *error);
 
 /* A candidate and the score after the instance is put there. */
 struct choice { int64_t row; double score; };
