@@ -50,6 +50,11 @@ static void sort_by_score(struct scored *order, int64_t count) {
     if (count > 0 && !isnan(order[0].score)) qsort(order, (size_t)count, sizeof *order, best_first);
 }
 
+/* Whether some mirrored instance has no secondary, the new one included: the simulation may meet it and fail then. */
+static bool only_simulation_tells(const struct engine *engine, const struct instance *instance) {
+    return engine->missing > 0 || (instance->evacuation == FAIL_OVER && !engine->mirrored);
+}
+
 /* Choose the best single node after which the cluster is redundant. */
 static void choose_checked_single(struct engine *engine, const struct instance *instance, int64_t number,
                                   struct attempt *attempt) {
@@ -59,7 +64,7 @@ static void choose_checked_single(struct engine *engine, const struct instance *
     double *scores = reserve(engine, &engine->moving, count, sizeof *scores);
     struct scored *order = reserve(engine, &engine->scored, count, sizeof *order);
     if (failed(engine)) return;
-    if (!own_number(engine, instance, number)) {
+    if (only_simulation_tells(engine, instance) || !own_number(engine, instance, number)) {
         memset(broken, 0, (size_t)engine->node_count * sizeof *broken);
     } else if (sure_to_break(engine, instance, rows, count, broken)) {
         reject_all(attempt);
@@ -219,7 +224,7 @@ static int64_t look_for_breaks(struct engine *engine, const struct instance *ins
 bool surely_breaks(struct engine *engine, const struct instance *instance) {
     const int64_t *rows;
     bool all;
-    if (engine->mirrored) return false;
+    if (engine->mirrored || only_simulation_tells(engine, instance)) return false;
     look_for_breaks(engine, instance, &rows, &all);
     return all;
 }
@@ -231,7 +236,8 @@ bool breaks_everywhere(struct engine *engine, const struct instance *instance) {
     bool all, lacks = true;
     placed.index = number;
     placed.secondary = NOWHERE;
-    if (engine->mirrored || engine->missing > 0 || engine->clashing || !own_number(engine, &placed, number)) return false;
+    if (engine->mirrored || engine->clashing || only_simulation_tells(engine, instance)) return false;
+    if (!own_number(engine, &placed, number)) return false;
     int64_t count = look_for_breaks(engine, instance, &rows, &all);
     for (int64_t candidate = 0; candidate < count && !all && lacks && !ended(engine); candidate++) {
         placed.primary = rows[candidate];
