@@ -106,8 +106,8 @@ def asked(seed: int, most_nodes: int) -> Asked | None:
     nodes, instances = where.nodes, where.instances
     force, checked = rng.random() < 0.4, rng.random() < 0.6
     way = rng.choice(["new", "new", "secondary", "secondary", "secondary", "again", "anywhere"])
-    single = [item for item in instances.values() if item.secondary < 0 and not item.forthcoming]
-    existing = rng.choice(single) if single else None
+    fit = [item for item in instances.values() if (item.secondary < 0 or way == "again") and not item.forthcoming]
+    existing = rng.choice(fit) if fit else None
     if way == "secondary" and existing is not None:
         # as allocate-secondary: off its primary, which may be offline, and back with any node of the group
         left = remove_primary(nodes[existing.primary], existing)
