@@ -148,7 +148,7 @@ def _answer(cluster: Cluster, request: Request, options: Options) -> Answer:
             ", ".join(found.messages),
             list(_names(nodes, found.placement.nodes)),
             after,
-            {**instances, number: found.placement.instance},
+            {number: found.placement.instance, **instances},  # -S writes the new one first: it has no index yet
         )
     if isinstance(request, MultiAllocateRequest):
         many = allocate_many(groups, nodes, instances, request.wanted, rules)
@@ -212,4 +212,4 @@ def _save(
     except OSError as error:
         raise InputError(f"{name}: cannot write: {error.strerror}") from None
     when = "before" if kind == "pre-ialloc" else "after"
-    sys.stderr.write(f"The cluster state {when} allocation has been written to file '{name}'\n")
+    sys.stderr.write(f"The cluster state {when} iallocator run has been written to file '{name}'\n")

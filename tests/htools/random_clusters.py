@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import random
@@ -90,6 +89,7 @@ def random_cluster(rng: random.Random, template: str, most_nodes: int) -> Random
     """Return a cluster whose policies allow `template`."""
     groups = rng.choice([1, 1, 1, 2, 3])
     exclusive = rng.random() < 0.2
+    spindleless = rng.random() < 0.03
     equal = rng.random() < 0.4
     tagged = rng.random() < 0.5
     odd = rng.random() < 0.3
@@ -101,6 +101,8 @@ def random_cluster(rng: random.Random, template: str, most_nodes: int) -> Random
     for place in range(rng.randrange(2 if most_nodes <= 25 else 25, most_nodes + 1)):
         vary = 1.0 if equal else rng.choice([0.5, 0.75, 1.0, 1.0, 1.3])
         spindles = rng.choice([4, 8, 12]) if exclusive else rng.choice([1, 2, 4])
+        if spindleless and rng.random() < 0.5:
+            spindles = 0
         nodes.append(
             Node(
                 name=f"node{place}.example.com",
@@ -112,7 +114,7 @@ def random_cluster(rng: random.Random, template: str, most_nodes: int) -> Random
                 spindles=spindles,
                 exclusive=exclusive and (rng.random() < 0.9 or equal),
                 flag=rng.choice(flags),
-                tags=[tag for tag in NODE_TAGS if tagged and rng.random() < 0.35],
+                tags=[tag for tag in NODE_TAGS if tagged and rng.random() < 0.5],
                 os_cpus=1 if equal else rng.choice([0, 1, 1, 2]),
                 speed=1.0 if equal else rng.choice([0.8, 1.0, 1.0, 2.5]),
                 hidden=0 if equal else rng.choice([0, 0, 50, -200]),
@@ -137,13 +139,14 @@ def _alloc_policy(rng: random.Random) -> str:
 def _instances(rng: random.Random, nodes: list[Node], template: str, *, odd: bool) -> list[str]:
     rows = []
     mixed = rng.random() < 0.5
+    odd_pairs = rng.random() < 0.05  # pairs over two groups, and without a second node
     for number in range(rng.randrange(0, rng.choice([3, 3, 6]) * len(nodes))):
         kind = rng.choice([template, template, *TEMPLATES]) if mixed else template
         primary = rng.choice(nodes)
-        mates = [node for node in nodes if node.group == primary.group and node is not primary]
+        mates = [node for node in nodes if (node.group == primary.group or odd_pairs) and node is not primary]
         if kind == "drbd" and not mates:
             continue
-        secondary = rng.choice(mates) if kind == "drbd" else None
+        secondary = rng.choice(mates) if kind == "drbd" and not (odd_pairs and rng.random() < 0.1) else None
         memory = _odd(rng, rng.choice([64, 128, 256, 500, 1024]), odd)
         disk = _odd(rng, rng.choice([256, 512, 700, 1024]), odd)
         state = rng.choice(STATES)
@@ -180,67 +183,3 @@ def _node_row(node: Node, rng: random.Random) -> str:
         f"uuid-{node.group}|{node.spindles}|{','.join(node.tags)}|{'Y' if node.exclusive else 'N'}|"
         f"{spindles}|{node.os_cpus}|{node.speed}"
     )
-
-
-def hspace_options(rng: random.Random, template: str) -> list[str]:
-    """Return random options for hspace."""
-    options = [f"--disk-template={template}"]
-    if rng.random() < 0.3:
-        options.append("--accept-existing-errors")
-    if rng.random() < 0.25:
-        options.append("--independent-groups")
-    if rng.random() < 0.3:
-        options.append("--no-capacity-checks")
-    if rng.random() < 0.25:
-        options += ["-l", str(rng.choice([0, 1, 3, 7, 20]))]
-    if rng.random() < 0.15:
-        options.append(f"--max-cpu={rng.choice([0.5, 1, 2.5, 16])}")
-    if rng.random() < 0.15:
-        options.append(f"--min-disk={rng.choice([0.1, 0.25])}")
-    if rng.random() < 0.15:
-        options.append(f"--spindle-use={rng.choice([0, 1, 3])}")
-    if rng.random() < 0.1:
-        options.append("-O" + "node0.example.com")
-    if rng.random() < 0.15:
-        options.append("--tiered-alloc=2000,1500,4,3")
-    if rng.random() < 0.15:
-        options.append("--standard-alloc=1g,250,1")
-    return options
-
-
-def hail_request(rng: random.Random, template: str, cluster: RandomCluster) -> tuple[str, list[str]]:
-    """Return an allocation request (its cluster part is empty) and options for hail."""
-    request: dict[str, Any] = {
-        "type": "allocate",
-        "name": "new.example.com",
-        "memory": rng.choice([64, 128, 300, 512, 1024]),
-        "vcpus": rng.choice([1, 1, 2]),
-        "disks": [{"size": rng.choice([512, 700, 1024]), "spindles": 1} for _ in range(rng.choice([1, 1, 1, 2]))],
-        "disk_space_total": rng.choice([640, 1024, 2048]),
-        "disk_template": template,
-        "spindle_use": rng.choice([1, 1, 2]),
-        "tags": [tag for tag in INSTANCE_TAGS if rng.random() < 0.3],
-        "nics": [{"network": rng.choice(["net1", "net2", None])}] if rng.random() < 0.2 else [],
-        "required_nodes": 2 if template == "drbd" else 1,
-    }
-    if rng.random() < 0.1:
-        request["disks"] = []
-    if rng.random() < 0.3:
-        request["group_name"] = f"g{rng.randrange(cluster.groups)}"
-    if rng.random() < 0.15:
-        names = [node.name for node in cluster.nodes]
-        request["restrict-to-nodes"] = rng.sample(names, rng.randrange(1, len(names) + 1))
-    document = {
-        "cluster_tags": cluster.tags,
-        "nodegroups": {},
-        "nodes": {},
-        "instances": {},
-        "enabled_hypervisors": ["fake"],
-        "request": request,
-    }
-    options = []
-    if rng.random() < 0.4:
-        options.append("--no-capacity-checks")
-    if rng.random() < 0.15:
-        options.append("--ignore-soft-errors")
-    return json.dumps(document), options

@@ -10,7 +10,7 @@ import pytest
 from gpolicy import htools
 from gpolicy.errors import UsageError
 
-from .random_clusters import hail_request, random_cluster
+from .random_requests import make_case
 from .recorded import call
 
 if TYPE_CHECKING:
@@ -259,10 +259,10 @@ def test_strange_numbers_do_not_break_anything(node: str, template: str, tmp_pat
 def test_damaged_files_end_in_an_answer_or_an_error(seed: int, tmp_path: Path) -> None:
     """Cut, doubled and scrambled input: exit code 0 or 1, and for 1 a line that begins with Error."""
     rng = random.Random(seed)  # noqa: S311 - no secrets here
-    cluster = random_cluster(rng, "drbd", 4)
-    request, _ = hail_request(rng, "drbd", cluster)
-    place = rng.randrange(len(cluster.text))
-    text = cluster.text[:place] + rng.choice(["", "|", "\n", "-", "x", "1e9", "NaN"]) + cluster.text[place + 1 :]
+    case = make_case("allocate", seed, 4)
+    request = case.document
+    place = rng.randrange(len(case.cluster))
+    text = case.cluster[:place] + rng.choice(["", "|", "\n", "-", "x", "1e9", "NaN"]) + case.cluster[place + 1 :]
     path = tmp_path / "cluster"
     path.write_text(text if rng.random() < 0.7 else text[: rng.randrange(len(text))])
     code, _, err = call("hspace", "-t", str(path), "--machine-readable", "-l", "2", "--disk-template=drbd")

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from hail_cases import HSPACE, HTOOLS, document, real_hail, requested
 from hspace_cases import from_text, recorded_cases
-from htools.random_clusters import TEMPLATES, hail_request, random_cluster
+from htools.random_clusters import TEMPLATES, random_cluster
+from htools.random_requests import allocation
 
 from gpolicy.allocator.kinds import DiskTemplate
 from gpolicy.cluster.snapshot import read_snapshot
@@ -71,12 +72,12 @@ def run(seeds: range, folder: Path) -> Counter[str]:
         rng = random.Random(seed)  # noqa: S311 (no secrets here)
         template = rng.choice([*TEMPLATES, "drbd", "drbd", "plain", "plain", "plain"])
         cluster = random_cluster(rng, template, 8)
-        text, _ = hail_request(rng, template, cluster)
+        request = allocation(rng, template, cluster)
         try:
             state = from_text(cluster.text)
         except GpolicyError:
             continue
-        report = compare(state, json.loads(text)["request"], folder, seed)
+        report = compare(state, request, folder, seed)
         if report is not None:
             seen[f"{report.metric} {report.ok}"] += 1
     return seen
