@@ -62,13 +62,34 @@ static bool is_lost(const struct lost *lost, int64_t row) {
     return false;
 }
 
+/* Do the same for an instance that runs elsewhere by its record: its number is that of another one, which was placed on
+ * the lost node (hail asks so for a change of group). It may stay where it is, which takes it off that node. */
+static int64_t move_from_elsewhere(struct engine *engine, const struct lost *lost, const struct resident *resident) {
+    int64_t best = NOWHERE;
+    double best_score = 0.0;
+    for (int64_t other = 0; other < engine->node_count && !ended(engine); other++) {
+        struct mark before = engine->journal.top;
+        struct instance instance = *resident->instance;
+        if (is_lost(lost, other) || engine->facts[other].group != lost->group) continue;
+        if (fail_over_to(engine, &instance, other, resident->listed, true) == FITS) {
+            double score = whole_score(engine, lost->group);
+            if (best == NOWHERE || !(best_score < score)) best = other, best_score = score;
+        }
+        take_back(engine, before);
+    }
+    struct instance instance = *resident->instance;
+    if (best != NOWHERE) fail_over_to(engine, &instance, best, resident->listed, true);
+    return best;
+}
+
 /* Start an instance on foreign storage on the best node that is left; return that, or NOWHERE. */
 static int64_t move(struct engine *engine, const struct lost *lost, const struct resident *resident) {
     const struct instance *instance = resident->instance;
     int64_t count = 0, source = instance->primary;
     int64_t *targets = reserve(engine, &engine->evacuating->targets, engine->node_count, sizeof *targets);
-    if (!is_lost(lost, source)) fail(engine, ASK_THE_LAW); /* two instances of one number: it may stay where it is */
+    if (source == NOWHERE) fail(engine, ASK_THE_LAW);
     if (ended(engine)) return NOWHERE;
+    if (!is_lost(lost, source)) return move_from_elsewhere(engine, lost, resident);
     for (int64_t other = 0; other < engine->node_count; other++) {
         if (is_lost(lost, other) || engine->facts[other].group != lost->group) continue;
         if (!may_migrate(engine, source, other)) continue;
