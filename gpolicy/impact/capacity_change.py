@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.dedicated import allocation_vector, sample_instances
 from gpolicy.allocator.kinds import DiskTemplate
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from gpolicy.impact.known_part import KnownPart
 
 
-MOST_NODES_AS_A_WHOLE: Final = 100
-"""A plan counts a cluster of several groups as a whole up to this size: what decides are the groups."""
-
-
 def capacity_change(
     before: ClusterState,
     after: ClusterState,
@@ -49,8 +45,7 @@ def capacity_change(
 
     `names` are what the pairs of `after` are called. A group that lacks what has to be known (for example the spindles
     of nodes that get exclusive storage) is told in `unavailable`, and with it the whole cluster; raise GpolicyError
-    where nothing can be counted at all. `clusters` are shared with other parts of an impact. The whole of a large
-    cluster of several groups, which takes longer than all its groups together, is left out and told there as well.
+    where nothing can be counted at all. `clusters` are shared with other parts of an impact.
     """
     clusters = clusters or Clusters()
     old, new = clusters.part(before), clusters.part(after)
@@ -70,11 +65,6 @@ def capacity_change(
     as_a_whole = None
     if old.gaps or new.gaps:
         unavailable[""] = next(iter({**old.gaps, **new.gaps}.values()))
-    elif len(compared) > 1 and len(old.data.nodes) > MOST_NODES_AS_A_WHOLE:
-        unavailable[""] = (
-            f"over {MOST_NODES_AS_A_WHOLE} nodes in {len(compared)} groups take too long for a plan;"
-            " gpolicy capacity counts them as a whole"
-        )
     else:
         as_a_whole = GroupMatch(None, None), (_side(clusters, old, None), _side(clusters, new, None))
     counter.count_all([*compared, *([as_a_whole] if as_a_whole else [])])

@@ -265,19 +265,6 @@ def test_stranded_is_what_is_left_when_the_law_has_placed_all_that_fits(state: C
         assert law.engine.attempt(final.nodes, final.instances, wanted, checked=True).solution is None
 
 
-def test_a_large_cluster_of_several_groups_is_not_counted_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = mirrored()
-    with_two = replace(
-        state, groups={**state.groups, "other": replace(state.groups["g"], name="other", identity=Identity(uuid="o"))}
-    )
-    assert capacity_change(with_two, with_two).cluster is not None
-    monkeypatch.setattr("gpolicy.impact.capacity_change.MOST_NODES_AS_A_WHOLE", 3)
-    change = capacity_change(with_two, with_two)
-    assert (change.cluster, list(change.unavailable)) == (None, [""])
-    assert "gpolicy capacity" in change.unavailable[""]
-    assert len(change.groups) == 2
-
-
 def box(memory: int, cpus: int, disk: int) -> SpecPair:
     return SpecPair(Spec(1, 1, 1, 1, 1, 1), Spec(memory, cpus, disk, 1, 1, 1))
 
