@@ -231,7 +231,8 @@ def count(
     shown = names.of(group, len(policy.minmax))
     state = run.initial
     sizes = []
-    for number, pair in enumerate(policy.minmax, start=1):  # all that follows on the tiered run first: one engine goes on
+    # what follows on the tiered run comes first: the engine forgets it when another count begins anew
+    for number, pair in enumerate(policy.minmax, start=1):
         tell(f"{what}: spec pair {number} of {len(policy.minmax)}")
         before = len(state.placed)
         state = run.tiered(state, pair.max, std.spindle_use)

@@ -22,6 +22,7 @@ from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.group_match import matched_groups
 from gpolicy.impact.losses import Outcome, Trouble, lose
 from gpolicy.impact.score import Score, score_of
+from gpolicy.impact.sure_losses import SureLosses
 
 if TYPE_CHECKING:
     from gpolicy.allocator.merge import Cluster
@@ -231,8 +232,9 @@ class _Examiner:
 
 def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
     nodes, instances = cluster.nodes, cluster.instances
-    lost: list[tuple[int, ...]] = []
+    lost = set[tuple[int, ...]]()
     losses: list[Loss] = []
+    sure = SureLosses(nodes, instances, failures) if failures > 1 else None
     examined, survives, unavailable = 0, failures, None
     for size in range(1, min(failures, len(nodes)) + 1):
         if examined + comb(len(nodes), size) > MOST_CASES:
@@ -244,9 +246,11 @@ def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
             break
         for chosen in _new_sets(tuple(nodes), size, lost):
             examined += 1
+            if sure is not None and size > 1 and sure.absorb(chosen):
+                continue
             outcome = lose(nodes, instances, chosen)
             if outcome.homeless:
-                lost.append(chosen)
+                lost.add(chosen)
                 survives = min(survives, size - 1)
             if outcome.homeless or (outcome.strained and size == 1):
                 losses.append(_loss([nodes[index].facts.name for index in chosen], outcome))
@@ -268,12 +272,10 @@ def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
     )
 
 
-def _new_sets(nodes: Sequence[int], size: int, lost: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
-    """Give all sets of `size` nodes that hold none of `lost`."""
-    known = [set(smaller) for smaller in lost]
-    for chosen in combinations(nodes, size):
-        members = set(chosen)
-        if not any(smaller <= members for smaller in known):
+def _new_sets(nodes: Sequence[int], size: int, lost: set[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+    """Give all sets of `size` nodes that hold none of `lost`, which are smaller and in the order of `nodes`."""
+    for chosen in combinations([index for index in nodes if (index,) not in lost], size):
+        if not any(part in lost for smaller in range(2, size) for part in combinations(chosen, smaller)):
             yield chosen
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 
@@ -19,7 +20,9 @@ from gpolicy.impact.allocator_input import cluster_data
 from gpolicy.impact.capacity import capacity
 from gpolicy.impact.capacity_run import loaded
 from gpolicy.impact.group_data import group_data
+from gpolicy.impact.losses import lose
 from gpolicy.impact.redundancy import GroupRedundancy, redundancy, redundancy_change
+from gpolicy.impact.sure_losses import SureLosses
 
 
 def states() -> list[ClusterState]:
@@ -78,6 +81,39 @@ def test_a_sure_answer_is_the_same_as_the_long_way(monkeypatch: pytest.MonkeyPat
     monkeypatch.undo()
     assert [redundancy(state).groups for state in states()] == slow
     assert sum(answers) > 50
+
+
+def test_a_set_of_nodes_is_surely_absorbed_only_if_following_the_loss_finds_so() -> None:
+    """Among the residents are mirrored ones, and copies, which want a choice of nodes."""
+    sure: Counter[str] = Counter()
+    unsure = 0
+    for state in [*states(), many_nodes("plain"), many_nodes("drbd"), many_nodes("rbd")]:
+        for place in range(len(state.groups)):
+            cluster = loaded(group_data(cluster_data(state), place)[0])
+            told = SureLosses(cluster.nodes, cluster.instances, 2)
+            for lost in combinations(cluster.nodes, 2):
+                if not told.absorb(lost):
+                    unsure += 1
+                    continue
+                assert not lose(cluster.nodes, cluster.instances, lost).homeless
+                residents = {number for index in lost for number in cluster.nodes[index].primaries}
+                sure.update({cluster.instances[number].template.value for number in residents})
+    assert unsure > 50
+    assert min(sure["plain"], sure["drbd"], sure["rbd"]) > 50
+
+
+def many_nodes(template: str) -> ClusterState:
+    """Return 20 nodes with an instance each, of 2 to 6 GiB; some of the nodes have little memory left."""
+    rng = random.Random(14)  # noqa: S311 (no secrets here)
+    names = "abcdefghijklmnopqrst"
+    nodes, rows = [], []
+    for place, name in enumerate(names):
+        size = rng.choice([2000, 4000, 6000])
+        disk = rng.choice([102400, 102400, 102400, 10240])  # of the last nothing is free
+        nodes.append(node(name, disk=disk, free=8192 - size - rng.choice([0, 0, 1500])))
+        secondary = names[(place + 1) % len(names)] if template == "drbd" else ""
+        rows.append(f"i{name}|{size}|1024|1|running|Y|{name}|{secondary}|{template}||1|-|N")
+    return cluster(nodes, rows)
 
 
 def node(name: str, memory: int = 8192, disk: int = 102400, *, free: int | None = None, tags: str = "") -> str:
