@@ -27,6 +27,7 @@ from gpolicy.impact.sure_losses import SureLosses
 if TYPE_CHECKING:
     from gpolicy.allocator.merge import Cluster
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.impact.clusters import SharedCluster
     from gpolicy.impact.known_part import KnownPart
 
 Observer = Callable[[str], None]
@@ -204,12 +205,12 @@ def _silent(_what: str) -> None:
 
 @dataclass(slots=True)
 class _Examiner:
-    """Examines groups; `known` holds the results by the identity of the cluster."""
+    """Examines groups, each cluster once."""
 
     failures: int
     tell: Observer
     clusters: Clusters
-    known: dict[int, GroupRedundancy] = field(default_factory=dict)
+    known: dict[SharedCluster, GroupRedundancy] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.failures < 1:
@@ -217,17 +218,17 @@ class _Examiner:
 
     def group(self, part: KnownPart, name: str) -> GroupRedundancy:
         """Examine the group called `name`."""
-        data = self.clusters.data(part, name)
-        if id(data) not in self.known:
+        shared = self.clusters.of(part, name)
+        if shared not in self.known:
             self.tell(f"group {name}: which losses of nodes it can absorb")
-            self.known[id(data)] = _examined(self.clusters.loaded(data), name, self.failures)
-        return replace(self.known[id(data)], group=name)
+            self.known[shared] = _examined(shared.cluster, name, self.failures)
+        return replace(self.known[shared], group=name)
 
     def score(self, part: KnownPart) -> Score:
         """Return the cluster score; not a number where a group is not known."""
         if part.gaps:
             return Score(math.nan, ())
-        return score_of(self.clusters.loaded(self.clusters.data(part, None)).nodes.values())
+        return score_of(self.clusters.of(part, None).cluster.nodes.values())
 
 
 def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
