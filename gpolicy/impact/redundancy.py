@@ -10,13 +10,12 @@ Sources: design document "resource model" (max_node_failures); hspace(1).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.survival import MOST_CASES
 from gpolicy.errors import UsageError
 from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.group_match import matched_groups
@@ -26,11 +25,19 @@ from gpolicy.impact.sure_losses import SureLosses
 
 if TYPE_CHECKING:
     from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.node import Node
     from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.clusters import SharedCluster
     from gpolicy.impact.known_part import KnownPart
 
 Observer = Callable[[str], None]
+
+MOST_SETS: Final = 100_000
+"""Sets of nodes of a group that are looked at: most are told apart at a glance."""
+
+MOST_SIMULATED: Final = 20_000
+"""Losses of a group that are simulated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,20 +242,21 @@ def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
     nodes, instances = cluster.nodes, cluster.instances
     lost = set[tuple[int, ...]]()
     losses: list[Loss] = []
-    sure = SureLosses(nodes, instances, failures) if failures > 1 else None
-    examined, survives, unavailable = 0, failures, None
+    examined, simulated, survives, unavailable = 0, 0, failures, None
     for size in range(1, min(failures, len(nodes)) + 1):
-        if examined + comb(len(nodes), size) > MOST_CASES:
-            unavailable = (
-                f"losing {size} of {len(nodes)} nodes at once means looking at {comb(len(nodes), size)} sets of nodes,"
-                f" at most {MOST_CASES} are"
-            )
+        sets = _new_sets(tuple(nodes), size, lost, MOST_SETS - examined)
+        unsure = _unsure(nodes, instances, sets or [])
+        if sets is None:
+            unavailable = f"looking at {comb(len(nodes), size)} sets of nodes, at most {MOST_SETS} are"
+        elif simulated + len(unsure) > MOST_SIMULATED:
+            unavailable = f"simulating the loss of {len(unsure)} sets of nodes, at most {MOST_SIMULATED} are"
+        if sets is None or unavailable is not None:
+            unavailable = f"losing {size} of {len(nodes)} nodes at once means {unavailable}"
             survives = min(survives, size - 1)
             break
-        for chosen in _new_sets(tuple(nodes), size, lost):
-            examined += 1
-            if sure is not None and size > 1 and sure.absorb(chosen):
-                continue
+        examined += len(sets)
+        simulated += len(unsure)
+        for chosen in unsure:
             outcome = lose(nodes, instances, chosen)
             if outcome.homeless:
                 lost.add(chosen)
@@ -273,11 +281,26 @@ def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
     )
 
 
-def _new_sets(nodes: Sequence[int], size: int, lost: set[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
-    """Give all sets of `size` nodes that hold none of `lost`, which are smaller and in the order of `nodes`."""
-    for chosen in combinations([index for index in nodes if (index,) not in lost], size):
-        if not any(part in lost for smaller in range(2, size) for part in combinations(chosen, smaller)):
-            yield chosen
+def _new_sets(nodes: Sequence[int], size: int, lost: set[tuple[int, ...]], most: int) -> list[tuple[int, ...]] | None:
+    """Return all sets of `size` nodes that hold none of `lost`, which are smaller; None where over `most` are there."""
+    if comb(len(nodes), size) > most:
+        return None
+    alone = [index for index in nodes if (index,) not in lost]
+    return [
+        chosen
+        for chosen in combinations(alone, size)
+        if not any(part in lost for smaller in range(2, size) for part in combinations(chosen, smaller))
+    ]
+
+
+def _unsure(
+    nodes: Mapping[int, Node], instances: Mapping[int, Instance], sets: list[tuple[int, ...]]
+) -> list[tuple[int, ...]]:
+    """Return the sets whose loss has to be simulated: all single nodes (a policy may be strained), and unsure sets."""
+    if not sets or len(sets[0]) == 1:
+        return sets
+    sure = SureLosses(nodes, instances, len(sets[0]))
+    return [chosen for chosen in sets if not sure.absorb(chosen)]
 
 
 def _loss(names: Sequence[str], outcome: Outcome) -> Loss:

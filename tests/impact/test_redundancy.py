@@ -207,10 +207,28 @@ def test_two_failures_and_the_smallest_sets_only() -> None:
 
 
 def test_too_many_sets_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_CASES", 10)
+    monkeypatch.setattr(module, "MOST_SETS", 20)
     found = only(cluster([node(f"n{n}") for n in range(6)], []), failures=2)
     assert (found.survives, found.examined) == (1, 6)
-    assert found.unavailable == "losing 2 of 6 nodes at once means looking at 15 sets of nodes, at most 10 are"
+    assert found.unavailable == "losing 2 of 6 nodes at once means looking at 15 sets of nodes, at most 20 are"
+    monkeypatch.setattr(module, "MOST_SETS", 21)
+    found = only(cluster([node(f"n{n}") for n in range(6)], []), failures=2)
+    assert (found.survives, found.examined, found.unavailable) == (2, 21, None)
+
+
+def test_too_many_losses_are_not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So few nodes are enough for none of the pairs to be told at a glance."""
+    rows = [f"i{n}|3000|1024|1|running|Y|{name}||plain||1|-|N" for n, name in enumerate("abcd")]
+    state = cluster([node(name, free=5192) for name in "abcd"], rows)
+    monkeypatch.setattr(module, "MOST_SIMULATED", 9)
+    found = only(state, failures=2)
+    assert (found.survives, found.examined) == (1, 4)
+    assert found.unavailable == (
+        "losing 2 of 4 nodes at once means simulating the loss of 6 sets of nodes, at most 9 are"
+    )
+    monkeypatch.setattr(module, "MOST_SIMULATED", 10)
+    found = only(state, failures=2)
+    assert (found.survives, found.examined, found.unavailable) == (2, 10, None)
 
 
 def test_what_was_not_all_of_a_group_before_is_not_newly_lost() -> None:
