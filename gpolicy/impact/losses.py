@@ -17,7 +17,7 @@ from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.ieee import divide
 from gpolicy.allocator.kinds import DiskTemplate, FailReason
 from gpolicy.allocator.moves import failover, failover_to, may_migrate
-from gpolicy.allocator.node_changes import accepted, add_primary
+from gpolicy.allocator.node_changes import accepted, add_primary, remove_primary
 from gpolicy.allocator.placement import SingleCandidates
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.allocator.redundancy import move_foreign
@@ -127,8 +127,11 @@ def _settle(
 ) -> None:
     """Move the instance, or a copy of it, to one of `taking`, which all take it: where there is a choice, the best."""
     if instance.template.movable_foreign:
-        move_foreign(state, instance, list(taking), state[taking[0]].facts.group)
-        return
+        source = state[instance.primary]
+        if instance.primary in taking or any(_forbids(state[index], instance) for index in taking):
+            move_foreign(state, instance, list(taking), source.facts.group)
+            return
+        state[instance.primary] = remove_primary(source, instance)  # now it is placed like a copy
     chosen = taking[0]
     if len(taking) > 1:
         candidates = SingleCandidates(tuple(taking))
@@ -136,6 +139,11 @@ def _settle(
         assert attempt.solution is not None  # noqa: S101 (the same checks have just passed)
         (chosen,) = attempt.solution.nodes
     state[chosen] = accepted(add_primary(state[chosen], instance, force=True))
+
+
+def _forbids(node: Node, instance: Instance) -> bool:
+    """Whether the policy would not let a copy be there, which a move does not ask."""
+    return check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive) is not None
 
 
 def _places_enough(state: Nodes, escape: Sequence[int], residents: Sequence[Instance]) -> bool:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
 
@@ -9,7 +10,10 @@ import pytest
 from hspace_cases import FULL, from_text, recorded_cases, text_of
 from htools.random_clusters import TEMPLATES, random_cluster
 
-from gpolicy.allocator.redundancy import CapacityRules, can_evacuate
+from gpolicy.allocator.model import Instance
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.placement import SingleCandidates, try_allocate
+from gpolicy.allocator.redundancy import CapacityRules, can_evacuate, move_foreign
 from gpolicy.allocator.survival import survives
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
@@ -100,6 +104,49 @@ def test_a_set_of_nodes_is_surely_absorbed_only_if_following_the_loss_finds_so()
                 sure.update({cluster.instances[number].template.value for number in residents})
     assert unsure > 50
     assert min(sure["plain"], sure["drbd"], sure["rbd"]) > 50
+
+
+def lost_by_the_law(nodes: Mapping[int, Node], instances: Mapping[int, Instance], lost: int) -> set[str]:
+    """Return which instances of a node, none of them mirrored, find no home: each is placed as htools places it."""
+    state = dict(nodes)
+    escape = [index for index in nodes if index != lost]
+    residents = [instances[number] for number in nodes[lost].primaries]
+    homeless = {
+        item.name
+        for item in residents
+        if item.template.movable_foreign and not move_foreign(state, item, escape, nodes[lost].facts.group)
+    }
+    copied = [item for item in residents if not item.template.movable_foreign]
+    for item in sorted(copied, key=lambda item: -item.memory):
+        found = try_allocate(state, item, SingleCandidates(tuple(escape)), force=True).solution
+        if found is None:
+            homeless.add(item.name)
+        else:
+            state[found.nodes[0]] = found.changed[0]
+    return homeless
+
+
+@pytest.mark.parametrize("templates", ["drbd,plain,rbd", "drbd,plain"])
+def test_where_one_goes_decides_who_else_has_a_home(templates: str) -> None:
+    """The second list of templates forbids what runs there: a move does not ask for it."""
+    rng = random.Random(7)  # noqa: S311 (no secrets here)
+    found = []
+    for _ in range(60):
+        nodes, rows = [], []
+        for name in "abcdef":
+            sizes = [rng.choice([500, 1000, 1500, 2000, 3000]) for _ in range(rng.randint(1, 4))]
+            nodes.append(node(name, 12000, free=rng.randint(100, 3500) if sum(sizes) < 8400 else 200))
+            for number, size in enumerate(sizes):
+                template = rng.choice(["plain", "rbd"])
+                rows.append(f"{name}{number}|{size}|1024|1|running|Y|{name}||{template}||1|-|N")
+        state = cluster(nodes, rows, drbd=templates)
+        loaded_ = loaded(group_data(cluster_data(state), 0)[0])
+        for lost in loaded_.nodes:
+            law = lost_by_the_law(loaded_.nodes, loaded_.instances, lost)
+            assert {item.instance for item in lose(loaded_.nodes, loaded_.instances, (lost,)).homeless} == law
+            found.append(len(law))
+    assert found.count(0) > 20
+    assert len(found) - found.count(0) > 100
 
 
 def many_nodes(template: str) -> ClusterState:
