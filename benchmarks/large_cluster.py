@@ -1,10 +1,11 @@
-"""A made-up cluster of 200 nodes and some 800 instances, the same each time: the state for `policies/large-cluster`.
+"""Made-up clusters, the same each time: of 200 nodes with 800 instances, and of 1,000 nodes with 3,220.
 
-    python benchmarks/large_cluster.py FILE      writes it as a snapshot, to plan against:
+    python benchmarks/large_cluster.py FILE      writes the smaller one as a snapshot, to plan against:
     gpolicy plan policies/large-cluster --state snapshot:FILE
 
-Four groups of different hardware: `web` and `db` mirror disks with DRBD, `batch` does not, and the nodes of `dedicated`
-are handed out in parts (exclusive storage). Every node lies in one of ten racks and on one of two power feeds.
+The smaller one has four groups of different hardware: `web` and `db` mirror disks with DRBD, `batch` does not, and the
+nodes of `dedicated` are handed out in parts (exclusive storage). The larger one has three groups with DRBD and two
+without, and three spec pairs. Every node lies in one of ten racks and on one of two power feeds.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,6 +32,9 @@ DOMAIN = "example.org"
 NODE_MEMORY = 2300
 DRBD_METADATA = 128
 GIB = 1024
+
+Pair = tuple[tuple[int, ...], tuple[int, ...]]
+"""The least and the most of a spec pair: memory, CPUs, disk, disks, network interfaces, spindle use."""
 
 
 @dataclass(frozen=True)
@@ -67,27 +72,63 @@ PLANS = (
     ),
 )
 
+HUGE_PLANS = (
+    Plan(
+        *("web", 200, 760, 257_600, 48, 7_600_000, "drbd"),
+        ((4 * GIB, 2, 40 * GIB), (8 * GIB, 4, 80 * GIB), (16 * GIB, 4, 160 * GIB), (32 * GIB, 8, 300 * GIB)),
+    ),
+    Plan(
+        *("app", 200, 700, 257_600, 64, 7_600_000, "drbd"),
+        ((8 * GIB, 4, 80 * GIB), (16 * GIB, 8, 160 * GIB), (24 * GIB, 8, 240 * GIB)),
+    ),
+    Plan(
+        *("db", 200, 560, 515_500, 64, 15_200_000, "drbd"),
+        ((32 * GIB, 8, 500 * GIB), (64 * GIB, 12, 1000 * GIB), (96 * GIB, 16, 1500 * GIB)),
+    ),
+    Plan(
+        *("batch", 200, 700, 128_500, 32, 3_800_000, "plain"),
+        ((2 * GIB, 2, 20 * GIB), (8 * GIB, 4, 100 * GIB), (12 * GIB, 8, 200 * GIB)),
+    ),
+    Plan(
+        *("build", 200, 500, 192_500, 48, 3_800_000, "plain"),
+        ((8 * GIB, 8, 100 * GIB), (16 * GIB, 8, 200 * GIB)),
+    ),
+)
+
 LEAST = (128, 1, GIB, 1, 1, 1)
 LARGE = (LEAST, (128 * GIB, 32, 2048 * GIB, 16, 8, 12))
 DEDICATED = ((80 * GIB, 12, GIB, 1, 1, 1), (376 * GIB, 64, 22 * 1024 * GIB, 1, 8, 12))
-"""Spec pairs: memory, CPUs, disk, disks, network interfaces, spindle use."""
+HUGE = (
+    ((24 * GIB, 4, 20 * GIB, 1, 1, 1), (128 * GIB, 32, 2048 * GIB, 16, 8, 12)),
+    ((6 * GIB, 3, 20 * GIB, 1, 1, 1), (16 * GIB, 8, 500 * GIB, 8, 8, 4)),
+    (LEAST, (4 * GIB, 2, 100 * GIB, 4, 8, 2)),
+)
 
 
 def large_cluster() -> ClusterState:
     """Return the cluster as it is before the change that `policies/large-cluster` makes."""
+    return _made("large", PLANS, (LARGE,))
+
+
+def huge_cluster() -> ClusterState:
+    """Return the cluster of 1,000 nodes in five groups, with three spec pairs."""
+    return _made("huge", HUGE_PLANS, HUGE)
+
+
+def _made(name: str, plans: Sequence[Plan], pairs: Sequence[Pair]) -> ClusterState:
     chance = random.Random(SEED)  # noqa: S311 (the same cluster each time is the point)
-    cluster = _cluster()
-    groups = {plan.name: _group(place, plan, cluster) for place, plan in enumerate(PLANS)}
+    cluster = _cluster(pairs)
+    groups = {plan.name: _group(place, plan, cluster) for place, plan in enumerate(plans)}
     nodes: list[Node] = []
     instances: list[Instance] = []
-    for plan in PLANS:
+    for plan in plans:
         members = [_node(plan, number) for number in range(1, plan.nodes + 1)]
         found = _instances(plan, [node.name for node in members], chance)
         nodes += [_measured(node, plan, found, chance) for node in members]
         instances += found
     return ClusterState(
         source="local:",
-        name=f"large.{DOMAIN}",
+        name=f"{name}.{DOMAIN}",
         software_version="3.0.2",
         cluster=ClusterObject(
             own=cluster,
@@ -100,7 +141,7 @@ def large_cluster() -> ClusterState:
     )
 
 
-def _cluster() -> Values:
+def _cluster(pairs: Sequence[Pair]) -> Values:
     """Return Ganeti's defaults, and what this cluster has set."""
     own: Values = {
         parameter.path: value
@@ -110,7 +151,7 @@ def _cluster() -> Values:
     own["enabled_disk_templates",] = ["drbd", "plain"]
     own["enabled_hypervisors",] = ["kvm"]
     own["volume_group_name",] = "xenvg"
-    own["ipolicy", "minmax"] = [_pair(LARGE)]
+    own["ipolicy", "minmax"] = [_pair(pair) for pair in pairs]
     own["ipolicy", "disk-templates"] = ["drbd", "plain"]
     own["ipolicy", "vcpu-ratio"] = 4.0
     own["ipolicy", "spindle-ratio"] = 32.0
@@ -120,7 +161,7 @@ def _cluster() -> Values:
     return own
 
 
-def _pair(pair: tuple[tuple[int, ...], tuple[int, ...]]) -> Value:
+def _pair(pair: Pair) -> Value:
     low, high = (dict[str, Value](zip(SPEC_PARAMETERS, bound, strict=True)) for bound in pair)
     return {"min": low, "max": high}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -86,7 +86,7 @@ def _clash(message: str, old: Located[str]) -> Finding:
 
 def matches(pattern: str, name: str) -> bool:
     """Return whether a node's name is meant by `pattern`, a name or a glob."""
-    return fnmatchcase(name, pattern)
+    return fnmatchcase(name, pattern) if is_glob(pattern) else name == pattern
 
 
 def is_glob(pattern: str) -> bool:
@@ -94,10 +94,12 @@ def is_glob(pattern: str) -> bool:
     return any(letter in pattern for letter in "*?[")
 
 
-def _known(pattern: Located[str], nodes: Iterable[str], findings: list[Finding]) -> list[str]:
+def _known(pattern: Located[str], nodes: Collection[str], findings: list[Finding]) -> list[str]:
     """Return the nodes that `pattern` means; report a name that means none."""
-    found = [name for name in nodes if matches(pattern.value, name)]
-    if not found and not is_glob(pattern.value):
+    if is_glob(pattern.value):
+        return [name for name in nodes if fnmatchcase(name, pattern.value)]
+    found = [pattern.value] if pattern.value in nodes else []
+    if not found:
         hint = "add the node to the cluster first, or take it out of the policy"
         findings.append(UNKNOWN_NODE.finding(f"the cluster has no node {pattern.value!r}", pattern.span, hint=hint))
     return found

@@ -229,18 +229,23 @@ def count(
     what = f"group {group}" if group is not None else "the whole cluster"
     policy, std = run.policy, run.policy.std
     shown = names.of(group, len(policy.minmax))
-    specs = []
     state = run.initial
+    sizes = []
+    # what follows on the tiered run comes first: the engine forgets it when another count begins anew
     for number, pair in enumerate(policy.minmax, start=1):
         tell(f"{what}: spec pair {number} of {len(policy.minmax)}")
         before = len(state.placed)
         state = run.tiered(state, pair.max, std.spindle_use)
-        placed = state.placed[: len(state.placed) - before]
-        fits, why = run.pair(pair)
-        specs.append(SpecCapacity(shown[number - 1], pair, run.spindle_use(pair), fits, why, _sizes(placed)))
-    tell(f"{what}: standard instances")
-    fits, why = run.standard(std, std.spindle_use)
+        sizes.append(_sizes(state.placed[: len(state.placed) - before]))
     last = policy.minmax[-1].max if policy.minmax else std
+    tiered_binding = run.after_tiered(state, last, std.spindle_use)
+    stranded = Stranded(room(run.initial.nodes.values()), room(run.filled(state).nodes.values()))
+    tell(f"{what}: standard instances")
+    specs = []
+    for name, pair, placed in zip(shown, policy.minmax, sizes, strict=True):
+        fits, why = run.pair(pair)
+        specs.append(SpecCapacity(name, pair, run.spindle_use(pair), fits, why, placed))
+    fits, why = run.standard(std, std.spindle_use)
     return GroupCapacity(
         group=group,
         template=template,
@@ -248,10 +253,10 @@ def count(
         instances=len(run.data.instances),
         specs=tuple(specs),
         tiered=_sizes(state.placed),
-        tiered_binding=run.after_tiered(state, last, std.spindle_use),
+        tiered_binding=tiered_binding,
         standard=StandardCapacity(std, fits, why),
         score=score_of(run.initial.nodes.values()),
-        stranded=Stranded(room(run.initial.nodes.values()), room(run.filled(state).nodes.values())),
+        stranded=stranded,
     )
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.dedicated import allocation_vector, sample_instances
 from gpolicy.allocator.kinds import DiskTemplate
 from gpolicy.allocator.model import SpecPair
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.impact.capacity import GroupCapacity, Observer, SpecCapacity, StandardCapacity, count
-from gpolicy.impact.capacity_run import Run
 from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.disk_templates import enabled_templates, first_allowed
 from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, Fit, FitChange, GroupCapacityChange
@@ -30,11 +29,9 @@ if TYPE_CHECKING:
     from gpolicy.allocator.model import ClusterData, Policy
     from gpolicy.allocator.node import Node
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.impact.capacity_run import Run
+    from gpolicy.impact.clusters import SharedCluster
     from gpolicy.impact.known_part import KnownPart
-
-
-MOST_NODES_AS_A_WHOLE: Final = 100
-"""A plan counts a cluster of several groups as a whole up to this size: what decides are the groups."""
 
 
 def capacity_change(
@@ -49,12 +46,11 @@ def capacity_change(
 
     `names` are what the pairs of `after` are called. A group that lacks what has to be known (for example the spindles
     of nodes that get exclusive storage) is told in `unavailable`, and with it the whole cluster; raise GpolicyError
-    where nothing can be counted at all. `clusters` are shared with other parts of an impact. The whole of a large
-    cluster of several groups, which takes longer than all its groups together, is left out and told there as well.
+    where nothing can be counted at all. `clusters` are shared with other parts of an impact.
     """
     clusters = clusters or Clusters()
     old, new = clusters.part(before), clusters.part(after)
-    counter = _Counter(names or PairNames(), observer or (lambda _what: None), clusters)
+    counter = _Counter(names or PairNames(), observer or (lambda _what: None))
     compared: list[tuple[GroupMatch, _Sides]] = []
     unavailable = {}
     for match in matched_groups(before, after):
@@ -70,11 +66,6 @@ def capacity_change(
     as_a_whole = None
     if old.gaps or new.gaps:
         unavailable[""] = next(iter({**old.gaps, **new.gaps}.values()))
-    elif len(compared) > 1 and len(old.data.nodes) > MOST_NODES_AS_A_WHOLE:
-        unavailable[""] = (
-            f"over {MOST_NODES_AS_A_WHOLE} nodes in {len(compared)} groups take too long for a plan;"
-            " gpolicy capacity counts them as a whole"
-        )
     else:
         as_a_whole = GroupMatch(None, None), (_side(clusters, old, None), _side(clusters, new, None))
     counter.count_all([*compared, *([as_a_whole] if as_a_whole else [])])
@@ -86,28 +77,30 @@ def capacity_change(
     return CapacityChange(tuple(groups), whole, tuple(dict.fromkeys((*notes, *old.notes, *new.notes))), unavailable)
 
 
-_Key = tuple[int, DiskTemplate | None]
-
-
 @dataclass(frozen=True, slots=True)
 class _Side:
     """One side of a comparison: the cluster to count on, and the template of the instances."""
 
-    data: ClusterData
+    shared: SharedCluster
     template: DiskTemplate | None
 
     @property
-    def key(self) -> _Key:
-        """What tells counts apart: the cluster by its identity (`Clusters`), and the template."""
-        return id(self.data), self.template
+    def data(self) -> ClusterData:
+        """The allocator's input."""
+        return self.shared.data
+
+    @property
+    def run(self) -> Run:
+        """The run that counts this side."""
+        return self.shared.run(self.template)
 
 
 _Sides = tuple[_Side | None, _Side | None]
 
 
 def _side(clusters: Clusters, part: KnownPart, group: str | None) -> _Side:
-    data = clusters.data(part, group)
-    return _Side(data, first_allowed(enabled_templates(part.state), data.policy))
+    shared = clusters.of(part, group)
+    return _Side(shared, first_allowed(enabled_templates(part.state), shared.data.policy))
 
 
 @dataclass(slots=True)
@@ -116,19 +109,17 @@ class _Counter:
 
     names: PairNames
     tell: Observer
-    clusters: Clusters
-    runs: dict[_Key, Run] = field(default_factory=dict)
-    counted: dict[_Key, GroupCapacity] = field(default_factory=dict)
+    counted: dict[_Side, GroupCapacity] = field(default_factory=dict)
 
     def count_all(self, compared: Sequence[tuple[GroupMatch, _Sides]]) -> None:
         """Count all sides, as many at once as there are cores."""
-        jobs: dict[_Key, Callable[[], GroupCapacity]] = {}
+        jobs: dict[_Side, Callable[[], GroupCapacity]] = {}
         for match, sides in compared:
             for side, group, when in zip(sides, (match.before, match.after), ("now", "after"), strict=True):
-                if side is not None and side.key not in jobs:
-                    jobs[side.key] = partial(self.counting, self.run(side), side, group, when)
-        longest_first = sorted(jobs, key=lambda key: -len(self.runs[key].data.nodes))
-        found = side_by_side([jobs[key] for key in longest_first])
+                if side is not None and side not in jobs:
+                    jobs[side] = partial(self.counting, side.run, side, group, when)
+        longest_first = sorted(jobs, key=lambda side: -len(side.data.nodes))
+        found = side_by_side([jobs[side] for side in longest_first])
         self.counted.update(zip(longest_first, found, strict=True))
 
     def counting(self, run: Run, side: _Side, group: str | None, when: str) -> GroupCapacity:
@@ -162,14 +153,8 @@ class _Counter:
 
     def capacity(self, side: _Side, group: str | None) -> GroupCapacity:
         """Return the capacity of one side, which is among those counted, as that of `group`."""
-        found = self.counted[side.key]
+        found = self.counted[side]
         return replace(found, group=group, nodes=len(side.data.nodes), instances=len(side.data.instances))
-
-    def run(self, side: _Side) -> Run:
-        """Return the run on one side."""
-        if side.key not in self.runs:
-            self.runs[side.key] = Run(side.data, side.template, cluster=self.clusters.loaded(side.data))
-        return self.runs[side.key]
 
     def named(self, found: GroupCapacity, group: str | None) -> GroupCapacity:
         """Give the pairs of the new policy their names."""
@@ -194,7 +179,7 @@ class _Counter:
         return FitChange(name, _fit(was), _fit(will), old_size)
 
     def old_size(self, was: SpecCapacity, side: _Side) -> Fit:
-        fits, why = self.run(side).standard(was.pair.max, was.spindle_use)
+        fits, why = side.run.standard(was.pair.max, was.spindle_use)
         return Fit(fits, why, was.pair.max)
 
     def standard(self, before: GroupCapacity | None, after: GroupCapacity | None, side: _Side | None) -> FitChange:
@@ -203,7 +188,7 @@ class _Counter:
         will = None if after is None else after.standard
         old_size = None
         if was is not None and will is not None and side is not None and was.spec != will.spec:
-            fits, why = self.run(side).standard(was.spec, was.spec.spindle_use)
+            fits, why = side.run.standard(was.spec, was.spec.spindle_use)
             old_size = Fit(fits, why, was.spec)
         return FitChange("standard", _standard(was), _standard(will), old_size)
 
@@ -218,8 +203,8 @@ class _Counter:
         old, new = sides[0].data.policy, sides[1].data.policy
         if any(_weightless(pair) for pair in (*old.minmax, *new.minmax)):
             return None
-        now = [node for node in self.run(sides[0]).initial.nodes.values() if not node.facts.offline]
-        then = [node for node in self.run(sides[1]).initial.nodes.values() if not node.facts.offline]
+        now = [node for node in sides[0].run.initial.nodes.values() if not node.facts.offline]
+        then = [node for node in sides[1].run.initial.nodes.values() if not node.facts.offline]
         return AllocationVectors(
             names=_by_disk(before, old),
             before=_summed(now, old),

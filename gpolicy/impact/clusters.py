@@ -1,7 +1,7 @@
 """The clusters that the parts of an impact count on: each made and loaded once, however many parts ask for it.
 
-Clusters are interned: two that differ only in what no number depends on are one and the same object, so that whoever
-keeps results can keep them by identity.
+Clusters that differ only in what no number depends on are one and the same object, so that whoever keeps results can
+keep them by it.
 """
 
 from __future__ import annotations
@@ -9,15 +9,38 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.impact.capacity_run import loaded
+from gpolicy.impact.capacity_run import Run, loaded
 from gpolicy.impact.group_data import group_data
 from gpolicy.impact.known_part import known_part
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.kinds import DiskTemplate
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.model import ClusterData
     from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.known_part import KnownPart
+
+
+@dataclass(eq=False, slots=True)
+class SharedCluster:
+    """The allocator's input, and what is made of it once. Equal is only what is the same."""
+
+    data: ClusterData
+    _loaded: Cluster | None = None
+    _runs: dict[DiskTemplate | None, Run] = field(default_factory=dict)
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster, ready to calculate with."""
+        if self._loaded is None:
+            self._loaded = loaded(self.data)
+        return self._loaded
+
+    def run(self, template: DiskTemplate | None) -> Run:
+        """Return the run with this template, which remembers what it has counted."""
+        if template not in self._runs:
+            self._runs[template] = Run(self.data, template, cluster=self.cluster)
+        return self._runs[template]
 
 
 @dataclass(slots=True)
@@ -25,8 +48,7 @@ class Clusters:
     """Clusters by the states that they are made from. States and parts are told apart by identity."""
 
     _parts: list[tuple[ClusterState, KnownPart]] = field(default_factory=list)
-    _data: list[tuple[KnownPart, str | None, ClusterData]] = field(default_factory=list)
-    _loaded: dict[int, Cluster] = field(default_factory=dict)
+    _shared: list[tuple[KnownPart, str | None, SharedCluster]] = field(default_factory=list)
 
     def part(self, state: ClusterState) -> KnownPart:
         """Return what can be counted of `state`; errors as for `known_part`."""
@@ -37,24 +59,18 @@ class Clusters:
         self._parts.append((state, part))
         return part
 
-    def data(self, part: KnownPart, group: str | None) -> ClusterData:
+    def of(self, part: KnownPart, group: str | None) -> SharedCluster:
         """Return the group of that name as a cluster of its own; None: all of `part`."""
-        for known, name, data in self._data:
+        for known, name, shared in self._shared:
             if known is part and name == group:
-                return data
+                return shared
         if group is None:
-            made = _decisive(part.data)
+            data = _decisive(part.data)
         else:
-            made = _decisive(group_data(part.data, next(x.index for x in part.data.groups if x.name == group))[0])
-        made = next((data for _, _, data in self._data if data == made), made)
-        self._data.append((part, group, made))
+            data = _decisive(group_data(part.data, next(x.index for x in part.data.groups if x.name == group))[0])
+        made = next((shared for _, _, shared in self._shared if shared.data == data), None) or SharedCluster(data)
+        self._shared.append((part, group, made))
         return made
-
-    def loaded(self, data: ClusterData) -> Cluster:
-        """Return a cluster that `data` gave, ready to calculate with."""
-        if id(data) not in self._loaded:
-            self._loaded[id(data)] = loaded(data)
-        return self._loaded[id(data)]
 
 
 def _decisive(data: ClusterData) -> ClusterData:

@@ -8,7 +8,7 @@ with what they lack. An instance without a home keeps its place, and the others 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.ieee import divide
 from gpolicy.allocator.kinds import DiskTemplate, FailReason
 from gpolicy.allocator.moves import failover, failover_to, may_migrate
-from gpolicy.allocator.node_changes import add_primary
+from gpolicy.allocator.node_changes import accepted, add_primary, remove_primary
 from gpolicy.allocator.placement import SingleCandidates
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.allocator.redundancy import move_foreign
@@ -25,7 +25,7 @@ from gpolicy.impact.binding import Cause, accepts
 from gpolicy.impact.refusals import bounds_detail
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.model import Instance, Policy
     from gpolicy.allocator.node import Node
 
 Nodes = Mapping[int, "Node"]
@@ -79,19 +79,16 @@ def lose(nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int]) -
     copied = [instance for instance in single if not instance.template.movable_foreign]
     copied.sort(key=lambda item: -item.memory)
     others = [*shared, *copied]
-    if not others or _places_enough(state, escape, others) or _room_whatever_happens(state, escape, others):
-        return Outcome(tuple(homeless), tuple(strained))
-    homeless += [
-        _nowhere(state, instance, escape, moves=True)
-        for instance in shared
-        if not move_foreign(state, instance, escape, group)
-    ]
-    for instance in copied:
-        new = _copied(state, instances, instance, escape)
-        if new is None:
-            homeless.append(_nowhere(state, instance, escape, moves=False))
+    for place, instance in enumerate(others):
+        rest = others[place:]
+        if _places_enough(state, escape, rest) or _room_whatever_happens(state, escape, rest):
+            break
+        found = list(obstacles(state, instance, escape))
+        taking = [index for index, obstacle in zip(escape, found, strict=True) if obstacle is None]
+        if taking:
+            _settle(state, instances, instance, taking)
         else:
-            state[new.index] = new
+            homeless.append(_nowhere([state[index] for index in escape], instance, Counter(filter(None, found))))
     return Outcome(tuple(homeless), tuple(strained))
 
 
@@ -125,16 +122,28 @@ def _all_fail_over(nodes: Nodes, residents: Sequence[Instance], lost: int) -> bo
     return True
 
 
-def _copied(
-    state: dict[int, Node], instances: Mapping[int, Instance], instance: Instance, escape: list[int]
-) -> Node | None:
-    """Return the node that takes a copy of the instance, with it; None if none does."""
-    if not escape:
-        return None
-    attempt = find_placement(
-        state, instances, instance, SingleCandidates(tuple(escape)), force=True, capacity_checks=False
-    )
-    return None if attempt.solution is None else attempt.solution.changed[0]
+def _settle(
+    state: dict[int, Node], instances: Mapping[int, Instance], instance: Instance, taking: Sequence[int]
+) -> None:
+    """Move the instance, or a copy of it, to one of `taking`, which all take it: where there is a choice, the best."""
+    if instance.template.movable_foreign:
+        source = state[instance.primary]
+        if instance.primary in taking or any(_forbids(state[index], instance) for index in taking):
+            move_foreign(state, instance, list(taking), source.facts.group)
+            return
+        state[instance.primary] = remove_primary(source, instance)  # now it is placed like a copy
+    chosen = taking[0]
+    if len(taking) > 1:
+        candidates = SingleCandidates(tuple(taking))
+        attempt = find_placement(state, instances, instance, candidates, force=True, capacity_checks=False)
+        assert attempt.solution is not None  # noqa: S101 (the same checks have just passed)
+        (chosen,) = attempt.solution.nodes
+    state[chosen] = accepted(add_primary(state[chosen], instance, force=True))
+
+
+def _forbids(node: Node, instance: Instance) -> bool:
+    """Whether the policy would not let a copy be there, which a move does not ask."""
+    return check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive) is not None
 
 
 def _places_enough(state: Nodes, escape: Sequence[int], residents: Sequence[Instance]) -> bool:
@@ -143,8 +152,7 @@ def _places_enough(state: Nodes, escape: Sequence[int], residents: Sequence[Inst
     Each that is placed changes one node. So the third finds a place, if three nodes would take it as they are.
     """
     for number, instance in enumerate(residents, start=1):
-        moves = instance.template.movable_foreign
-        taking = (index for index in escape if _forced_cause(state, instance, index, moves=moves) is None)
+        taking = (obstacle for obstacle in obstacles(state, instance, escape) if obstacle is None)
         if sum(1 for _ in islice(taking, number)) < number:
             return False
     return True
@@ -167,15 +175,15 @@ def _room_whatever_happens(state: Nodes, escape: Sequence[int], residents: Seque
     moves = any(item.template.movable_foreign for item in residents)
     if moves and any(node.facts.migration_tags for node in state.values()):
         return False
+    copied = [item for item in residents if not item.template.movable_foreign]
+    forbidden: dict[bool, bool] = {}
     slots = 0
     for index in escape:
         node = state[index]
-        exclusive = node.facts.exclusive
-        if any(
-            check_policy(node.facts.policy, item, exclusive=exclusive) is not None
-            for item in residents
-            if not item.template.movable_foreign
-        ):
+        policy, exclusive = node.facts.policy, node.facts.exclusive
+        if exclusive not in forbidden:
+            forbidden[exclusive] = any(_forbidden(policy, item, exclusive=exclusive) is not None for item in copied)
+        if forbidden[exclusive]:
             return False
         counts = [_slots(node.unallocated_memory, memory)]
         if local:
@@ -224,17 +232,11 @@ def _strain(before: Node, node: Node, instance: Instance) -> list[Trouble]:
     return found
 
 
-def _nowhere(state: Nodes, instance: Instance, escape: Sequence[int], *, moves: bool) -> Trouble:
-    """Return why no node of `escape` takes `instance`: the most frequent cause, and the best of the nodes."""
-    causes: Counter[Cause] = Counter()
-    for index in escape:
-        cause = _forced_cause(state, instance, index, moves=moves)
-        if cause is not None:
-            causes[cause] += 1
+def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) -> Trouble:
+    """Return why no node of `nodes` takes `instance`: the most frequent cause, and the best of the nodes."""
     if not causes:
         return Trouble(instance.name, Cause.NO_NODES, "no other node in the group")
     cause, number = causes.most_common(1)[0]
-    nodes = [state[index] for index in escape]
     match cause:
         case Cause.MEMORY:
             wanted = instance.memory if instance.uses_memory else 0
@@ -260,14 +262,27 @@ def _nowhere(state: Nodes, instance: Instance, escape: Sequence[int], *, moves: 
 _COUNTED = (Cause.MEMORY, Cause.DISK, Cause.SPINDLES)
 
 
-def _forced_cause(state: Nodes, instance: Instance, index: int, *, moves: bool) -> Cause | None:
-    """Return what stops a forced move (or copy) of `instance` to a node."""
-    node = state[index]
-    if moves:
-        moved = failover_to(state, instance, index, force=True)
-        return _BY_REASON[moved] if isinstance(moved, FailReason) else None
-    policy, exclusive = node.facts.policy, node.facts.exclusive
-    if check_policy(policy, instance, exclusive=exclusive) is not None:
-        return Cause.TEMPLATE if accepts(policy, instance, exclusive=exclusive) else Cause.BOUNDS
-    added = add_primary(node, instance, force=True)
-    return _BY_REASON[added] if isinstance(added, FailReason) else None
+def obstacles(state: Nodes, instance: Instance, targets: Sequence[int]) -> Iterator[Cause | None]:
+    """Give for each target, all of one group, what stops a forced move (or copy) of `instance` there; None: nothing."""
+    if instance.template.movable_foreign:
+        for index in targets:
+            moved = failover_to(state, instance, index, force=True)
+            yield _BY_REASON[moved] if isinstance(moved, FailReason) else None
+        return
+    verdicts: dict[bool, Cause | None] = {}
+    for index in targets:
+        node, exclusive = state[index], state[index].facts.exclusive
+        if exclusive not in verdicts:
+            verdicts[exclusive] = _forbidden(node.facts.policy, instance, exclusive=exclusive)
+        cause = verdicts[exclusive]
+        if cause is None:
+            added = add_primary(node, instance, force=True)
+            cause = _BY_REASON[added] if isinstance(added, FailReason) else None
+        yield cause
+
+
+def _forbidden(policy: Policy, instance: Instance, *, exclusive: bool) -> Cause | None:
+    """Return what of `policy` forbids a copy of `instance`; None: nothing."""
+    if check_policy(policy, instance, exclusive=exclusive) is None:
+        return None
+    return Cause.TEMPLATE if accepts(policy, instance, exclusive=exclusive) else Cause.BOUNDS

@@ -10,25 +10,34 @@ Sources: design document "resource model" (max_node_failures); hspace(1).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.survival import MOST_CASES
 from gpolicy.errors import UsageError
 from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.group_match import matched_groups
 from gpolicy.impact.losses import Outcome, Trouble, lose
 from gpolicy.impact.score import Score, score_of
+from gpolicy.impact.sure_losses import SureLosses
 
 if TYPE_CHECKING:
     from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.node import Node
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.impact.clusters import SharedCluster
     from gpolicy.impact.known_part import KnownPart
 
 Observer = Callable[[str], None]
+
+MOST_SETS: Final = 100_000
+"""Sets of nodes of a group that are looked at: most are told apart at a glance."""
+
+MOST_SIMULATED: Final = 20_000
+"""Losses of a group that are simulated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +212,12 @@ def _silent(_what: str) -> None:
 
 @dataclass(slots=True)
 class _Examiner:
-    """Examines groups; `known` holds the results by the identity of the cluster."""
+    """Examines groups, each cluster once."""
 
     failures: int
     tell: Observer
     clusters: Clusters
-    known: dict[int, GroupRedundancy] = field(default_factory=dict)
+    known: dict[SharedCluster, GroupRedundancy] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.failures < 1:
@@ -216,37 +225,41 @@ class _Examiner:
 
     def group(self, part: KnownPart, name: str) -> GroupRedundancy:
         """Examine the group called `name`."""
-        data = self.clusters.data(part, name)
-        if id(data) not in self.known:
+        shared = self.clusters.of(part, name)
+        if shared not in self.known:
             self.tell(f"group {name}: which losses of nodes it can absorb")
-            self.known[id(data)] = _examined(self.clusters.loaded(data), name, self.failures)
-        return replace(self.known[id(data)], group=name)
+            self.known[shared] = _examined(shared.cluster, name, self.failures)
+        return replace(self.known[shared], group=name)
 
     def score(self, part: KnownPart) -> Score:
         """Return the cluster score; not a number where a group is not known."""
         if part.gaps:
             return Score(math.nan, ())
-        return score_of(self.clusters.loaded(self.clusters.data(part, None)).nodes.values())
+        return score_of(self.clusters.of(part, None).cluster.nodes.values())
 
 
 def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
     nodes, instances = cluster.nodes, cluster.instances
-    lost: list[tuple[int, ...]] = []
+    lost = set[tuple[int, ...]]()
     losses: list[Loss] = []
-    examined, survives, unavailable = 0, failures, None
+    examined, simulated, survives, unavailable = 0, 0, failures, None
     for size in range(1, min(failures, len(nodes)) + 1):
-        if examined + comb(len(nodes), size) > MOST_CASES:
-            unavailable = (
-                f"losing {size} of {len(nodes)} nodes at once means looking at {comb(len(nodes), size)} sets of nodes,"
-                f" at most {MOST_CASES} are"
-            )
+        sets = _new_sets(tuple(nodes), size, lost, MOST_SETS - examined)
+        unsure = _unsure(nodes, instances, sets or [])
+        if sets is None:
+            unavailable = f"looking at {comb(len(nodes), size)} sets of nodes, at most {MOST_SETS} are"
+        elif simulated + len(unsure) > MOST_SIMULATED:
+            unavailable = f"simulating the loss of {len(unsure)} sets of nodes, at most {MOST_SIMULATED} are"
+        if sets is None or unavailable is not None:
+            unavailable = f"losing {size} of {len(nodes)} nodes at once means {unavailable}"
             survives = min(survives, size - 1)
             break
-        for chosen in _new_sets(tuple(nodes), size, lost):
-            examined += 1
+        examined += len(sets)
+        simulated += len(unsure)
+        for chosen in unsure:
             outcome = lose(nodes, instances, chosen)
             if outcome.homeless:
-                lost.append(chosen)
+                lost.add(chosen)
                 survives = min(survives, size - 1)
             if outcome.homeless or (outcome.strained and size == 1):
                 losses.append(_loss([nodes[index].facts.name for index in chosen], outcome))
@@ -268,13 +281,26 @@ def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
     )
 
 
-def _new_sets(nodes: Sequence[int], size: int, lost: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
-    """Give all sets of `size` nodes that hold none of `lost`."""
-    known = [set(smaller) for smaller in lost]
-    for chosen in combinations(nodes, size):
-        members = set(chosen)
-        if not any(smaller <= members for smaller in known):
-            yield chosen
+def _new_sets(nodes: Sequence[int], size: int, lost: set[tuple[int, ...]], most: int) -> list[tuple[int, ...]] | None:
+    """Return all sets of `size` nodes that hold none of `lost`, which are smaller; None where over `most` are there."""
+    if comb(len(nodes), size) > most:
+        return None
+    alone = [index for index in nodes if (index,) not in lost]
+    return [
+        chosen
+        for chosen in combinations(alone, size)
+        if not any(part in lost for smaller in range(2, size) for part in combinations(chosen, smaller))
+    ]
+
+
+def _unsure(
+    nodes: Mapping[int, Node], instances: Mapping[int, Instance], sets: list[tuple[int, ...]]
+) -> list[tuple[int, ...]]:
+    """Return the sets whose loss has to be simulated: all single nodes (a policy may be strained), and unsure sets."""
+    if not sets or len(sets[0]) == 1:
+        return sets
+    sure = SureLosses(nodes, instances, len(sets[0]))
+    return [chosen for chosen in sets if not sure.absorb(chosen)]
 
 
 def _loss(names: Sequence[str], outcome: Outcome) -> Loss:

@@ -12,21 +12,26 @@ Source: design document "Resource model".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gpolicy.impact.capacity_run import Run, loaded
 from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.declared_resources import configured, declared, known_states, reported, uncounted
 from gpolicy.impact.disk_templates import enabled_templates, first_allowed
+from gpolicy.impact.side_by_side import side_by_side
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.kinds import DiskTemplate
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.model import NodeData
     from gpolicy.allocator.node import Node
+    from gpolicy.allocator.resource_model import NodeResources
     from gpolicy.cluster.state import ClusterState, Instance
     from gpolicy.impact.binding import Binding
+    from gpolicy.impact.clusters import SharedCluster
     from gpolicy.impact.known_part import KnownPart
 
 Observer = Callable[[str], None]
@@ -116,22 +121,75 @@ class ResourceModelChange:
     after: ResourceModel
 
 
-Known = dict[object, GroupModel]
-"""Groups that have been counted, by all that decides the numbers."""
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """How many standard instances fit on a cluster as measured, and with these configured resources by node name."""
+
+    shared: SharedCluster
+    template: DiskTemplate | None
+    resources: tuple[tuple[str, NodeResources], ...]
+
+    def answer(self, group: str) -> GroupModel:
+        """Count both; the measured number may be known from another part of an impact."""
+        std = self.shared.data.policy.std
+        fits, why = self.shared.run(self.template).standard(std, std.spindle_use)
+        planned = Run(self.shared.data, self.template, resources=dict(self.resources))
+        planned_fits, planned_why = planned.standard(std, std.spindle_use)
+        return GroupModel(group, fits, why, planned_fits, planned_why)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A model whose groups, by name, are yet to be counted."""
+
+    nodes: tuple[NodeModel, ...]
+    groups: Mapping[str, _Question]
+    notes: tuple[str, ...]
 
 
 def resource_model(
-    state: ClusterState,
-    *,
-    observer: Observer | None = None,
-    known_groups: Known | None = None,
-    clusters: Clusters | None = None,
+    state: ClusterState, *, observer: Observer | None = None, clusters: Clusters | None = None
 ) -> ResourceModel:
     """Compare what is declared in `state` with what its nodes report.
 
-    Raise GpolicyError where the state does not hold what nodes measured.
+    Raise GpolicyError where the state does not hold what nodes measured. `clusters` are shared with other parts of an
+    impact.
     """
-    clusters = clusters or Clusters()
+    return _models([state], observer, clusters or Clusters())[0]
+
+
+def resource_model_change(
+    before: ClusterState, after: ClusterState, *, observer: Observer | None = None, clusters: Clusters | None = None
+) -> ResourceModelChange:
+    """Compare both models before and after; what is the same is counted once. Arguments as for `resource_model`."""
+    return ResourceModelChange(*_models([before, after], observer, clusters or Clusters()))
+
+
+def _models(states: Sequence[ClusterState], observer: Observer | None, clusters: Clusters) -> list[ResourceModel]:
+    drafts = [_draft(state, clusters) for state in states]
+    names: dict[_Question, str] = {}
+    for draft in drafts:
+        for name, question in draft.groups.items():
+            names.setdefault(question, name)
+
+    def answer(question: _Question) -> GroupModel:
+        if observer is not None:
+            observer(f"group {names[question]}: standard instances under both resource models")
+        return question.answer(names[question])
+
+    longest_first = sorted(names, key=lambda question: -len(question.shared.data.nodes))
+    found = dict(zip(longest_first, side_by_side([partial(answer, item) for item in longest_first]), strict=True))
+    return [
+        ResourceModel(
+            draft.nodes,
+            tuple(replace(found[question], group=name) for name, question in draft.groups.items()),
+            draft.notes,
+        )
+        for draft in drafts
+    ]
+
+
+def _draft(state: ClusterState, clusters: Clusters) -> _Draft:
     part = clusters.part(state)
     known = known_states(state)
     notes = [f"group {group}: {reason}" for group, reason in part.gaps.items()]
@@ -139,7 +197,7 @@ def resource_model(
         notes += uncounted(state)
     else:
         notes.append(f"{state.address} does not show hv_state and disk_state: what is declared is not known")
-    cluster = clusters.loaded(clusters.data(part, None))
+    cluster = clusters.of(part, None).cluster
     resources = configured(part.state, part.data, cluster) if known else {}
     planned = loaded(part.data, resources) if resources else cluster
     owned: dict[str, list[Instance]] = {name: [] for name in part.state.nodes}
@@ -151,25 +209,8 @@ def resource_model(
         for item in part.data.nodes
         if not item.offline
     )
-    names = {part.data.groups[item.group].name: None for item in part.data.nodes if item.name in resources}
-    counted = {} if known_groups is None else known_groups
-    groups = tuple(_group(part, name, clusters, counted, observer) for name in names)
-    return ResourceModel(nodes, groups, tuple(notes))
-
-
-def resource_model_change(
-    before: ClusterState, after: ClusterState, *, observer: Observer | None = None, clusters: Clusters | None = None
-) -> ResourceModelChange:
-    """Compare both models before and after; what is the same is counted once. Errors as for `resource_model`.
-
-    `clusters` are shared with other parts of an impact.
-    """
-    known: Known = {}
-    clusters = clusters or Clusters()
-    return ResourceModelChange(
-        resource_model(before, observer=observer, known_groups=known, clusters=clusters),
-        resource_model(after, observer=observer, known_groups=known, clusters=clusters),
-    )
+    groups = {part.data.groups[item.group].name: None for item in part.data.nodes if item.name in resources}
+    return _Draft(nodes, {name: _question(part, name, clusters) for name in groups}, tuple(notes))
 
 
 def _node(
@@ -204,17 +245,8 @@ def _model(node: Node) -> Model:
     return Model(node.unallocated_memory, node.available_disk, node.available_cpus)
 
 
-def _group(part: KnownPart, name: str, clusters: Clusters, known: Known, observer: Observer | None) -> GroupModel:
-    data = clusters.data(part, name)
-    cluster = clusters.loaded(data)
-    template = first_allowed(enabled_templates(part.state), data.policy)
-    resources = configured(part.state, data, cluster)
-    key = (id(data), template, tuple(sorted(resources.items(), key=lambda pair: pair[0])))
-    if key not in known:
-        if observer is not None:
-            observer(f"group {name}: standard instances under both resource models")
-        std = data.policy.std
-        fits, why = Run(data, template, cluster=cluster).standard(std, std.spindle_use)
-        planned_fits, planned_why = Run(data, template, resources=resources).standard(std, std.spindle_use)
-        known[key] = GroupModel(name, fits, why, planned_fits, planned_why)
-    return replace(known[key], group=name)
+def _question(part: KnownPart, name: str, clusters: Clusters) -> _Question:
+    shared = clusters.of(part, name)
+    template = first_allowed(enabled_templates(part.state), shared.data.policy)
+    resources = configured(part.state, shared.data, shared.cluster)
+    return _Question(shared, template, tuple(sorted(resources.items(), key=lambda pair: pair[0])))

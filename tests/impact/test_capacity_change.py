@@ -265,17 +265,18 @@ def test_stranded_is_what_is_left_when_the_law_has_placed_all_that_fits(state: C
         assert law.engine.attempt(final.nodes, final.instances, wanted, checked=True).solution is None
 
 
-def test_a_large_cluster_of_several_groups_is_not_counted_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = mirrored()
-    with_two = replace(
-        state, groups={**state.groups, "other": replace(state.groups["g"], name="other", identity=Identity(uuid="o"))}
-    )
-    assert capacity_change(with_two, with_two).cluster is not None
-    monkeypatch.setattr("gpolicy.impact.capacity_change.MOST_NODES_AS_A_WHOLE", 3)
-    change = capacity_change(with_two, with_two)
-    assert (change.cluster, list(change.unavailable)) == (None, [""])
-    assert "gpolicy capacity" in change.unavailable[""]
-    assert len(change.groups) == 2
+def test_a_large_cluster_of_several_groups_is_counted_as_a_whole() -> None:
+    policy = "128,1,1024,1,1,1|4096,2,20480,1,1,1;8192,4,102400,4,4,4|drbd|4.0|32.0"
+    groups = [f"{name}|{name}|preferred||" for name in "gh"]
+    nodes = [f"n{place}|16384|0|16384|204800|204800|8|N|{'gh'[place % 2]}|4||N|0|0|1.0" for place in range(110)]
+    state = from_text(text_of(groups, nodes, [], [], [f"|{policy}", *(f"{name}|{policy}" for name in "gh")]))
+    change = capacity_change(state, state)
+    assert (len(change.groups), change.unavailable) == (2, {})
+    assert change.cluster is not None
+    assert change.cluster.after is not None
+    assert change.cluster.after.nodes == 110
+    assert change.cluster.after.tiered
+    assert change.cluster.before == change.cluster.after == capacity(state).cluster
 
 
 def box(memory: int, cpus: int, disk: int) -> SpecPair:

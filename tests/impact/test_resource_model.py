@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hspace_cases import DATA, from_text, text_of
 
-from gpolicy.allocator.capacity import State
+from gpolicy.allocator.capacity import Allocator, State
 from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import candidate_nodes
@@ -17,7 +17,9 @@ from gpolicy.cluster.unreadable import RAPI
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.impact.allocator_input import cluster_data
+from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.capacity_run import Run
+from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.resource_model import (
     Declared,
     NodeModel,
@@ -183,6 +185,24 @@ def test_a_source_that_does_not_show_the_states_is_said_to_be_so() -> None:
 def test_without_measured_numbers_nothing_is_compared() -> None:
     with pytest.raises(GpolicyError, match="not known"):
         resource_model(read_config_file(DATA / "clusters" / "rich" / "config.data"))
+
+
+def test_what_the_capacity_has_counted_as_measured_is_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def counted(*arguments: object, **options: object) -> Allocator:
+        asked.append(arguments)
+        return make_allocator(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("gpolicy.impact.capacity_run.make_allocator", counted)
+    state = cluster(nodes={"a": hv("mem_node", 8000)})
+    shared = Clusters()
+    capacity = capacity_change(state, state, clusters=shared)
+    counts = len(asked)
+    (model,) = resource_model_change(state, state, clusters=shared).after.groups
+    assert capacity.groups[0].standard.after is not None
+    assert model.measured_fits == capacity.groups[0].standard.after.fits != model.configured_fits
+    assert len(asked) == counts + 1  # the declared one alone
 
 
 def test_what_is_the_same_before_and_after_is_counted_once() -> None:

@@ -24,15 +24,14 @@ def test_equal_clusters_are_one_and_the_same() -> None:
     assert shared.part(before) is old
     assert old is not new
     for group in (None, *before.groups):
-        assert shared.data(old, group) is shared.data(new, group)
-        assert shared.loaded(shared.data(old, group)) is shared.loaded(shared.data(new, group))
+        assert shared.of(old, group) is shared.of(new, group)
 
 
 def test_a_tag_that_htools_reads_makes_another_cluster() -> None:
     before = from_text(FULL)
     after = replace(before, cluster=replace(before.cluster, tags=before.cluster.tags | {"htools:iextags:other"}))
     shared = Clusters()
-    assert shared.data(shared.part(before), None) is not shared.data(shared.part(after), None)
+    assert shared.of(shared.part(before), None) is not shared.of(shared.part(after), None)
 
 
 def test_all_parts_load_each_cluster_once(monkeypatch: pytest.MonkeyPatch) -> None:
