@@ -254,20 +254,19 @@ bool is_redundant(struct engine *engine) {
     if (engine->clashing || engine->missing > 0) return all_can_be_evacuated(engine);
     int64_t *rows = reserve(engine, &evacuating->unsure, engine->node_count, sizeof *rows);
     if (rows == NULL) return false;
-    /* the order does not matter to the answer: sure failures first, and the node that failed last time */
-    if (hint < engine->node_count && engine->facts[hint].examined && judge(engine, hint) == NO) return false;
+    /* the order does not matter to the answer: the node that failed last time first, then sure failures */
+    if (hint < engine->node_count && engine->facts[hint].examined) {
+        enum verdict verdict = judge(engine, hint);
+        if (verdict == NO || (verdict == UNSURE && !can_evacuate(engine, hint))) return false;
+    }
     for (int64_t row = 0; row < engine->node_count; row++) {
-        if (!engine->facts[row].examined) continue;
+        if (row == hint || !engine->facts[row].examined) continue;
         enum verdict verdict = judge(engine, row);
         if (verdict == NO) {
             evacuating->last_failing = row;
             return false;
         }
         if (verdict == UNSURE) rows[unsure++] = row;
-        if (verdict == UNSURE && row == hint) {
-            rows[unsure - 1] = rows[0];
-            rows[0] = row;
-        }
     }
     for (int64_t place = 0; place < unsure; place++) {
         if (!can_evacuate(engine, rows[place])) {
