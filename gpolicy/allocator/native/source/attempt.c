@@ -233,7 +233,9 @@ bool breaks_everywhere(struct engine *engine, const struct instance *instance) {
     struct instance placed = *instance;
     const int64_t *rows;
     int64_t number = engine->table.count, before = engine->placements.count;
+    int64_t hint = engine->last_failing; /* of all nodes the likeliest to lack room */
     bool all, lacks = true;
+    if (engine->node_count == 0 || !engine->facts[hint].examined) return false;
     placed.index = number;
     placed.secondary = NOWHERE;
     if (engine->mirrored || engine->clashing || only_simulation_tells(engine, instance)) return false;
@@ -242,7 +244,7 @@ bool breaks_everywhere(struct engine *engine, const struct instance *instance) {
     for (int64_t candidate = 0; candidate < count && !all && lacks && !ended(engine); candidate++) {
         placed.primary = rows[candidate];
         place(engine, &placed, number);
-        lacks = some_node_lacks_room(engine);
+        lacks = lacks_room(engine, hint);
         unplace(engine, before);
     }
     return lacks;

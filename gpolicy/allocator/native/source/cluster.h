@@ -122,6 +122,7 @@ struct engine {
     enum status status;
     atomic_int stop; /* set by another thread */
     int64_t missing_index;
+    int64_t last_failing; /* the node that could not be evacuated last time */
 
     int64_t node_count, group_count, policy_count, list_count, tag_count, location_count;
     int64_t location_classes, migration_classes, desired_classes;

@@ -14,8 +14,8 @@
 struct resident { const struct instance *instance; bool listed; int64_t place; };
 
 /* Working memory: the instances of a node and where they may go, what is moving to each node (0 between the questions),
- * the nodes that only a simulation can judge, and the node that could not be evacuated last time. */
-struct evacuating { struct buffer residents, targets, unsure; int64_t *moving, last_failing; };
+ * and the nodes that only a simulation can judge. */
+struct evacuating { struct buffer residents, targets, unsure; int64_t *moving; };
 
 bool open_evacuating(struct engine *engine) {
     struct evacuating *evacuating = engine->evacuating = zeroed(engine, 1, sizeof *evacuating);
@@ -250,7 +250,7 @@ static bool all_can_be_evacuated(struct engine *engine) {
 
 bool is_redundant(struct engine *engine) {
     struct evacuating *evacuating = engine->evacuating;
-    int64_t unsure = 0, hint = evacuating->last_failing;
+    int64_t unsure = 0, hint = engine->last_failing;
     if (engine->clashing || engine->missing > 0) return all_can_be_evacuated(engine);
     int64_t *rows = reserve(engine, &evacuating->unsure, engine->node_count, sizeof *rows);
     if (rows == NULL) return false;
@@ -263,14 +263,14 @@ bool is_redundant(struct engine *engine) {
         if (row == hint || !engine->facts[row].examined) continue;
         enum verdict verdict = judge(engine, row);
         if (verdict == NO) {
-            evacuating->last_failing = row;
+            engine->last_failing = row;
             return false;
         }
         if (verdict == UNSURE) rows[unsure++] = row;
     }
     for (int64_t place = 0; place < unsure; place++) {
         if (!can_evacuate(engine, rows[place])) {
-            evacuating->last_failing = rows[place];
+            engine->last_failing = rows[place];
             return false;
         }
     }

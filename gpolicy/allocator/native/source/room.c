@@ -25,7 +25,6 @@ struct tightest { int64_t row, least, second; };
  * Rows that change are counted anew, a size of which no instance is left stays: it is true of it, too. */
 struct room {
     int64_t size_count, as_of, replaced; /* the engine's clock and the count of records replaced, when it was counted */
-    int64_t last_lacking; /* the node that lacked room last time */
     bool known;
     struct size sizes[MOST_SIZES + 1];
     bool compared[MOST_SIZES + 1]; /* whether `tightest` is made of the present counts */
@@ -258,9 +257,7 @@ static bool sizes_fit(const struct size *wanted, int64_t count, struct size *lef
     }
 }
 
-/* Whether there is surely too little room in the group for what runs on the node at `row`, in whatever order and wherever
- * it is put. */
-static bool lacks_room(struct engine *engine, int64_t row) {
+bool lacks_room(struct engine *engine, int64_t row) {
     const struct list *primaries = &engine->primaries[row];
     struct room *room = engine->room;
     struct size *wanted = reserve(engine, &room->wanted, primaries->count, sizeof *wanted);
@@ -283,17 +280,6 @@ static bool lacks_room(struct engine *engine, int64_t row) {
         left[targets++].of[SPACE]--;
     }
     return !sizes_fit(wanted, count, left, targets, chosen);
-}
-
-bool some_node_lacks_room(struct engine *engine) {
-    int64_t hint = engine->room->last_lacking;
-    if (hint < engine->node_count && engine->facts[hint].examined && lacks_room(engine, hint)) return true;
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        if (!engine->facts[row].examined || row == hint || !lacks_room(engine, row)) continue;
-        engine->room->last_lacking = row;
-        return true;
-    }
-    return false;
 }
 
 static void count_row(struct engine *engine, int64_t number, int64_t row) {
