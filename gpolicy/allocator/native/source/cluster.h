@@ -110,6 +110,7 @@ struct placements { struct placed *items; int64_t count, capacity, before; struc
 
 struct tag_block;
 struct outcomes;
+struct sides;
 struct pair_search;
 struct whole_search;
 struct evacuating;
@@ -153,6 +154,7 @@ struct engine {
 
     /* working memory of the modules */
     struct outcomes *outcomes;
+    struct sides *sides;
     struct pair_search *pair_search;
     struct whole_search *whole_search;
     struct evacuating *evacuating;

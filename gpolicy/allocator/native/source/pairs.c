@@ -6,28 +6,16 @@
 
 #include "node_changes.h"
 #include "outcomes.h"
+#include "sides.h"
 #include "statistics.h"
 
-/* The deviations that a primary changes; the first five, and RESERVED in place of the sixth, a secondary changes. */
-enum { SHARED = 5, OF_PRIMARY = 12, OF_SECONDARY = SHARED + 1, KEPT = SHARED };
-static const int PRIMARY_COMPONENTS[OF_PRIMARY] = {
-    FREE_DISK, DISK_LOAD, SPINDLE_RATIO, FORTH_DISK,  FORTH_SPINDLES, FREE_MEMORY,
-    CPU_RATIO, CPU_LOAD,  MEMORY_LOAD,   NET_LOAD,    FORTH_MEMORY,   FORTH_CPU,
-};
+/* The deviations that a secondary changes: those that it shares with a primary, and what it keeps for primaries. */
+enum { OF_SECONDARY = SHARED + 1, KEPT = SHARED };
 static const int SECONDARY_COMPONENTS[OF_SECONDARY] = {
     FREE_DISK, DISK_LOAD, SPINDLE_RATIO, FORTH_DISK, FORTH_SPINDLES, RESERVED,
 };
 
-/* A possible primary. Per component its value before and after the instance comes, and the two numbers that its variance's
- * change is made of: the variance grows by `own` - sum of all values * `slope`. The changes are those of sums. All of it
- * decides scores. */
-struct primary_side {
-    double before[OF_PRIMARY], after[OF_PRIMARY], own[OF_PRIMARY], slope[OF_PRIMARY];
-    double n1_change, tags_change, location_change, offline_all_change, offline_primaries_change;
-    int64_t location_class;
-};
-
-/* A possible secondary, in the same way. */
+/* A possible secondary, as a primary in sides.h. */
 struct secondary_side {
     double before[OF_SECONDARY], after[OF_SECONDARY], own[OF_SECONDARY], slope[OF_SECONDARY];
     double n1_change, offline_all_change;
@@ -48,14 +36,11 @@ struct ranked { double low, alone; int64_t row; };
 struct side_rows { struct ranked *rows, *close; int64_t count, close_count, *next, *slots, best; };
 
 struct pair_search {
+    struct sides *sides;
     const struct instance *instance;
-    struct instance demand; /* of which the sides are */
-    bool known;
-    int64_t *primary_as_of, *secondary_as_of; /* the engine's clock when a side was made, plus 1 */
-    struct primary_side *primaries;
+    int64_t *as_of; /* per secondary: the engine's clock when its side was made, plus 1 */
     struct secondary_side *secondaries;
     struct specials *specials;
-    double greatest[COMPONENTS], widest[COMPONENTS]; /* of all sides: sums of two squares, changes without a sign */
     struct statistics statistics;
     double squared_count, inverse_square, inverse_others; /* of the count of online nodes */
     int64_t searches;
@@ -92,9 +77,8 @@ bool open_pair_search(struct engine *engine) {
     struct pair_search *search = engine->pair_search = zeroed(engine, 1, sizeof *search);
     if (search == NULL) return false;
     for (search->slot_count = 16; search->slot_count < 2 * nodes;) search->slot_count *= 2;
-    search->primary_as_of = zeroed(engine, nodes, sizeof *search->primary_as_of);
-    search->secondary_as_of = zeroed(engine, nodes, sizeof *search->secondary_as_of);
-    search->primaries = zeroed(engine, nodes, sizeof *search->primaries);
+    search->sides = engine->sides;
+    search->as_of = zeroed(engine, nodes, sizeof *search->as_of);
     search->secondaries = zeroed(engine, nodes, sizeof *search->secondaries);
     search->specials = zeroed(engine, nodes, sizeof *search->specials);
     search->scores = zeroed(engine, nodes, sizeof *search->scores);
@@ -111,9 +95,7 @@ bool open_pair_search(struct engine *engine) {
 void close_pair_search(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     if (search == NULL) return;
-    free(search->primary_as_of);
-    free(search->secondary_as_of);
-    free(search->primaries);
+    free(search->as_of);
     free(search->secondaries);
     free(search->specials);
     free(search->scores);
@@ -123,51 +105,6 @@ void close_pair_search(struct engine *engine) {
     close_rows(&search->p);
     close_rows(&search->s);
     free(search);
-}
-
-/* Whether two instances change nodes in the same way. */
-static bool same_change(const struct instance *a, const struct instance *b) {
-    return a->memory == b->memory && a->disk == b->disk && a->vcpus == b->vcpus && a->spindle_use == b->spindle_use &&
-           a->spindles == b->spindles && a->desired == b->desired && a->online == b->online && a->local == b->local &&
-           a->uses_memory == b->uses_memory && a->needs_secondary_memory == b->needs_secondary_memory &&
-           a->tags == b->tags && a->tag_count == b->tag_count && memcmp(a->load, b->load, sizeof a->load) == 0;
-}
-
-static void note_size(struct pair_search *search, int component, double x, double y) {
-    search->greatest[component] = greater(search->greatest[component], y * y + x * x);
-    search->widest[component] = greater(search->widest[component], fabs(y - x));
-}
-
-/* Work out what replacing x by y does to a variance. */
-static void work_out_change(struct pair_search *search, int component, double x, double y, double *own, double *slope) {
-    double count = search->statistics.count, change = y - x;
-    *own = (count * ((y - x) * (y + x)) - change * change) / search->squared_count;
-    *slope = 2.0 * change / search->squared_count;
-    if (isfinite(*own) && isfinite(*slope)) {
-        note_size(search, component, x, y);
-    } else {
-        *own = *slope = 0.0; /* what is no number makes the deviation NaN, and no bound is made of it */
-    }
-}
-
-static void make_primary(struct engine *engine, int64_t row) {
-    struct pair_search *search = engine->pair_search;
-    struct primary_side *side = &search->primaries[row];
-    struct node node = engine->nodes[row];
-    const double *old = engine->nodes[row].values, *new = node.values;
-    with_primary(engine, row, search->instance, &node);
-    memset(side, 0, sizeof *side);
-    side->location_class = engine->facts[row].location_class;
-    for (int place = 0; place < OF_PRIMARY; place++) {
-        int component = PRIMARY_COMPONENTS[place];
-        double x = side->before[place] = old[component], y = side->after[place] = new[component];
-        work_out_change(search, component, x, y, &side->own[place], &side->slope[place]);
-    }
-    side->n1_change = new[N1_COUNT] - old[N1_COUNT];
-    side->tags_change = new[PRIMARY_TAGS] - old[PRIMARY_TAGS];
-    side->location_change = new[LOCATION] - old[LOCATION];
-    side->offline_all_change = new[OFFLINE_ALL] - old[OFFLINE_ALL];
-    side->offline_primaries_change = new[OFFLINE_PRIMARIES] - old[OFFLINE_PRIMARIES];
 }
 
 /* Fill in the side of a secondary that keeps `peer` MiB for the primary already. */
@@ -181,7 +118,7 @@ static void fill_secondary(struct engine *engine, int64_t row, int64_t peer, str
     for (int place = 0; place < OF_SECONDARY; place++) {
         int component = SECONDARY_COMPONENTS[place];
         double x = side->before[place] = old[component], y = side->after[place] = new[component];
-        work_out_change(search, component, x, y, &side->own[place], &side->slope[place]);
+        work_out_change(search->sides, component, x, y, &side->own[place], &side->slope[place]);
     }
     side->n1_change = new[N1_COUNT] - old[N1_COUNT];
     side->offline_all_change = new[OFFLINE_ALL] - old[OFFLINE_ALL];
@@ -207,33 +144,26 @@ static void make_secondary(struct engine *engine, int64_t row) {
     }
     double total = engine->facts[row].total_memory;
     search->specials[row] = (struct specials){count, (double)low / total, (double)high / total};
-    if (count > 0) note_size(search, RESERVED, search->secondaries[row].before[KEPT], search->specials[row].high);
+    if (count > 0) note_size(search->sides, RESERVED, search->secondaries[row].before[KEPT], search->specials[row].high);
 }
 
 void prepare_pairs(struct engine *engine, const struct instance *instance) {
     struct pair_search *search = engine->pair_search;
     const struct outcomes *outcomes = engine->outcomes;
+    struct instance wanted = *instance;
+    wanted.location_score = 0; /* it is that of each pair: the locations that its nodes have in common */
     take_statistics(engine, EVERYWHERE, &search->statistics);
-    search->squared_count = search->statistics.count * search->statistics.count;
-    search->instance = &search->demand;
-    search->searches++;
-    if (!search->known || !same_change(&search->demand, instance)) {
-        memset(search->primary_as_of, 0, (size_t)engine->node_count * sizeof *search->primary_as_of);
-        memset(search->secondary_as_of, 0, (size_t)engine->node_count * sizeof *search->secondary_as_of);
-        memset(search->greatest, 0, sizeof search->greatest);
-        memset(search->widest, 0, sizeof search->widest);
+    if (begin_sides(engine, &wanted, search->statistics.count)) {
+        memset(search->as_of, 0, (size_t)engine->node_count * sizeof *search->as_of);
     }
-    search->demand = *instance;
-    search->demand.location_score = 0; /* it is that of each pair: the locations that its nodes have in common */
-    search->known = true;
+    search->instance = &search->sides->demand;
+    search->squared_count = search->sides->squared_count;
+    search->searches++;
     for (int64_t row = 0; row < engine->node_count; row++) {
-        if (outcomes->primary_codes[row] == FITS && search->primary_as_of[row] <= engine->changed[row]) {
-            make_primary(engine, row);
-            search->primary_as_of[row] = engine->clock + 1;
-        }
-        if (outcomes->secondary_codes[row] == FITS && search->secondary_as_of[row] <= engine->changed[row]) {
+        if (outcomes->primary_codes[row] == FITS) primary_side(engine, row);
+        if (outcomes->secondary_codes[row] == FITS && search->as_of[row] <= engine->changed[row]) {
             make_secondary(engine, row);
-            search->secondary_as_of[row] = engine->clock + 1;
+            search->as_of[row] = engine->clock + 1;
         }
     }
 }
@@ -246,7 +176,7 @@ static struct deviation deviation_of(const struct statistics *statistics, int co
 static const struct primary_score *score_primary(struct engine *engine, int64_t row) {
     struct pair_search *search = engine->pair_search;
     const struct statistics *statistics = &search->statistics;
-    const struct primary_side *side = &search->primaries[row];
+    const struct primary_side *side = &search->sides->items[row];
     struct primary_score *score = &search->scores[row];
     bool online = !engine->facts[row].offline;
     if (score->search == search->searches) return score;
@@ -403,7 +333,7 @@ static void work_out_parts(const struct engine *engine, struct ranges *p, struct
     search->inverse_others = search->statistics.count > 1.0 ? 1.0 / (search->statistics.count - 1.0) : 0.0;
     begin_ranges(search, PRIMARY_COMPONENTS, OF_PRIMARY, sums, p);
     for (int64_t number = 0; number < search->p.count; number++) {
-        const struct primary_side *side = &search->primaries[search->p.rows[number].row];
+        const struct primary_side *side = &search->sides->items[search->p.rows[number].row];
         double parts[OF_PRIMARY];
         for (int place = 0; place < OF_PRIMARY; place++) parts[place] = side->own[place] - sums[place] * side->slope[place];
         for (int place = 0; place < OF_PRIMARY; place++) widen(p, place, parts[place]);
@@ -421,25 +351,6 @@ static void work_out_parts(const struct engine *engine, struct ranges *p, struct
     }
 }
 
-/* Lay a chord under the square root of a variance, which is `base` and more, by what lies in a range. Where it may fall
- * to 0, the root is bounded by 0. Return the root at the lower end. */
-static double lay_chord(double base, double range, double *slope) {
-    double low = base > 0.0 ? sqrt(base) : 0.0;
-    *slope = base > 0.0 && range > 0.0 ? (sqrt(base + range) - low) / range : 0.0;
-    return low;
-}
-
-/* What is left of a variance after all that rounding may have added: the squares of the values, not only their
- * differences, make the error. */
-static double safe_base(const struct pair_search *search, int component, double reach) {
-    const struct statistics *statistics = &search->statistics;
-    double variance = statistics->variances[component], sum = statistics->sums[component];
-    double size = 2.0 * search->greatest[component];
-    double rounding =
-        variance + (statistics->count * size + 2.0 * fabs(sum) * reach + reach * reach) / search->squared_count;
-    return variance - 64.0 * 0x1p-52 * rounding;
-}
-
 /* Lay the chords of all components. `common` is the part of the bound that all pairs have in common. */
 static void lay_chords(struct pair_search *search, const struct ranges *p, const struct ranges *s,
                        struct common *common) {
@@ -447,9 +358,9 @@ static void lay_chords(struct pair_search *search, const struct ranges *p, const
     *common = (struct common){0.0, 0.0, 0.0};
     for (int place = 0; place < OF_PRIMARY; place++) {
         int component = PRIMARY_COMPONENTS[place];
-        double widest = search->widest[component], range = p->high[place] - p->low[place], base;
+        double widest = search->sides->widest[component], range = p->high[place] - p->low[place], base;
         search->from_p[place] = p->low[place];
-        base = search->bases[place] = safe_base(search, component, 2.0 * widest);
+        base = search->bases[place] = safe_variance(search->sides, statistics, component, 2.0 * widest);
         base += p->low[place];
         if (place < SHARED) {
             search->from_s[place] = s->low[place];
@@ -462,7 +373,7 @@ static void lay_chords(struct pair_search *search, const struct ranges *p, const
         search->slopes[place] *= WEIGHTS[component];
         *(place < SHARED ? &common->shared : &common->of_primary) += root;
     }
-    double base = safe_base(search, RESERVED, 2.0 * search->widest[RESERVED]) + s->low[KEPT];
+    double base = safe_variance(search->sides, statistics, RESERVED, 2.0 * search->sides->widest[RESERVED]) + s->low[KEPT];
     search->from_s[KEPT] = s->low[KEPT];
     common->of_secondary = WEIGHTS[RESERVED] * lay_chord(base, s->high[KEPT] - s->low[KEPT], &search->slopes[OF_PRIMARY]);
     search->slopes[OF_PRIMARY] *= WEIGHTS[RESERVED];
@@ -512,7 +423,7 @@ static double bound_specials(const struct pair_search *search, int64_t number, d
 static void bound_primary(const struct engine *engine, int64_t number, const struct common *common) {
     struct pair_search *search = engine->pair_search;
     struct ranked *ranked = &search->p.rows[number];
-    const struct primary_side *side = &search->primaries[ranked->row];
+    const struct primary_side *side = &search->sides->items[ranked->row];
     const double *parts = &search->primary_parts[number * OF_PRIMARY];
     double shares[OF_PRIMARY], shared = common->shared, alone = common->of_primary;
     for (int place = 0; place < OF_PRIMARY; place++) {
@@ -565,7 +476,7 @@ static double reserved_share(const struct pair_search *search, const struct seco
 /* Bound the score of one pair from below: closer than the sum of both bounds, and sooner done than the score. */
 static double floor_of(struct engine *engine, int64_t primary, int64_t secondary, const struct secondary_side *s) {
     const struct pair_search *search = engine->pair_search;
-    const struct primary_side *p = &search->primaries[primary];
+    const struct primary_side *p = &search->sides->items[primary];
     const struct statistics *statistics = &search->statistics;
     double sum = score_primary(engine, primary)->alone + reserved_share(search, s) + WEIGHTS[N1_COUNT] * s->n1_change +
                  WEIGHTS[RESERVED_TOTAL] *
@@ -686,7 +597,7 @@ static void refine_bounds(struct engine *engine) {
 static void search_close(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     struct side_rows *p = &search->p, *s = &search->s;
-    keep_close(search, p, s->rows[s->best].low, (const char *)search->primaries, sizeof *search->primaries);
+    keep_close(search, p, s->rows[s->best].low, (const char *)search->sides->items, sizeof *search->sides->items);
     keep_close(search, s, p->rows[p->best].low, (const char *)search->secondaries, sizeof *search->secondaries);
     refine_bounds(engine);
     for (int64_t i = 0; i < p->close_count && !ended(engine); i++) {

@@ -1,0 +1,105 @@
+#include "sides.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node_changes.h"
+
+const int PRIMARY_COMPONENTS[OF_PRIMARY] = {
+    FREE_DISK, DISK_LOAD, SPINDLE_RATIO, FORTH_DISK,  FORTH_SPINDLES, FREE_MEMORY,
+    CPU_RATIO, CPU_LOAD,  MEMORY_LOAD,   NET_LOAD,    FORTH_MEMORY,   FORTH_CPU,
+};
+
+bool open_sides(struct engine *engine) {
+    struct sides *sides = engine->sides = zeroed(engine, 1, sizeof *sides);
+    if (sides == NULL) return false;
+    sides->as_of = zeroed(engine, engine->node_count, sizeof *sides->as_of);
+    sides->items = zeroed(engine, engine->node_count, sizeof *sides->items);
+    return !failed(engine);
+}
+
+void close_sides(struct engine *engine) {
+    if (engine->sides == NULL) return;
+    free(engine->sides->as_of);
+    free(engine->sides->items);
+    free(engine->sides);
+}
+
+/* Whether two instances change nodes in the same way. */
+static bool same_change(const struct instance *a, const struct instance *b) {
+    return a->memory == b->memory && a->disk == b->disk && a->vcpus == b->vcpus && a->spindle_use == b->spindle_use &&
+           a->spindles == b->spindles && a->desired == b->desired && a->online == b->online && a->local == b->local &&
+           a->location_score == b->location_score && a->uses_memory == b->uses_memory &&
+           a->needs_secondary_memory == b->needs_secondary_memory && a->tags == b->tags &&
+           a->tag_count == b->tag_count && memcmp(a->load, b->load, sizeof a->load) == 0;
+}
+
+bool begin_sides(struct engine *engine, const struct instance *instance, double count) {
+    struct sides *sides = engine->sides;
+    bool other = !sides->known || sides->count != count || !same_change(&sides->demand, instance);
+    if (other) {
+        memset(sides->as_of, 0, (size_t)engine->node_count * sizeof *sides->as_of);
+        memset(sides->greatest, 0, sizeof sides->greatest);
+        memset(sides->widest, 0, sizeof sides->widest);
+    }
+    sides->demand = *instance;
+    sides->count = count;
+    sides->squared_count = count * count;
+    sides->known = true;
+    return other;
+}
+
+void note_size(struct sides *sides, int component, double x, double y) {
+    sides->greatest[component] = greater(sides->greatest[component], y * y + x * x);
+    sides->widest[component] = greater(sides->widest[component], fabs(y - x));
+}
+
+void work_out_change(struct sides *sides, int component, double x, double y, double *own, double *slope) {
+    double change = y - x;
+    *own = (sides->count * ((y - x) * (y + x)) - change * change) / sides->squared_count;
+    *slope = 2.0 * change / sides->squared_count;
+    if (isfinite(*own) && isfinite(*slope)) {
+        note_size(sides, component, x, y);
+    } else {
+        *own = *slope = 0.0; /* what is no number makes the deviation NaN, and no bound is made of it */
+    }
+}
+
+const struct primary_side *primary_side(struct engine *engine, int64_t row) {
+    struct sides *sides = engine->sides;
+    struct primary_side *side = &sides->items[row];
+    if (sides->as_of[row] > engine->changed[row]) return side;
+    struct node node = engine->nodes[row];
+    const double *old = engine->nodes[row].values, *new = node.values;
+    with_primary(engine, row, &sides->demand, &node);
+    memset(side, 0, sizeof *side);
+    side->location_class = engine->facts[row].location_class;
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        int component = PRIMARY_COMPONENTS[place];
+        double x = side->before[place] = old[component], y = side->after[place] = new[component];
+        work_out_change(sides, component, x, y, &side->own[place], &side->slope[place]);
+    }
+    side->n1_change = new[N1_COUNT] - old[N1_COUNT];
+    side->tags_change = new[PRIMARY_TAGS] - old[PRIMARY_TAGS];
+    side->location_change = new[LOCATION] - old[LOCATION];
+    side->offline_all_change = new[OFFLINE_ALL] - old[OFFLINE_ALL];
+    side->offline_primaries_change = new[OFFLINE_PRIMARIES] - old[OFFLINE_PRIMARIES];
+    sides->as_of[row] = engine->clock + 1;
+    return side;
+}
+
+double safe_variance(const struct sides *sides, const struct statistics *statistics, int component, double reach) {
+    double variance = statistics->variances[component], sum = statistics->sums[component];
+    double size = 2.0 * sides->greatest[component];
+    /* the squares of the values, not only their differences, make the error */
+    double rounding =
+        variance + (statistics->count * size + 2.0 * fabs(sum) * reach + reach * reach) / sides->squared_count;
+    return variance - 64.0 * 0x1p-52 * rounding;
+}
+
+double lay_chord(double base, double range, double *slope) {
+    double low = base > 0.0 ? sqrt(base) : 0.0;
+    *slope = base > 0.0 && range > 0.0 ? (sqrt(base + range) - low) / range : 0.0;
+    return low;
+}
