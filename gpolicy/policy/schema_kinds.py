@@ -15,7 +15,7 @@ from gpolicy.policy.kinds import KINDS, file_name
 from gpolicy.policy.schema_editing import document_snippet, for_editors
 from gpolicy.policy.schema_guards import guard_properties
 from gpolicy.policy.schema_parameters import DAY_PATTERN, NAME, SIZE, Schema, parameter_properties
-from gpolicy.policy.schema_parts import TAG
+from gpolicy.policy.schema_parts import TAG, count_of
 from gpolicy.policy.schema_tag_rules import tag_rule_properties
 from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 
@@ -97,7 +97,7 @@ def _definitions() -> Schema:
             "description": "All six parameters of one bound.",
             "properties": {
                 name: {
-                    **(SIZE if name in SPEC_SIZES else {"type": "integer", "minimum": 0}),
+                    **(SIZE if name in SPEC_SIZES else count_of(name)),
                     "description": f"{text[0].upper()}{text[1:]}{', MiB' if name in SPEC_SIZES else ''}.",
                 }
                 for name, text in SPEC_PARAMETERS.items()
@@ -159,7 +159,6 @@ def _cluster() -> Schema:
 
 def _node_group() -> Schema:
     size = {**SIZE}
-    count = {"type": "integer", "minimum": 1}
     return _document(
         "NodeGroup",
         "What a node group should be. What is not written is not touched.",
@@ -177,12 +176,15 @@ def _node_group() -> Schema:
                 " the cluster where its state is known.",
                 "properties": {
                     "memory": {**size, "description": "Memory of a node."},
-                    "cpus": {**count, "description": "Logical CPUs of a node."},
+                    "cpus": {**count_of("cpus", least=1), "description": "Logical CPUs of a node."},
                     "pv_size": {
                         "anyOf": [*SIZE["anyOf"], {"type": "array", "items": size, "minItems": 1}],
                         "description": "Size of each physical volume, or the list of sizes where they differ.",
                     },
-                    "pv_count": {**count, "description": "Physical volumes (spindles) of a node."},
+                    "pv_count": {
+                        **count_of("pv_count", least=1),
+                        "description": "Physical volumes (spindles) of a node.",
+                    },
                 },
                 "additionalProperties": False,
             },

@@ -82,7 +82,8 @@ def _plain_leaf(parameter: Parameter) -> Schema:
         case Type.INT:
             return _number(parameter)
         case Type.FLOAT:
-            return {"type": "number", "exclusiveMinimum": 0}
+            most = {} if parameter.maximum is None else {"maximum": parameter.maximum}
+            return {"type": "number", "exclusiveMinimum": 0} | most
         case Type.BOOL:
             return {"type": "boolean"}
         case Type.CHOICE:

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from command_line import ROOT
 
 SIM = ("-s", "sim:p,2,20g,2g,2")
