@@ -19,6 +19,9 @@ from gpolicy.policy.schema_parts import TAG, count_of
 from gpolicy.policy.schema_tag_rules import tag_rule_properties
 from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 
+MOST_BASES: Final = 100
+"""Documents that one document may extend itself: what each of them says is compared with all the others."""
+
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _VERSION_KEY: Final[Schema] = {
     "const": "v1",
@@ -125,7 +128,7 @@ def _extends(kind: str) -> Schema:
         "description": f"Name of another {kind} of this policy, or a relative path: file.yaml#NAME.",
     }
     return {
-        "anyOf": [NAME, {"type": "array", "items": one, "minItems": 1}],
+        "anyOf": [NAME, {"type": "array", "items": one, "minItems": 1, "maxItems": MOST_BASES}],
         "description": f"{kind} document(s) to take values from; own values win, later bases win over earlier ones.",
     }
 

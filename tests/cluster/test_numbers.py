@@ -61,9 +61,9 @@ def test_what_a_node_measures(name: str) -> None:
     bound, place = BOUNDS[name], ("nodes", "node1", "resources", name)
     for number in (bound.least - 1, bound.most + 1, -(2**62), 2**62):
         assert f"node node1: {name} is {number}" in refused(changed(snapshot(), place, number))
-    for number in (bound.least, bound.most, None):
-        state = parse_snapshot(json.dumps(changed(snapshot(), place, number)).encode(), "file")
-        assert getattr(state.nodes["node1"].resources, name) == number
+    for allowed in (bound.least, bound.most, None):
+        state = parse_snapshot(json.dumps(changed(snapshot(), place, allowed)).encode(), "file")
+        assert getattr(state.nodes["node1"].resources, name) == allowed
 
 
 @pytest.mark.parametrize("name", ["memory_free", "disk_free", "spindles_free"])
@@ -162,9 +162,9 @@ def answering(part: str, place: Sequence[str | int], number: int) -> Client:
 def test_rapi() -> None:
     with pytest.raises(InputError, match=r"rapi://host:1: node node1: disk_total is 4611686018427387904 MiB: no"):
         read_rapi(answering("/2/nodes?bulk=1", (0, "dtotal"), 2**62))
-    with pytest.raises(InputError, match="instance .*: vcpus is -1"):
+    with pytest.raises(InputError, match=r"instance .*: vcpus is -1"):
         read_rapi(answering("/2/instances?bulk=1", (0, "beparams", "vcpus"), -1))
-    with pytest.raises(InputError, match="cluster: ndparams.spindle_count is 100001"):
+    with pytest.raises(InputError, match=r"cluster: ndparams.spindle_count is 100001"):
         read_rapi_configuration(answering("/2/info", ("ndparams", "spindle_count"), 100_001))
 
 
