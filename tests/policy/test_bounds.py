@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.ganeti.bounds import BOUNDED_FAMILIES, BOUNDS
+from gpolicy.ganeti.bounds import BOUNDED_FAMILIES, BOUNDS, COUNT, CPUS, DISK, MEMORY, RATIO
 from gpolicy.ganeti.parameter import Parameter, Type
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.loading import load_policy
+from gpolicy.policy.schema_kinds import MOST_BASES
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
@@ -98,3 +99,11 @@ def test_a_parameter_beyond_any_cluster(parameter: Parameter, tmp_path: Path) ->
 )
 def test_hardware_and_tests_beyond_any_cluster(text: str, tmp_path: Path) -> None:
     assert [code for code, _, _ in findings(tmp_path, text)] == ["GP012"]
+
+
+def test_the_page_about_hostile_input_names_the_bounds() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "hostile-input.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    for bound in (MEMORY, DISK, CPUS, COUNT, RATIO):
+        assert any(f"| {bound.most:,}" in row for row in rows), bound
+    assert f"at most {MOST_BASES} others" in page
