@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NoReturn
 
 from gpolicy.cluster.json_input import shown
 from gpolicy.cluster.state import ClusterState, Instance, Node, Resources
@@ -11,46 +11,47 @@ from gpolicy.errors import InputError
 from gpolicy.ganeti.bounds import BOUNDED_FAMILIES, BOUNDS
 from gpolicy.ganeti.parameter import Value, Values
 
-_MEASURED: Final = tuple((name, BOUNDS[name]) for name in Resources.__slots__)
-_OF_INSTANCE: Final = tuple(
-    (name, BOUNDS[name]) for name in ("minmem", "maxmem", "vcpus", "spindle_use", "oper_ram", "nic_count")
-)
+_OF_INSTANCE: Final = ("minmem", "maxmem", "vcpus", "spindle_use", "oper_ram", "nic_count")
+_OF_DISK: Final = ("size", "spindles")
+_OF_VOLUME: Final = ("size", "free", "used")
 
 
 def check_numbers(state: ClusterState, where: str) -> None:
     """Raise InputError, which begins with `where`, if the state has a number that no cluster can have."""
     _check_values(state.cluster.own, f"{where}: cluster")
     for group in state.groups.values():
-        _check_values(group.own, f"{where}: group {group.name}")
-        _check_values(group.effective, f"{where}: group {group.name}")
+        _check_values(group.own, f"{where}: group {shown(group.name)}")
+        _check_values(group.effective, f"{where}: group {shown(group.name)}")
     for node in state.nodes.values():
-        _check_node(node, f"{where}: node {node.name}")
+        _check_node(node, f"{where}: node {shown(node.name)}")
     for instance in state.instances.values():
-        _check_instance(instance, f"{where}: instance {instance.name}")
+        _check_instance(instance, f"{where}: instance {shown(instance.name)}")
 
 
 def _check_node(node: Node, where: str) -> None:
     _check_values(node.own, where)
-    for name, bound in _MEASURED:
+    for name in Resources.__slots__:
         number = getattr(node.resources, name)
-        if number is not None and not bound.least <= number <= bound.most:
+        if _is_refused(name, number):
             _refuse(where, name, name, number)
     for volume in node.physical_volumes or ():
-        for name in ("size", "free", "used"):
-            _check(f"{where}: physical volume {volume.name}", name, name, getattr(volume, name))
+        for name in _OF_VOLUME:
+            number = getattr(volume, name)
+            if _is_refused(name, number):
+                _refuse(f"{where}: physical volume {shown(volume.name)}", name, name, number)
 
 
 def _check_instance(instance: Instance, where: str) -> None:
-    for name, bound in _OF_INSTANCE:
+    for name in _OF_INSTANCE:
         number = getattr(instance, name)
-        if number is not None and not bound.least <= number <= bound.most:
+        if _is_refused(name, number):
             _refuse(where, name, name, number)
-    for place, disk in enumerate(instance.disks):
-        _check(where, f"size of disk {place}", "size", disk.size)
-        _check(where, f"spindles of disk {place}", "spindles", disk.spindles)
-    if instance.summed_disk is not None:
-        _check(where, "size of all disks", "size", instance.summed_disk.size)
-        _check(where, "spindles of all disks", "spindles", instance.summed_disk.spindles)
+    for place, disk in enumerate((*instance.disks, instance.summed_disk)):
+        for name in _OF_DISK:
+            number = None if disk is None else getattr(disk, name)
+            if _is_refused(name, number):
+                which = f"disk {place}" if place < len(instance.disks) else "all disks"
+                _refuse(where, f"{name} of {which}", name, number)
 
 
 def _check_values(values: Values, where: str) -> None:
@@ -59,9 +60,10 @@ def _check_values(values: Values, where: str) -> None:
             continue
         if path == ("ipolicy", "minmax"):
             for title, name, number in _spec_numbers(value):
-                _check(where, f"ipolicy.minmax: {title}: {name}", name, number)
-        else:
-            _check(where, ".".join(path), path[-1], value)
+                if _is_refused(name, number):
+                    _refuse(where, f"ipolicy.minmax: {title}: {name}", name, number)
+        elif _is_refused(path[-1], value):
+            _refuse(where, ".".join(map(shown, path)), path[-1], value)
 
 
 def _spec_numbers(pairs: Value) -> Iterator[tuple[str, str, Value]]:
@@ -71,16 +73,17 @@ def _spec_numbers(pairs: Value) -> Iterator[tuple[str, str, Value]]:
                 yield f"{end} of pair {place}", name, number
 
 
-def _check(where: str, field: str, name: str, number: Value) -> None:
-    """Refuse `number`, which `field` is called in the message, if it is outside the bound of `name`."""
+def _is_refused(name: str, number: Value) -> bool:
+    """Return whether `number`, if it is one, is outside the bound of `name`, if there is one."""
+    if not isinstance(number, int | float) or isinstance(number, bool):
+        return False
     bound = BOUNDS.get(name)
-    if bound is None or not isinstance(number, int | float) or isinstance(number, bool):
-        return
-    if not bound.least <= number <= bound.most:
-        _refuse(where, field, name, number)
+    return bound is not None and not bound.least <= number <= bound.most
 
 
-def _refuse(where: str, field: str, name: str, number: float) -> None:
+def _refuse(where: str, field: str, name: str, number: Value) -> NoReturn:
+    """Refuse a number that the message calls `field`."""
+    assert isinstance(number, int | float)  # noqa: S101 - others are not refused
     bound = BOUNDS[name]
     unit = f" {bound.unit}" if bound.unit else ""
     message = f"{where}: {field} is {shown(str(number))}{unit}: {bound.refusal(number)}"
