@@ -40,7 +40,9 @@ MEMORY: Final = Bound(0, 2**30, "MiB")  # 1 PiB; x86-64 addresses 64 TiB, with f
 DISK: Final = Bound(0, 2**40, "MiB")  # 1 EiB, the largest file system of most kernels
 CPUS: Final = Bound(0, 8192)  # of a node: the most that a Linux kernel can be built for
 COUNT: Final = Bound(0, 100_000)  # of an instance: some ten times what QEMU takes; 99999 is written for "any number"
-RATIO: Final = Bound(0, 100_000)
+RATIO: Final = Bound(-100_000, 100_000)  # Ganeti stores any ratio and speed, also below zero
+LEAST_RATIO: Final = 0.001
+"""Of a ratio or speed in a policy: with much less, the score of the cluster would be no number."""
 
 BOUNDS: Final[dict[str, Bound]] = {
     # what a node measures. Free amounts are differences, and Ganeti reports them below zero as well
@@ -61,8 +63,7 @@ BOUNDS: Final[dict[str, Bound]] = {
     "disk-size": DISK,
     **dict.fromkeys(("cpu-count", "disk-count", "nic-count", "spindle-use"), COUNT),
     # ratios, and what a node is declared to have; Ganeti stores any spindle_count (GP726 says what comes of it)
-    **dict.fromkeys(("vcpu-ratio", "spindle-ratio"), RATIO),
-    "cpu_speed": RATIO.signed,
+    **dict.fromkeys(("vcpu-ratio", "spindle-ratio", "cpu_speed"), RATIO),
     "spindle_count": COUNT.signed,
     **dict.fromkeys(("mem_total", "mem_node", "mem_hv"), MEMORY),
     **dict.fromkeys(("disk_total", "disk_reserved", "disk_overhead"), DISK),

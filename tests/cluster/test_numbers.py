@@ -131,6 +131,12 @@ def test_a_node_may_have_no_spindles_at_all() -> None:
     assert parse_snapshot(json.dumps(tree).encode(), "file").nodes["node1"].own["ndparams", "spindle_count"] == -1
 
 
+def test_a_ratio_may_be_below_zero() -> None:
+    """A real cluster took `--ipolicy-vcpu-ratio=-1`."""
+    tree = changed(snapshot(), ("cluster", "own", "ipolicy", "vcpu-ratio"), -1.0)
+    assert parse_snapshot(json.dumps(tree).encode(), "file").cluster.own["ipolicy", "vcpu-ratio"] == -1.0
+
+
 def test_config_data() -> None:
     config = recorded.load("full", "config.data")
     uuid = next(uuid for uuid, record in config["instances"].items() if record["name"] == "inst1")

@@ -81,6 +81,14 @@ def test_a_parameter_beyond_any_cluster(parameter: Parameter, tmp_path: Path) ->
         assert {code for code, _, _ in findings(tmp_path, text)} == codes, text
 
 
+@pytest.mark.parametrize("value", ["1e-300", "0", "-1", "0.0009"])
+def test_a_ratio_that_is_hardly_above_zero(value: str, tmp_path: Path) -> None:
+    message = (
+        f"ipolicy.vcpu-ratio is {float(value) if 'e' in value or '.' in value else value}, it must be at least 0.001"
+    )
+    assert findings(tmp_path, f"{GROUP}ipolicy: {{vcpu-ratio: {value}}}\n") == [("GP012", message, "")]
+
+
 @pytest.mark.parametrize(
     "text",
     [
