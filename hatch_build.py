@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 ENGINE = Path("gpolicy/allocator/native")
-ZIG = "ziglang>=0.12; platform_machine in 'x86_64 aarch64 arm64 AMD64 i686 armv7l ppc64le riscv64'"
-"""With a marker: where there is no such package, asking for it would make the whole installation fail."""
+ZIG = "ziglang>=0.12,<0.18; platform_machine in 'x86_64 aarch64 arm64 AMD64 i686 armv7l ppc64le riscv64'"
+"""The releases that were tried. With a marker: where there is no such package, asking for it would make the whole
+installation fail."""
+OLDEST_GLIBC = (2, 17)
+"""Of manylinux2014. Installers know no older one for most processors, and no Python of ours runs on an older one."""
 TRIAL = "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\ndouble root(double x) { return sqrt(x); }\n"
 
 
@@ -47,9 +50,28 @@ class EngineBuildHook(BuildHookInterface):  # type: ignore[type-arg]
             else:
                 build_data["artifacts"].append(f"/{(ENGINE / build.LIBRARY.name).as_posix()}")
                 build_data["pure_python"] = False
-                build_data["infer_tag"] = True
+                build_data["tag"] = f"py3-none-{platform_tag(build.glibc_versions(build.LIBRARY.read_bytes()))}"
                 return
         self.app.display_warning("no C compiler works: gpolicy is built without its fast allocator")
+
+
+def platform_tag(versions: list[tuple[int, int]] | None) -> str:
+    """Return the platform of a wheel whose library asks for these versions of glibc (`glibc_versions`).
+
+    The library knows nothing of Python, so its wheel is for any. A library for glibc runs on every glibc that is not
+    older than the symbols it uses; one for musl on every musl that is not older than the one here.
+    """
+    from packaging.tags import platform_tags  # noqa: PLC0415 - hatchling brings it along
+
+    tags = list(platform_tags())  # those of one libc: the newest first; older releases put `linux_` last
+    newest = next((tag for tag in tags if not tag.startswith("linux_")), tags[0])
+    if newest.startswith("manylinux_") and versions:
+        major, minor = max(OLDEST_GLIBC, *versions)
+        return f"manylinux_{major}_{minor}_{newest.split('_', 3)[3]}"
+    if newest.startswith("manylinux_" if versions is None else "musllinux_") and not versions:
+        return newest  # of the system here: what was built on it runs on it
+    # a library for another libc than that of the system here, which no tag names; on macOS, the system here
+    return next((tag for tag in tags if tag.startswith("linux_")), newest)
 
 
 def compilers() -> list[tuple[list[str], tuple[str, ...]]]:

@@ -84,7 +84,7 @@ class CommandRunner:
         """Return the number of the job that carries `mark`."""
         for line in self._ask(["gnt-job", "list", "--no-headers", "--separator=|", "-o", "id,ops"]).splitlines():
             number, _, jobs = line.partition("|")
-            if mark in jobs and number.isascii() and number.isdigit():
+            if mark in jobs and number.isascii() and number.isdigit() and len(number) < 19:
                 return int(number)
         return None
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from gpolicy.cli.checking import FORMATS as COMMON_FORMATS
 from gpolicy.cli.checking import known_format, read
 from gpolicy.cli.findings_output import known_budget
-from gpolicy.cli.slow_counting import tell_why_slow
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.exit_codes import ExitCode
 
@@ -59,7 +58,6 @@ def capacity(request: Request) -> int:
         if found is None:
             return int(ExitCode.FINDINGS)
         state, names = found
-    tell_why_slow(state)
     with working("counting what fits") as tell:
         report = count(
             state,

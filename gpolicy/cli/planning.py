@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import known_format, policy_with_errors, read
 from gpolicy.cli.findings_output import known_budget, repository_path
-from gpolicy.cli.slow_counting import tell_why_slow
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
@@ -91,7 +90,6 @@ def _impact(policy: Policy, state: ClusterState, made: Plan, request: Request) -
     from gpolicy.impact.guards import failures_asked  # noqa: PLC0415
     from gpolicy.impact.impact import impact  # noqa: PLC0415
 
-    tell_why_slow(state)
     failures = max(request.failures, failures_asked(policy))
     with working("working out what the changes do") as tell:
         return impact(policy, state, made.changes, failures=failures, observer=tell)

@@ -6,6 +6,8 @@ import gc
 import io
 import os
 import sys
+import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
@@ -28,6 +30,24 @@ _CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0
 
 def run(arguments: list[str]) -> int:
     """Run gpolicy with `arguments` and return the exit code. Only a fault of gpolicy itself escapes."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _tell_once()
+        return _run(arguments)
+
+
+def _tell_once() -> Callable[..., None]:
+    """Return what writes each warning as one line, once: that there is no compiled allocator, so far."""
+    told: set[str] = set()
+
+    def tell(message: Warning | str, *_details: object, **_more: object) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            complain(str(message), None)
+
+    return tell
+
+
+def _run(arguments: list[str]) -> int:
     gc.set_threshold(_COLLECT_AFTER, 20, 20)
     sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
     if not arguments:

@@ -12,6 +12,7 @@ from pathlib import Path as FilePath
 from gpolicy.cluster.assembly import by_name, check_references, filled_group, identity
 from gpolicy.cluster.json_input import Record, kind_of, parse_json, read_bytes
 from gpolicy.cluster.live import NO_RUN_TIME
+from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.own_values import cluster_values, default_of, own_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Instance, Node
 from gpolicy.errors import InputError
@@ -51,6 +52,7 @@ def parse_config(data: bytes, *, where: str, source: str) -> ClusterState:
         notes=(NO_RUN_TIME, *forthcoming_note(forthcoming)),
     )
     check_references(state, where)
+    check_numbers(state, where)
     return state
 
 

@@ -15,8 +15,9 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from gpolicy.cluster.config_data import parse_config
-from gpolicy.cluster.json_input import LARGEST_FILE, decode_text, read_bytes
+from gpolicy.cluster.json_input import LARGEST_FILE, decode_text, read_bytes, shown
 from gpolicy.cluster.live import NO_RUN_TIME, NODE_FIELDS, missing_notes
+from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.process import Output, run
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError, about
@@ -30,6 +31,8 @@ _INSTANCE_COLUMNS = ("name", "status", "oper_state", "oper_ram")
 _LARGEST_LIST = 64 * 1024**2
 _LONGEST_REASON = 200
 _HOST = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:%-]*", re.ASCII)  # never a leading dash: ssh would read an option
+_WHOLE = re.compile(r"-?[0-9]+", re.ASCII)
+_MOST_DIGITS = 18  # what is longer is not even read
 _USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.@\\-]*", re.ASCII)
 
 
@@ -161,8 +164,10 @@ def read_master(master: Master) -> ClusterState:
     except GpolicyError as error:
         notes.append(f"no live data of nodes (memory, disk, CPUs): {error.message}")
     else:
+        where = f"{master.source} gnt-node list"
         nodes = {
-            name: replace(node, resources=_resources(measured.get(name, {}))) for name, node in state.nodes.items()
+            name: replace(node, resources=_resources(measured.get(name, {}), where))
+            for name, node in state.nodes.items()
         }
         state = replace(state, nodes=nodes)
         notes += missing_notes(state)
@@ -176,12 +181,13 @@ def read_master(master: Master) -> ClusterState:
                 instance,
                 status=_value(row, "status"),
                 running=_yes_no(_value(row, "oper_state")),
-                oper_ram=_whole(_value(row, "oper_ram")),
+                oper_ram=_whole(row, "oper_ram", f"{master.source} gnt-instance list"),
             )
             for name, instance in state.instances.items()
             for row in (run_time.get(name, {}),)
         }
         state = replace(state, instances=instances)
+    check_numbers(state, master.source)
     return replace(state, notes=tuple(notes))
 
 
@@ -207,8 +213,8 @@ def _table(master: Master, command: str, columns: Sequence[str]) -> dict[str, di
     return rows
 
 
-def _resources(row: dict[str, str]) -> Resources:
-    return Resources(**{ours: _whole(_value(row, ganetis)) for ganetis, ours in NODE_FIELDS.items()})
+def _resources(row: dict[str, str], where: str) -> Resources:
+    return Resources(**{ours: _whole(row, ganetis, where) for ganetis, ours in NODE_FIELDS.items()})
 
 
 def _value(row: dict[str, str], column: str) -> str | None:
@@ -216,8 +222,13 @@ def _value(row: dict[str, str], column: str) -> str | None:
     return None if cell in _NO_VALUE else cell
 
 
-def _whole(cell: str | None) -> int | None:
-    return int(cell) if cell is not None and cell.isascii() and cell.isdigit() and len(cell) < 19 else None
+def _whole(row: dict[str, str], column: str, where: str) -> int | None:
+    cell = _value(row, column)
+    if cell is None or not _WHOLE.fullmatch(cell):
+        return None
+    if len(cell) > _MOST_DIGITS:
+        raise InputError(f"{where}: {row['name']}: {column} is {shown(cell)}: no cluster has so much")
+    return int(cell)
 
 
 def _yes_no(cell: str | None) -> bool | None:

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from gpolicy.cluster.json_input import Record, decode_text, kind_of, shown
 from gpolicy.cluster.live import join_names
+from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume
 from gpolicy.errors import GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
@@ -90,6 +91,7 @@ def _with_volumes(state: ClusterState, found: Mapping[str, Sequence[PhysicalVolu
         for name, node in state.nodes.items()
     }
     state = replace(state, nodes=nodes)
+    check_numbers(state, state.source)
     silent = [name for name in _askable(state) if name not in found]
     return _noted(state, f"no physical volumes are known of {join_names(silent)}") if silent else state
 

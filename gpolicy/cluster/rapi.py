@@ -15,6 +15,7 @@ from gpolicy.cluster.assembly import by_name, check_references, filled_group, id
 from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.json_input import Record, kind_of
 from gpolicy.cluster.live import join_names, missing_notes, resources
+from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.own_values import CLUSTER_SINGLES, cluster_values, default_of, own_values
 from gpolicy.cluster.rapi_client import Client, netloc
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node, Unreadable
@@ -98,7 +99,7 @@ def read_rapi_configuration(client: Client) -> ClusterState:
         if attempt + 1 == _ATTEMPTS:
             raise UnreachableError(f"{source}: the cluster changed while it was read", hint="try again")
         time.sleep(_PAUSE)
-    return ClusterState(
+    state = ClusterState(
         source=source,
         name=info.name("name"),
         software_version=info.text_or_none("software_version"),
@@ -108,6 +109,8 @@ def read_rapi_configuration(client: Client) -> ClusterState:
         instances={},
         unreadable=_gaps(info),
     )
+    check_numbers(state, source)
+    return state
 
 
 def _configured(record: Record, groups: dict[str | None, str]) -> Node:
@@ -171,6 +174,7 @@ def _assemble(parts: _Parts, source: str) -> ClusterState:
         check_references(state, source)
     except InputError as error:
         raise _ChangedError from error
+    check_numbers(state, source)
     return replace(state, notes=(*state.notes, *_mixed_note(state), *missing_notes(state)))
 
 

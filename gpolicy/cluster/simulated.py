@@ -22,6 +22,7 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
 from gpolicy.errors import UsageError
+from gpolicy.ganeti.bounds import BOUNDS
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, known_in, parameters_of
 from gpolicy.ganeti.values import INHERITED_FAMILIES, canonical, fill
@@ -29,12 +30,12 @@ from gpolicy.ganeti.values import INHERITED_FAMILIES, canonical, fill
 MOST_NODES: Final = 10_000
 """Nodes of one simulated cluster."""
 
-_LARGEST: Final = 2**53
 _POLICIES: Final = {"p": "preferred", "a": "last_resort", "u": "unallocable"}
 _DECIMAL: Final = Fraction(1000, 1024) ** 2
 _EXACT_UNITS: Final = {"": 1, "m": 1, "g": 1024, "t": 1024**2, "mib": 1, "gib": 1024, "tib": 1024**2}
 _DECIMAL_UNITS: Final = {"m": _DECIMAL, "g": _DECIMAL * 1000, "t": _DECIMAL * 1000**2}
-_SIZE: Final = re.compile(r"\s*([0-9]{1,20})\s*([a-zA-Z]*)", re.ASCII)
+_BLANKS: Final = " \t\n\r\f\v"
+_SIZE: Final = re.compile(r"([0-9]{1,20})\s*([a-zA-Z]*)", re.ASCII)
 _HINT: Final = "write policy,count,disk,memory,cpus[,spindles[,exclusive storage]], as in sim:p,20,2t,64g,16,4"
 
 
@@ -140,13 +141,13 @@ def _parse(text: str) -> _Specification:
 
 
 def _whole(what: str, text: str) -> int:
-    if not re.fullmatch(r"\s*[0-9]{1,15}\s*", text, re.ASCII):
+    if not re.fullmatch(r"[0-9]{1,15}", text.strip(_BLANKS), re.ASCII):
         raise UsageError(f"sim: {what} should be a whole number, not {_shown(text)}", hint=_HINT)
-    return int(text)
+    return _bounded(what, text, int(text))
 
 
 def _size(what: str, text: str) -> int:
-    match = _SIZE.fullmatch(text)
+    match = _SIZE.fullmatch(text.lstrip(_BLANKS))
     factor: Fraction | int | None = None
     if match:
         unit = match[2]
@@ -155,10 +156,14 @@ def _size(what: str, text: str) -> int:
         factor = factor or _DECIMAL_UNITS.get(decimal)
     if match is None or factor is None:
         raise UsageError(f"sim: {what} should be a size, not {_shown(text)}", hint="MiB, or with m, g or t")
-    size = int(int(match[1]) * factor)
-    if size > _LARGEST:
-        raise UsageError(f"sim: {what} {_shown(text)} is larger than any")
-    return size
+    return _bounded(what, text, int(int(match[1]) * factor))
+
+
+def _bounded(what: str, text: str, number: int) -> int:
+    bound = BOUNDS.get(what.lower())  # the nodes are counted over all specifications
+    if bound is not None and (refusal := bound.refusal(number)):
+        raise UsageError(f"sim: {what} {_shown(text)}: {refusal}")
+    return number
 
 
 def _shown(text: str) -> str:

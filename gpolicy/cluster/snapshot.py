@@ -16,6 +16,7 @@ from pathlib import Path as FilePath
 
 from gpolicy.cluster.assembly import check_references
 from gpolicy.cluster.json_input import Record, parse_json, read_bytes
+from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.own_values import own_values
 from gpolicy.cluster.private_file import write_private
 from gpolicy.cluster.state import (
@@ -102,6 +103,7 @@ def parse_snapshot(data: bytes, where: str) -> ClusterState:
         snapshot=Snapshot(where, _read_time(document)),
     )
     check_references(state, where)
+    check_numbers(state, where)
     return state
 
 

@@ -13,7 +13,8 @@ from pathlib import Path as FilePath
 
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.assembly import by_name, check_references, numbered
-from gpolicy.cluster.json_input import decode_text, read_bytes
+from gpolicy.cluster.json_input import decode_text, read_bytes, shown
+from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.own_values import own_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Identity, Instance, Node, Resources
 from gpolicy.errors import InputError
@@ -107,6 +108,7 @@ def parse_text(text: str, *, where: str, source: str, name: str) -> ClusterState
         notes=_NOTES,
     )
     check_references(state, where)
+    check_numbers(state, where)
     return state
 
 
@@ -254,8 +256,10 @@ def _number(text: str, where: str) -> float:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not abs(number) < _LARGEST:
+    if math.isnan(number):
         raise InputError(f"{where}: should be a number, but is {text[:60]!r}")
+    if abs(number) >= _LARGEST:
+        raise InputError(f"{where}: is {shown(text)}: no cluster has so much")
     return number
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 _RESERVED_PREFIXES: Final = ("no_", "-")  # in front of an ident they mean "remove it", not a name
-_COMMAND_NAME: Final = re.compile(r"[a-z]+(-[a-z]+)+")
+_COMMAND_NAME: Final = re.compile(r"\A[a-z]+(-[a-z]+)+")
 
 
 def escape(text: str) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpolicy.findings import Finding, Span
+from gpolicy.ganeti.bounds import parse_bounded_size
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.units import parse_rate, parse_size_exact, round_size
+from gpolicy.ganeti.units import parse_rate, round_size
 from gpolicy.ganeti.values import FAMILIES, canonical
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy import edits
@@ -27,7 +28,7 @@ from gpolicy.policy.model import (
     TagRulesPolicy,
     Waiver,
 )
-from gpolicy.policy.places import place_name
+from gpolicy.policy.places import last_key, place_name
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.structure import NOT_PLAIN_TEXT, SIZE_ROUNDED, WRONG_VALUE
 from gpolicy.policy.yaml_document import Pointer, YamlDocument
@@ -191,7 +192,7 @@ class Builder:
 
     def _size(self, written: str | int, pointer: Pointer, *, rounded: bool = True) -> int:
         try:
-            exact = parse_size_exact(written if isinstance(written, str) else int(written))
+            exact = parse_bounded_size(written if isinstance(written, str) else int(written), last_key(pointer))
         except ValueError as error:
             self._report(WRONG_VALUE.finding(f"{place_name(pointer)}: {error}", self.document.value_span(pointer)))
             return 0
@@ -231,7 +232,9 @@ class Builder:
         def size(value: Any, *pointer: str | int) -> Located[int] | None:
             place: Pointer = ("hardware", *pointer)
             try:
-                return Located(int(parse_size_exact(value)), self.document.value_span(place))  # no setting: not rounded
+                return Located(
+                    int(parse_bounded_size(value, str(pointer[0]))), self._at(place)
+                )  # no setting: not rounded
             except ValueError as error:
                 self._report(WRONG_VALUE.finding(f"{place_name(place)}: {error}", self._at(place)))
                 return None  # what was refused is as if it were not written: no other rule is to speak of it

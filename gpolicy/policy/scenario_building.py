@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpolicy.findings import Finding, Span
-from gpolicy.ganeti.units import parse_size_exact
+from gpolicy.ganeti.bounds import parse_bounded_size
 from gpolicy.policy.located import Located
-from gpolicy.policy.places import place_name
+from gpolicy.policy.places import last_key, place_name
 from gpolicy.policy.scenario import (
     Action,
     CapacityQuestion,
@@ -312,7 +312,7 @@ class _Builder:
 
     def _mib(self, value: Any, at: Pointer) -> int:
         try:
-            return int(parse_size_exact(value if isinstance(value, str) else int(value)))
+            return int(parse_bounded_size(value if isinstance(value, str) else int(value), last_key(at)))
         except ValueError as error:
             self._wrong(f"{place_name(at)}: {error}", at)
             return 0

@@ -12,13 +12,14 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
 from gpolicy.findings import Finding, Fix
+from gpolicy.ganeti.bounds import BOUNDS
 from gpolicy.ganeti.forms import FORMS, PATHS
 from gpolicy.policy import edits
 from gpolicy.policy.edits import Sources
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.known_elsewhere import known_elsewhere
 from gpolicy.policy.misspelt import surely_meant
-from gpolicy.policy.places import place_name
+from gpolicy.policy.places import last_key, place_name
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_parameters import DAY_PATTERN, PERCENT_PATTERN, RATE_PATTERN, SIZE_PATTERN, UID_PATTERN
 from gpolicy.policy.source_text import span_offsets
@@ -173,6 +174,7 @@ def _wrong_value(error: ValidationError, document: YamlDocument, place: str, sou
             message = f"{place} is {instance}, it must be {bound} {error.validator_value}"
         case "maximum":
             message = f"{place} is {_quote(instance)}, it must be at most {error.validator_value}"
+            hint = hint or ("no cluster has more" if last_key(tuple(error.absolute_path)) in BOUNDS else "")
         case "maxItems":
             message = f"{place} has {len(instance)} entries, it may have {error.validator_value}"
         case "minItems" | "minLength" | "minProperties":

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from gpolicy.policy.schema_parameters import NAME, SIZE, Schema
-from gpolicy.policy.schema_parts import COUNT, NODES, TAG, object_of
+from gpolicy.policy.schema_parts import NODES, TAG, count_of, object_of
 
 
 def _sizes() -> Schema:
     disk = object_of(
         {
             "size": {**SIZE, "description": "Size of the disk."},
-            "spindles": {**COUNT, "description": "Physical volumes of the disk (exclusive storage)."},
+            "spindles": {**count_of("spindles"), "description": "Physical volumes of the disk (exclusive storage)."},
         },
         required=("size",),
     )
@@ -19,15 +19,15 @@ def _sizes() -> Schema:
         "spec": {**NAME, "description": "Named spec pair; its least size is meant, and other keys win over it."},
         "bound": {"enum": ["min", "max"], "description": "Which end of the spec is meant. Default: min."},
         "memory-size": {**SIZE, "description": "Memory."},
-        "cpu-count": {**COUNT, "description": "Virtual CPUs."},
+        "cpu-count": {**count_of("cpu-count"), "description": "Virtual CPUs."},
         "disks": {
             "type": "array",
             "items": {"anyOf": [*SIZE["anyOf"], disk]},
             "maxItems": 100,
             "description": "Size of each disk.",
         },
-        "spindle-use": {**COUNT, "description": "Spindle use (where storage is not exclusive)."},
-        "nic-count": {**COUNT, "description": "Network interfaces."},
+        "spindle-use": {**count_of("spindle-use"), "description": "Spindle use (where storage is not exclusive)."},
+        "nic-count": {**count_of("nic-count"), "description": "Network interfaces."},
         "disk-template": {"type": "string", "description": "Disk template. Default: the first enabled one allowed."},
         "tags": {"type": "array", "items": TAG, "description": "Tags of the instance."},
     }

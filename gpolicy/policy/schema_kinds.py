@@ -15,9 +15,12 @@ from gpolicy.policy.kinds import KINDS, file_name
 from gpolicy.policy.schema_editing import document_snippet, for_editors
 from gpolicy.policy.schema_guards import guard_properties
 from gpolicy.policy.schema_parameters import DAY_PATTERN, NAME, SIZE, Schema, parameter_properties
-from gpolicy.policy.schema_parts import TAG
+from gpolicy.policy.schema_parts import TAG, count_of
 from gpolicy.policy.schema_tag_rules import tag_rule_properties
 from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
+
+MOST_BASES: Final = 100
+"""Documents that one document may extend itself: what each of them says is compared with all the others."""
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _VERSION_KEY: Final[Schema] = {
@@ -97,7 +100,7 @@ def _definitions() -> Schema:
             "description": "All six parameters of one bound.",
             "properties": {
                 name: {
-                    **(SIZE if name in SPEC_SIZES else {"type": "integer", "minimum": 0}),
+                    **(SIZE if name in SPEC_SIZES else count_of(name)),
                     "description": f"{text[0].upper()}{text[1:]}{', MiB' if name in SPEC_SIZES else ''}.",
                 }
                 for name, text in SPEC_PARAMETERS.items()
@@ -125,7 +128,7 @@ def _extends(kind: str) -> Schema:
         "description": f"Name of another {kind} of this policy, or a relative path: file.yaml#NAME.",
     }
     return {
-        "anyOf": [NAME, {"type": "array", "items": one, "minItems": 1}],
+        "anyOf": [NAME, {"type": "array", "items": one, "minItems": 1, "maxItems": MOST_BASES}],
         "description": f"{kind} document(s) to take values from; own values win, later bases win over earlier ones.",
     }
 
@@ -159,7 +162,6 @@ def _cluster() -> Schema:
 
 def _node_group() -> Schema:
     size = {**SIZE}
-    count = {"type": "integer", "minimum": 1}
     return _document(
         "NodeGroup",
         "What a node group should be. What is not written is not touched.",
@@ -177,12 +179,15 @@ def _node_group() -> Schema:
                 " the cluster where its state is known.",
                 "properties": {
                     "memory": {**size, "description": "Memory of a node."},
-                    "cpus": {**count, "description": "Logical CPUs of a node."},
+                    "cpus": {**count_of("cpus", least=1), "description": "Logical CPUs of a node."},
                     "pv_size": {
                         "anyOf": [*SIZE["anyOf"], {"type": "array", "items": size, "minItems": 1}],
                         "description": "Size of each physical volume, or the list of sizes where they differ.",
                     },
-                    "pv_count": {**count, "description": "Physical volumes (spindles) of a node."},
+                    "pv_count": {
+                        **count_of("pv_count", least=1),
+                        "description": "Physical volumes (spindles) of a node.",
+                    },
                 },
                 "additionalProperties": False,
             },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from gpolicy.ganeti.bounds import LEAST_RATIO
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.ganeti.values import INHERITED_FAMILIES
@@ -82,7 +83,7 @@ def _plain_leaf(parameter: Parameter) -> Schema:
         case Type.INT:
             return _number(parameter)
         case Type.FLOAT:
-            return {"type": "number", "exclusiveMinimum": 0}
+            return {"type": "number", "minimum": LEAST_RATIO, "maximum": parameter.maximum}
         case Type.BOOL:
             return {"type": "boolean"}
         case Type.CHOICE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.policy.schema_parameters import NAME, SIZE, Schema
-from gpolicy.policy.schema_parts import COUNT, TAG, object_of
+from gpolicy.policy.schema_parts import COUNT, TAG, count_of, object_of
 
 MOST_NODES: Final = 1000
 """Simulated nodes of one test."""
@@ -52,17 +52,16 @@ def _hardware(*, one_node: bool) -> Schema:
             "description": f"Memory that {whose} uses itself. Default: mem_node of the hypervisor's hv_state.",
         },
         "cpus": {
-            **COUNT,
-            "minimum": 1,
+            **count_of("cpus", least=1),
             "description": f"Logical CPUs of {whose}. Default: the group's promised hardware.",
         },
         "disk": {**SIZE, "description": f"Disk of {whose}, where no physical volumes are given."},
         "spindles": {
-            **COUNT,
+            **count_of("spindles"),
             "description": f"Spindles of {whose} (node parameter spindle_count) where storage is not exclusive.",
         },
         "pv_size": {**SIZE, "description": f"Size of each physical volume of {whose}."},
-        "pv_count": {**COUNT, "description": f"Physical volumes of {whose}."},
+        "pv_count": {**count_of("pv_count"), "description": f"Physical volumes of {whose}."},
     }
 
 

@@ -8,7 +8,7 @@ from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.schema_expectations import EXPECTATIONS
 from gpolicy.policy.schema_instances import checked_instance, existing_instance, wanted_instance
 from gpolicy.policy.schema_parameters import NAME, SIZE, Schema
-from gpolicy.policy.schema_parts import COUNT, object_of
+from gpolicy.policy.schema_parts import count_of, object_of
 from gpolicy.policy.schema_stage import cluster_of_test, simulated_group
 
 MOST_TESTS: Final = 1000
@@ -89,7 +89,7 @@ def _capacity() -> Schema:
 
 def _standard() -> Schema:
     return {
-        name: {**(SIZE if name.endswith("-size") else COUNT), "description": f"Its {name}."}
+        name: {**(SIZE if name.endswith("-size") else count_of(name)), "description": f"Its {name}."}
         for name in SPEC_PARAMETERS
         if name in ("memory-size", "cpu-count", "disk-size", "spindle-use")
     }

@@ -16,6 +16,7 @@ WIDTH: Final = 120
 _LINE_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what the YAML reader counts; splitlines counts more
 _TAB: Final = 4
 _ELLIPSIS: Final = "…"
+_NEAR: Final = 4  # widths of a line, before and behind the place: what is farther away cannot be shown
 _RESET: Final = "\x1b[0m"
 _BOLD: Final = "\x1b[1m"
 _DIM: Final = "\x1b[2m"
@@ -90,13 +91,17 @@ class _Writer:
         if line is None:
             return
         end = span.end_column if span.end_line == span.line else len(line) + 1
-        cells = [_cell(letter) for letter in line]
-        start = min(span.column - 1, len(cells))
-        stop = max(min(end - 1, len(cells)), start)
+        near = _NEAR * self._width
+        cut = max(min(span.column - 1, len(line)) - near, 0)  # a line may be megabytes long, with thousands of findings
+        piece = line[cut : cut + 2 * near]
+        cells = [_cell(letter) for letter in piece]
+        start = min(span.column - 1 - cut, len(cells))
+        stop = max(min(end - 1 - cut, len(cells)), start)
         first, last = _window([_columns(cell) for cell in cells], start, stop, self._width)
         before = sum(_columns(cell) for cell in cells[first:start])
         under = sum(_columns(cell) for cell in cells[start : min(stop, last)])
-        left, right = _ELLIPSIS if first else "", _ELLIPSIS if last < len(cells) else ""
+        left = _ELLIPSIS if cut + first else ""
+        right = _ELLIPSIS if cut + last < len(line) else ""
         gutter = f"  {span.line} | "
         yield f"{gutter}{left}{''.join(cells[first:last])}{right}".rstrip()
         carets = "^" * max(under, 1)

@@ -205,9 +205,15 @@ class CpuRangeReversed(Rule):
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         for declared, leaf in context.explicit_at(*_MASKS):
             for low, high in re.findall(r"([0-9_]+) *- *\+?([0-9_]+)", str(leaf.value)):
-                if int(low) > int(high):
+                if _magnitude(low) > _magnitude(high):
                     message = f"{dotted(leaf)}: the range {low}-{high} ends below its beginning"
                     yield self.hit(declared, message, leaf.span, hint=f"write {high}-{low}")
+
+
+def _magnitude(digits: str) -> tuple[int, str]:
+    """Return what orders whole numbers of any length: Python reads none of thousands of digits."""
+    significant = digits.replace("_", "").lstrip("0")
+    return len(significant), significant
 
 
 _MOST_LETTERS: Final = 15  # of the name of a network interface in Linux

@@ -192,8 +192,8 @@ class NoSpindles(Rule):
         name="no-spindles",
         severity=Severity.WARNING,
         summary="Nodes of the cluster have a spindle_count of 0 or less.",
-        rationale="htools divides by it: the cluster's score is no number, hbal and hail cannot tell a good placement"
-        " from a bad one, and capacity is counted the long way. Under exclusive storage it is not read.",
+        rationale="htools divides by it: the cluster's score is no number, so hbal and hail cannot tell a good"
+        " placement from a bad one. Under exclusive storage it is not read.",
         source="Resource model, Node parameters; Ganeti 3.0 stores it unchecked",
         bad=f"{_NAME}alloc_policy: preferred\n",
         good=f"{_NAME}ndparams: {{spindle_count: 1}}\n",

@@ -95,6 +95,8 @@ def _text(path: Path) -> str:
 def _not_toml(path: Path, error: ValueError | RecursionError) -> str:
     if isinstance(error, RecursionError):
         return f"{path}: nested too deep"
+    if type(error) is ValueError:  # what Python says of a number with thousands of digits
+        return f"{path}: holds a number with thousands of digits"
     found = re.fullmatch(r"(.*) \(at line ([0-9]+), column ([0-9]+)\)", str(error), re.DOTALL)
     if found is None:
         return f"{path}: not TOML: {error}"

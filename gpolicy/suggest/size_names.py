@@ -37,7 +37,7 @@ def divisor_of(name: str) -> int:
     if word in _DIVISORS:
         return _DIVISORS[word]
     number = word.removeprefix("1/").removeprefix("part-")
-    if number != word and number.isascii() and number.isdigit() and 1 <= int(number[:6]) <= MOST_PARTS:
+    if number != word and number.isascii() and number.isdigit() and len(number) < 7 and 1 <= int(number) <= MOST_PARTS:
         return int(number)
     hint = f"sizes are {', '.join(_DIVISORS)}, or 1/N with N up to {MOST_PARTS}"
     raise UsageError(f"there is no size {name!r}", hint=hint)

@@ -27,12 +27,20 @@ from gpolicy.cluster.state import (
     Unreadable,
 )
 from gpolicy.errors import GpolicyError, InputError
+from gpolicy.ganeti.bounds import BOUNDED_FAMILIES, BOUNDS
 from gpolicy.ganeti.parameter import Level, Parameter, Type, Value, Values
 from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.ganeti.values import canonical, fill
 from gpolicy.ganeti.vocabulary import ALLOC_POLICIES, SPEC_PARAMETERS
 
 numbers = st.integers(0, 2**40)
+
+
+def bounded(name: str) -> st.SearchStrategy[int]:
+    """Give the numbers that a cluster can have in the field or parameter of this name."""
+    return st.integers(BOUNDS[name].least, BOUNDS[name].most)
+
+
 names = st.text(min_size=1, max_size=12)
 maybe = st.one_of
 tags = st.frozensets(names, max_size=3)
@@ -42,8 +50,9 @@ identities = st.builds(
     serial_no=maybe(st.none(), numbers),
     mtime=maybe(st.none(), st.floats(0, 2e9)),
 )
-specs = st.fixed_dictionaries(dict.fromkeys(SPEC_PARAMETERS, st.integers(0, 2**30)))
-volumes = st.builds(PhysicalVolume, name=names, size=numbers, free=numbers, used=numbers, allocatable=st.booleans())
+specs = st.fixed_dictionaries({name: bounded(name) for name in SPEC_PARAMETERS})
+sizes = bounded("size")
+volumes = st.builds(PhysicalVolume, name=names, size=sizes, free=sizes, used=sizes, allocatable=st.booleans())
 BY_TYPE: dict[Type, st.SearchStrategy[Any]] = {
     Type.INT: st.integers(-5, 2**30),
     Type.SIZE: numbers,
@@ -66,7 +75,10 @@ def own(draw: st.DrawFn, level: Level) -> Values:
     values: Values = {}
     for parameter in chosen:
         path = tuple(draw(names) if key == "*" else key for key in parameter.path)
-        value: Value = draw(st.sampled_from(ALLOC_POLICIES) if path == ("alloc_policy",) else BY_TYPE[parameter.type])
+        of_type = BY_TYPE[parameter.type]
+        if path[0] in BOUNDED_FAMILIES and path[-1] in BOUNDS:
+            of_type = bounded(path[-1]).map(float) if parameter.type is Type.FLOAT else bounded(path[-1])
+        value: Value = draw(st.sampled_from(ALLOC_POLICIES) if path == ("alloc_policy",) else of_type)
         values[path] = canonical(path, value)
     if draw(st.booleans()):
         values["ndparams", "a new one"] = draw(numbers)
@@ -84,7 +96,7 @@ def states(draw: st.DrawFn) -> ClusterState:
     nodes: dict[str, Node] = {}
     flags = st.booleans()
     for name in draw(st.lists(names, min_size=1, max_size=3, unique=True)):
-        measured = Resources(**{key: draw(maybe(st.none(), numbers)) for key in Resources.__slots__})
+        measured = Resources(**{key: draw(maybe(st.none(), bounded(key))) for key in Resources.__slots__})
         nodes[name] = Node(
             name=name,
             group=draw(st.sampled_from(sorted(groups))),
@@ -105,12 +117,16 @@ def states(draw: st.DrawFn) -> ClusterState:
             secondary_nodes=tuple(draw(st.lists(some_node, max_size=1))),
             disk_template=draw(names),
             disks=tuple(
-                draw(st.lists(st.builds(Disk, size=numbers, template=names, spindles=maybe(st.none(), numbers))))
+                draw(
+                    st.lists(
+                        st.builds(Disk, size=sizes, template=names, spindles=maybe(st.none(), bounded("spindles")))
+                    )
+                )
             )[:2],
-            minmem=draw(numbers),
-            maxmem=draw(numbers),
-            vcpus=draw(numbers),
-            spindle_use=draw(numbers),
+            minmem=draw(bounded("minmem")),
+            maxmem=draw(bounded("maxmem")),
+            vcpus=draw(bounded("vcpus")),
+            spindle_use=draw(bounded("spindle_use")),
             running=draw(maybe(st.none(), flags)),
             tags=draw(tags),
         )

@@ -94,7 +94,7 @@ def test_disks() -> None:
         (lambda text: text.replace("|preferred|", "|sometimes|").replace("\n\n", "\n"), "sections"),
         (lambda text: text.replace("node1|65536", "node1|lots"), "x.data:5: column 2: should be a number"),
         (lambda text: text.replace("node1|65536", "node1|nan"), "should be a number"),
-        (lambda text: text.replace("node1|65536", "node1|1e300"), "should be a number"),
+        (lambda text: text.replace("node1|65536", "node1|1e300"), "is 1e300: no cluster has so much"),
         (lambda text: text.replace("node2|node3|drbd", "node2|node2|drbd"), "same primary and secondary"),
         (lambda text: text.replace("node2|node3|drbd", "node9|node3|drbd"), "not there: 'node9'"),
         (lambda text: text.replace("|drbd||1", "|floppy||1"), "no such disk template"),

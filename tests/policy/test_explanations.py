@@ -27,7 +27,7 @@ SPEC = "memory-size: 1G, cpu-count: 1, disk-size: 1G, disk-count: 1, nic-count: 
         ("ndparams: {exclusive_storage: yes}\n", (4, 31), "expected true or false", "write true and false"),
         ("ndparams: {exclusive_storage: 1}\n", (4, 31), "expected true or false or `inherit`", ""),
         ("ipolicy:\n", (4, 1), "ipolicy has no value", "leave the key out"),
-        ("ipolicy: {vcpu-ratio: -1}\n", (4, 23), "it must be above 0", ""),
+        ("ipolicy: {vcpu-ratio: -1}\n", (4, 23), "it must be at least 0.001", ""),
         ("ipolicy: {vcpu-ratios: 1}\n", (4, 11), 'unknown key "vcpu-ratios" in ipolicy', "did you mean vcpu-ratio?"),
         ("ipolicy: {std: {}}\n", (4, 11), 'unknown key "std"', "std is set at the cluster only"),
         ("ipolicy: {memory-ratio: 1}\n", (4, 11), "unknown key", "no released Ganeti has a memory-ratio"),

@@ -9,6 +9,7 @@ from gpolicy.ganeti.parameter import Value
 from gpolicy.policy.extending import MAX_DEPTH
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy
+from gpolicy.policy.schema_kinds import MOST_BASES
 
 HEAD = "gpolicy: v1\nkind: NodeGroup\n"
 SSH = ("ndparams", "ssh_port")
@@ -217,3 +218,11 @@ def test_a_base_file_is_read_once_for_all(repository: Path) -> None:
     )
     documents = [group(name, extends=f'"{base}"') for name in ("gold", "silver")]
     assert codes(load(repository / "policies", *documents)).count("GP011") == 1
+
+
+@pytest.mark.parametrize(("count", "found"), [(MOST_BASES, []), (MOST_BASES + 1, ["GP012"])])
+def test_a_document_extends_so_many_at_most(count: int, found: list[str], tmp_path: Path) -> None:
+    bases = [group(f"base{number}", template=True) for number in range(count)]
+    names = ", ".join(f"base{number}" for number in range(count))
+    policy = load(tmp_path, *bases, group("gold", extends=f"[{names}]"))
+    assert codes(policy) == found

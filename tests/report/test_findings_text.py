@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 import unicodedata
 
 from hypothesis import given
@@ -68,6 +69,17 @@ def test_a_long_line_is_clipped_around_what_is_wrong() -> None:
     assert shown.index("WRONG") == carets.index("^")
     assert carets.count("^") == 5
     assert len(shown) < 80
+
+
+def test_a_line_of_any_length_costs_no_more_than_what_is_shown_of_it() -> None:
+    line = "x" * 20_000 + "WRONG" + "y" * 20_000
+    shown, carets = excerpt(line, 20_001, 20_006, width=60)
+    assert shown.startswith("  1 | …x")
+    assert shown.endswith("y…")
+    assert shown.index("WRONG") == carets.index("^")
+    began = time.process_time()
+    findings_text([finding(Span("f", 1, place, 1, place + 5)) for place in range(1, 40_000, 20)], {"f": line})
+    assert time.process_time() - began < 10  # each of them with the whole line takes minutes
 
 
 def test_what_is_wrong_may_itself_be_longer_than_the_width() -> None:

@@ -5,6 +5,7 @@ Used by the build of the package (`hatch_build.py`), which loads this file by it
 
 from __future__ import annotations
 
+import re
 import zlib
 from pathlib import Path
 
@@ -20,12 +21,19 @@ FLAGS = (
     "-shared",
     "-fvisibility=hidden",
 )
+HARDENING = (
+    *("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"),  # together: some compilers come with a value of their own
+    "-fstack-protector-strong",
+    "-fno-plt",
+    *("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack"),
+)
+"""What makes a fault harder to abuse and changes no result. A compiler that does not know one goes without it."""
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 
 
 def source_number(folder: Path = SOURCES) -> int:
     """Return a number made of all sources and of how they are compiled: a library that has another one is stale."""
-    number = zlib.crc32(" ".join(FLAGS).encode())
+    number = zlib.crc32(" ".join((*FLAGS, *HARDENING)).encode())
     for path in sorted(folder.iterdir()):
         if path.suffix in {".c", ".h"}:
             number = zlib.crc32(path.name.encode() + b"\0" + path.read_bytes(), number)
@@ -39,6 +47,7 @@ def compile_library(compiler: list[str], target: Path = LIBRARY, extra: tuple[st
     """
     import subprocess  # noqa: PLC0415 - who loads the library does not compile it
 
+    extra = (*accepted_hardening(compiler, target.parent), *extra)
     new = target.with_name(f".{target.name}.new")
     number = f"-DGPOLICY_SOURCES={source_number()}u"
     sources = [str(path) for path in sorted(SOURCES.glob("*.c"))]
@@ -48,3 +57,34 @@ def compile_library(compiler: list[str], target: Path = LIBRARY, extra: tuple[st
         new.replace(target)  # never half a library, and never one changed under a running program
     finally:
         new.unlink(missing_ok=True)
+
+
+def accepted_hardening(compiler: list[str], folder: Path) -> tuple[str, ...]:
+    """Return what of `HARDENING` the compiler takes; it is tried on an empty library in `folder`."""
+    import subprocess  # noqa: PLC0415
+    import tempfile  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(dir=folder) as trial:
+        source = Path(trial) / "empty.c"
+        source.write_text("int nothing;\n")
+
+        def takes(*flags: str) -> bool:
+            command = [*compiler, *FLAGS, *flags, str(source), "-o", f"{source}.so"]
+            return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+        return HARDENING if takes(*HARDENING) else tuple(flag for flag in HARDENING if takes(flag))
+
+
+def glibc_versions(library: bytes) -> list[tuple[int, int]] | None:
+    """Return the versions of glibc that a compiled library asks the loader for: none where it needs no glibc.
+
+    None where it asks for something of glibc that is no version, such as `GLIBC_PRIVATE`. The names stand in the
+    table of strings of the ELF file, each with a NUL behind it.
+    """
+    found: list[tuple[int, int]] = []
+    for name in re.findall(rb"GLIBC_([0-9A-Za-z_.]+)\0", library):
+        version = re.fullmatch(rb"([0-9]{1,3})\.([0-9]{1,3})(?:\.[0-9]{1,3})?", name)
+        if version is None:
+            return None
+        found.append((int(version[1]), int(version[2])))
+    return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpolicy.ganeti.bounds import BOUNDS
 from gpolicy.ganeti.parameter import CLUSTER, CLUSTER_GROUP, Level, Parameter, TakesEffect, Type, Value
 from gpolicy.ganeti.vocabulary import (
     ALLOC_POLICIES,
@@ -52,6 +53,7 @@ def ipolicy() -> list[Parameter]:
             levels=CLUSTER_GROUP,
             takes_effect=TakesEffect.CAPACITY_ONLY,
             default=default,
+            maximum=BOUNDS[name].most,
             can_be_empty=False,
             description=text,
         )
@@ -74,6 +76,7 @@ def ipolicy() -> list[Parameter]:
             default=DEFAULT_MIN[name],
             can_be_empty=False,
             minimum=0,
+            maximum=BOUNDS[name].most,
             description=f"Standard instance for capacity estimates (hspace): {text}.",
         )
         for name, text in SPEC_PARAMETERS.items()
@@ -99,7 +102,8 @@ def beparams() -> list[Parameter]:
             default=default,
             levels=CLUSTER,
             takes_effect=TakesEffect.NEW_INSTANCES,
-            minimum=0 if kind in (Type.SIZE, Type.INT) else None,
+            minimum=0 if name in BOUNDS else None,
+            maximum=BOUNDS[name].most if name in BOUNDS else None,
             description=f"{text} Default of instances that do not say otherwise.",
         )
         for name, kind, default, text in table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpolicy.ganeti.bounds import BOUNDS
 from gpolicy.ganeti.parameter import ALL_LEVELS, CLUSTER_GROUP, Parameter, TakesEffect, Type, Value
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE, HYPERVISORS
 
@@ -38,6 +39,7 @@ def ndparams() -> list[Parameter]:
             default=default,
             levels=CLUSTER_GROUP if name == "exclusive_storage" else ALL_LEVELS,
             takes_effect=effect,
+            maximum=BOUNDS[name].most if name in BOUNDS else None,
             description=text,
         )
         for name, kind, default, effect, text in table
@@ -55,6 +57,7 @@ def states() -> list[Parameter]:
             levels=ALL_LEVELS,
             takes_effect=TakesEffect.NOTHING,
             minimum=0,
+            maximum=BOUNDS[name].most,
             description=f"{text} gpolicy's own capacity model uses it.",
         )
         for hypervisor in HYPERVISORS
@@ -68,6 +71,7 @@ def states() -> list[Parameter]:
             levels=ALL_LEVELS,
             takes_effect=TakesEffect.NOTHING,
             minimum=0,
+            maximum=BOUNDS[name].most,
             description=f"{text} gpolicy's own capacity model uses it.",
         )
         for name, (default, unit, text) in DISK_STATE.items()

@@ -1,0 +1,175 @@
+"""What is built to be installed: wheels for any Python of a platform, with the engine, and the source archive."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import packaging.tags
+import pytest
+from packaging.utils import parse_wheel_filename
+
+from gpolicy.allocator.native import build
+
+ROOT = Path(__file__).resolve().parents[1]
+ENGINE = "gpolicy/allocator/native/engine.so"
+GLIBC = platform.libc_ver()[0] == "glibc"
+
+
+def hatch_build() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def make(target: str, folder: Path, **environ: str) -> Path:
+    """Build in a copy of the sources: the build removes an engine before it compiles the new one."""
+    source, made = folder / "source", folder / "made"
+    source.mkdir()
+    for name in ("gpolicy", "schemas", "templates", "scripts"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(made)]
+    subprocess.run(command, cwd=source, env={**os.environ, **environ}, check=True, capture_output=True)
+    (found,) = made.iterdir()
+    return found
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make("wheel", tmp_path_factory.mktemp("wheel"))
+
+
+def test_a_wheel_carries_the_engine(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (about,) = (name for name in names if name.endswith(".dist-info/WHEEL"))
+        lines = archive.read(about).decode().splitlines()
+        library = archive.read(ENGINE)
+    assert "gpolicy/_data/schemas/cluster.json" in names
+    assert library.startswith(b"\x7fELF")
+    assert [f"Tag: {tag}" for tag in parse_wheel_filename(wheel.name)[3]] == [
+        line for line in lines if line.startswith("Tag:")
+    ]
+
+
+@pytest.mark.parametrize("minor", [11, 12, 13, 14])
+def test_one_wheel_is_for_every_python(wheel: Path, minor: int) -> None:
+    taken = set(packaging.tags.compatible_tags((3, minor), f"cp3{minor}"))
+    assert parse_wheel_filename(wheel.name)[3] <= taken
+
+
+@pytest.mark.skipif(not GLIBC, reason="says which glibc a wheel needs")
+def test_a_wheel_names_the_glibc_that_it_needs(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        versions = build.glibc_versions(archive.read(ENGINE))
+    assert versions
+    (tag,) = parse_wheel_filename(wheel.name)[3]
+    _, major, minor, _ = tag.platform.split("_", 3)
+    assert (int(major), int(minor)) == max((2, 17), *versions)
+
+
+OTHER_PYTHONS = [f"3.{minor}" for minor in (11, 12, 13, 14) if sys.version_info[1] != minor]
+
+
+@pytest.mark.parametrize("version", OTHER_PYTHONS)
+def test_another_python_installs_and_runs_it(wheel: Path, version: str, tmp_path: Path) -> None:
+    python = f"python{version}"
+    environ = {**os.environ, "PYENV_VERSION": version}  # where the command is one that pyenv would choose a Python for
+    try:
+        subprocess.run([python, "-m", "pip", "--version"], env=environ, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip(f"no {python} with pip here")
+    place = str(tmp_path / "installed")
+    subprocess.run(
+        [python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", place, str(wheel)],
+        env=environ,
+        check=True,
+    )
+    load = "from gpolicy.allocator.native.library import load; loaded = load(); print(loaded.library, loaded.trouble)"
+    run = subprocess.run(
+        [python, "-c", load],
+        env={**environ, "PYTHONPATH": place},
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert f"{place}/{ENGINE}" in run.stdout
+
+
+def test_without_a_compiler_a_wheel_has_no_engine_and_is_for_any_platform(tmp_path: Path) -> None:
+    wheel = make("wheel", tmp_path, CC="false")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        assert ENGINE not in archive.namelist()
+
+
+def test_the_source_archive_has_the_scripts(tmp_path: Path) -> None:
+    with tarfile.open(make("sdist", tmp_path)) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames()}
+    assert {f"scripts/{path.name}" for path in (ROOT / "scripts").iterdir()} <= names
+
+
+MANYLINUX = ("manylinux_2_36_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64")
+MUSL = ("musllinux_1_2_x86_64", "musllinux_1_1_x86_64", "linux_x86_64")
+
+
+@pytest.mark.parametrize(
+    ("tags", "versions", "expected"),
+    [
+        (MANYLINUX, [(2, 2), (2, 14)], "manylinux_2_17_x86_64"),
+        (MANYLINUX, [(2, 2), (2, 34)], "manylinux_2_34_x86_64"),
+        (("linux_x86_64", *MANYLINUX[:-1]), [(2, 29)], "manylinux_2_29_x86_64"),
+        (MANYLINUX, None, "manylinux_2_36_x86_64"),
+        (MANYLINUX, [], "linux_x86_64"),  # compiled for musl
+        (MUSL, [], "musllinux_1_2_x86_64"),
+        (("linux_x86_64", *MUSL[:-1]), [], "musllinux_1_2_x86_64"),
+        (MUSL, [(2, 14)], "linux_x86_64"),  # compiled for glibc
+        (MUSL, None, "linux_x86_64"),
+        (("linux_armv7l",), [(2, 4)], "linux_armv7l"),
+        (("macosx_14_0_arm64", "macosx_13_0_arm64"), [], "macosx_14_0_arm64"),
+    ],
+)
+def test_the_platform_of_a_wheel(
+    tags: tuple[str, ...], versions: list[tuple[int, int]] | None, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packaging.tags, "platform_tags", lambda: iter(tags))
+    assert hatch_build().platform_tag(versions) == expected
+
+
+@pytest.mark.parametrize(
+    ("library", "versions"),
+    [
+        (b"\0GLIBC_2.2.5\0GLIBC_2.14\0memcpy@GLIBC_2.14\0", [(2, 2), (2, 14), (2, 14)]),
+        (b"\0GLIBC_2.2.5\0GLIBC_PRIVATE\0", None),
+        (b"\0GLIBC_ABI_DT_RELR\0", None),
+        (b"\0libc.musl-x86_64.so.1\0", []),
+    ],
+)
+def test_the_versions_of_glibc_that_a_library_names(library: bytes, versions: list[tuple[int, int]] | None) -> None:
+    assert build.glibc_versions(library) == versions
+
+
+def test_a_compiler_goes_without_what_it_does_not_know(tmp_path: Path) -> None:
+    assert build.accepted_hardening(["cc"], tmp_path) == build.HARDENING
+    old = tmp_path / "old-cc"
+    old.write_text('#!/bin/sh\ncase " $* " in *" -fno-plt "*) exit 1 ;; esac\nexec cc "$@"\n')
+    old.chmod(0o755)
+    assert build.accepted_hardening([str(old)], tmp_path) == tuple(
+        flag for flag in build.HARDENING if flag != "-fno-plt"
+    )
+    build.compile_library([str(old)], tmp_path / "engine.so")
+    assert b"__stack_chk_fail" in (tmp_path / "engine.so").read_bytes()
