@@ -12,7 +12,8 @@ struct search {
     struct engine *engine;
     const struct instance *instance;
     bool force, undefined;
-    struct baseline baseline;
+    int64_t scope;
+    struct statistics statistics;
     struct mark before;
     double limit;
     bool found;
@@ -26,10 +27,10 @@ static void judge_state(struct search *search, int64_t primary, int64_t secondar
     double score = NAN;
     if (failed(engine)) return;
     if (!search->undefined) {
-        double error, estimate = estimate_score(engine, &search->baseline, search->before, &error);
+        double error, estimate = estimate_score(engine, search->scope, &search->statistics, search->before, &error);
         if (estimate - error > search->limit) return;
         search->limit = fmin(search->limit, estimate + error);
-        score = whole_score(engine, search->baseline.scope);
+        score = whole_score(engine, search->scope);
         if (search->found && search->score < score) return;
     }
     search->found = true;
@@ -93,8 +94,9 @@ bool move_away(struct engine *engine, struct instance *instance, enum leaving le
         return search.found && !failed(engine);
     }
     if (count == 0) return false;
-    search.undefined = score_is_undefined(engine, engine->facts[rows[0]].group);
-    take_baseline(engine, engine->facts[rows[0]].group, &search.baseline);
+    search.scope = engine->facts[rows[0]].group;
+    search.undefined = score_is_undefined(engine, search.scope);
+    take_statistics(engine, search.scope, &search.statistics);
     if (mirrored && leaving == BOTH) {
         try_pairs(&search, rows, count);
     } else {

@@ -181,7 +181,8 @@ static const struct primary_score *score_primary(struct engine *engine, int64_t 
     bool online = !engine->facts[row].offline;
     if (score->search == search->searches) return score;
     score->search = search->searches;
-    if (!online && statistics->undefined) fail(engine, ASK_THE_LAW); /* then it depends on the secondary what is NaN */
+    /* what is NaN then depends on the secondary */
+    if (!online && score_is_undefined(engine, EVERYWHERE)) fail(engine, ASK_THE_LAW);
     for (int place = 0; place < OF_PRIMARY; place++) {
         int component = PRIMARY_COMPONENTS[place];
         struct deviation after = deviation_of(statistics, component);

@@ -41,11 +41,12 @@ static void merge_exclusions(struct engine *engine, int64_t scope, struct statis
     statistics->exclusions = (double)(sum - above);
 }
 
-void take_statistics(struct engine *engine, int64_t scope, struct statistics *statistics) {
+void add_up(const struct engine *engine, int64_t scope, int64_t changed, const double *changed_values,
+            struct statistics *statistics) {
     double count = 0.0, offline_all = 0.0, offline_primaries = 0.0;
     double sums[COMPONENTS] = {0.0}, squares[COMPONENTS] = {0.0}, means[COMPONENTS];
     for (int64_t row = 0; row < engine->node_count; row++) {
-        const double *values = engine->nodes[row].values;
+        const double *values = row == changed ? changed_values : engine->nodes[row].values;
         if (!in_scope(engine, scope, row)) continue;
         if (engine->facts[row].offline) {
             offline_all += values[OFFLINE_ALL];
@@ -57,7 +58,7 @@ void take_statistics(struct engine *engine, int64_t scope, struct statistics *st
     }
     for (int place = 0; place < COMPONENTS; place++) means[place] = sums[place] / count;
     for (int64_t row = 0; row < engine->node_count; row++) {
-        const double *values = engine->nodes[row].values;
+        const double *values = row == changed ? changed_values : engine->nodes[row].values;
         if (engine->facts[row].offline || !in_scope(engine, scope, row)) continue;
         for (int place = 0; place < COMPONENTS; place++) {
             double difference = values[place] - means[place];
@@ -67,14 +68,37 @@ void take_statistics(struct engine *engine, int64_t scope, struct statistics *st
     sums[OFFLINE_ALL] = offline_all;
     sums[OFFLINE_PRIMARIES] = offline_primaries;
     statistics->count = count;
-    statistics->undefined = false;
     for (int place = 0; place < COMPONENTS; place++) {
         statistics->sums[place] = sums[place];
         statistics->variances[place] = squares[place] / count;
-        bool deviation = AGGREGATES[place] == DEVIATION && count > 0.0;
-        if (deviation && !isfinite(statistics->variances[place])) statistics->undefined = true;
     }
+}
+
+void take_statistics(struct engine *engine, int64_t scope, struct statistics *statistics) {
+    add_up(engine, scope, NOWHERE, NULL, statistics);
     merge_exclusions(engine, scope, statistics);
+}
+
+double sum_of(const struct statistics *statistics) {
+    double score = 0.0;
+    if (statistics->count == 0.0) return 0.0; /* no node is online: there are no components */
+    for (int place = 0; place < COMPONENTS; place++) {
+        double value = statistics->sums[place];
+        if (AGGREGATES[place] == DEVIATION) value = sqrt(statistics->variances[place]);
+        if (AGGREGATES[place] == TAG_MAP) value = statistics->exclusions;
+        score += WEIGHTS[place] * value;
+    }
+    return score;
+}
+
+bool score_is_undefined(const struct engine *engine, int64_t scope) {
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        const struct facts *facts = &engine->facts[row];
+        bool divided_by_0 = facts->total_memory == 0.0 || facts->total_cpus == 0.0 || facts->cpu_speed == 0.0 ||
+                            facts->high_spindles == 0.0;
+        if (divided_by_0 && !facts->offline && in_scope(engine, scope, row)) return true;
+    }
+    return false;
 }
 
 int64_t exclusion_change(const struct engine *engine, int64_t row, const struct instance *instance,

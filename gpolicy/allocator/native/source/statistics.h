@@ -17,16 +17,22 @@ extern const double WEIGHTS[COMPONENTS];
 extern const enum aggregate AGGREGATES[COMPONENTS];
 
 /* Count of online nodes; per component the sum and, for deviations, the variance. `exclusions` is the value of the
- * location exclusion component, `merged` the counts it is made of: per location and tag. `undefined`: some deviation is
- * NaN. */
+ * location exclusion component, `merged` the counts it is made of: per location and tag. */
 struct statistics {
     double count, sums[COMPONENTS], variances[COMPONENTS], exclusions;
     const int64_t *merged;
-    bool undefined;
 };
 
 /* Fill in the full statistics of all nodes, or of those of group `scope`. */
 void take_statistics(struct engine *engine, int64_t scope, struct statistics *statistics);
+/* The same without the location exclusions, as if the node at `changed` had other values. */
+void add_up(const struct engine *engine, int64_t scope, int64_t changed, const double *changed_values,
+            struct statistics *statistics);
+
+/* Return the score: the weighted sum of all components, in their order. */
+double sum_of(const struct statistics *statistics);
+/* Whether the score of `scope` is NaN, whatever is placed: an online node makes htools divide by 0. */
+bool score_is_undefined(const struct engine *engine, int64_t scope);
 
 /* Return what a new primary adds to the location exclusion component, given the counts of all nodes. */
 int64_t exclusion_change(const struct engine *engine, int64_t row, const struct instance *instance,

@@ -4,66 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node_changes.h"
-#include "statistics.h"
+#include "sides.h"
 
-/* The deviations that a new primary changes. Where there are no instances of the second book only, and all loads are
- * alike, the `TWINS` are the same numbers as the components at the same place of `ORIGINALS`. */
-enum { CHANGED = 12, TWIN_COUNT = 7 };
-static const int CHANGES[CHANGED] = {
-    FREE_MEMORY, FREE_DISK,     CPU_RATIO,    CPU_LOAD,   MEMORY_LOAD, DISK_LOAD,
-    NET_LOAD,    SPINDLE_RATIO, FORTH_MEMORY, FORTH_DISK, FORTH_CPU,   FORTH_SPINDLES,
-};
-static const int TWINS[TWIN_COUNT] = {
-    FORTH_MEMORY, FORTH_DISK, FORTH_CPU, FORTH_SPINDLES, MEMORY_LOAD, DISK_LOAD, NET_LOAD,
-};
-static const int ORIGINALS[TWIN_COUNT] = {
-    FREE_MEMORY, FREE_DISK, CPU_RATIO, SPINDLE_RATIO, CPU_LOAD, CPU_LOAD, CPU_LOAD,
-};
-
-/* What becomes of a candidate: its values with the instance, and its place among the online nodes. */
-struct candidate { double after[COMPONENTS], exclusions; int64_t row, line; };
-
-/* A search: the candidates, and the columns that have to be added up, `width` doubles for each of `lines` nodes. */
-struct whole_search {
-    const struct engine *engine;
-    struct statistics statistics;
-    struct buffer candidates, table, lowest;
-    int64_t *line_of; /* per row */
-    int64_t count, lines;
-    int width, columns[CHANGED], column_of[COMPONENTS];
-    double weights[CHANGED], greatest[CHANGED];
-};
+/* A search for the best row: how each candidate changes each variance, and the bounds of their scores. */
+struct whole_search { struct statistics statistics; int64_t scope; struct buffer parts, lows; };
 
 bool open_whole_search(struct engine *engine) {
-    struct whole_search *search = engine->whole_search = zeroed(engine, 1, sizeof *search);
-    if (search == NULL) return false;
-    search->engine = engine;
-    search->line_of = zeroed(engine, engine->node_count, sizeof *search->line_of);
-    return search->line_of != NULL;
+    engine->whole_search = zeroed(engine, 1, sizeof *engine->whole_search);
+    return engine->whole_search != NULL;
 }
 
 void close_whole_search(struct engine *engine) {
-    struct whole_search *search = engine->whole_search;
-    if (search == NULL) return;
-    free(search->candidates.items);
-    free(search->table.items);
-    free(search->lowest.items);
-    free(search->line_of);
-    free(search);
-}
-
-/* Add up the twenty components. */
-static double sum_of(const struct statistics *statistics) {
-    double score = 0.0;
-    if (statistics->count == 0.0) return 0.0; /* no node is online: there are no components */
-    for (int place = 0; place < COMPONENTS; place++) {
-        double value = statistics->sums[place];
-        if (AGGREGATES[place] == DEVIATION) value = sqrt(statistics->variances[place]);
-        if (AGGREGATES[place] == TAG_MAP) value = statistics->exclusions;
-        score += WEIGHTS[place] * value;
-    }
-    return score;
+    if (engine->whole_search == NULL) return;
+    free(engine->whole_search->parts.items);
+    free(engine->whole_search->lows.items);
+    free(engine->whole_search);
 }
 
 double whole_score(struct engine *engine, int64_t scope) {
@@ -72,20 +27,8 @@ double whole_score(struct engine *engine, int64_t scope) {
     return sum_of(&statistics);
 }
 
-void take_baseline(struct engine *engine, int64_t scope, struct baseline *baseline) {
-    *baseline = (struct baseline){.scope = scope};
-    take_statistics(engine, scope, &baseline->statistics);
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        if (engine->facts[row].offline || !in_scope(engine, scope, row)) continue;
-        for (int place = 0; place < COMPONENTS; place++) {
-            baseline->greatest[place] = greater(baseline->greatest[place], fabs(engine->nodes[row].values[place]));
-        }
-    }
-}
-
 /* Replace the values of one node in the statistics. */
-static void replace_values(struct statistics *statistics, bool offline, const double *before, const double *after,
-                           double *greatest) {
+static void replace_values(struct statistics *statistics, bool offline, const double *before, const double *after) {
     for (int place = 0; place < COMPONENTS; place++) {
         enum aggregate aggregate = AGGREGATES[place];
         if (aggregate == TAG_MAP || offline != (aggregate == OFFLINE_SUM)) continue;
@@ -96,233 +39,169 @@ static void replace_values(struct statistics *statistics, bool offline, const do
         }
         statistics->sums[place] = new.sum;
         statistics->variances[place] = new.variance;
-        greatest[place] = greater(greatest[place], fabs(after[place]));
     }
 }
 
-/* By how much two ways of computing a variance may differ: both round sums of as many numbers as there are nodes. The
- * root may magnify that near 0. */
-static double root_error(double count, double greatest, double root) {
-    double rounding = 4.0 * (count + 64.0) * 0x1p-52 * greatest * greatest, most_off = sqrt(rounding);
-    return root > most_off ? rounding / root : most_off;
-}
-
-double estimate_score(const struct engine *engine, const struct baseline *baseline, struct mark before, double *error) {
-    const struct journal *journal = &engine->journal;
-    struct statistics statistics = baseline->statistics;
-    double greatest[COMPONENTS], off = 0.0;
-    memcpy(greatest, baseline->greatest, sizeof greatest);
-    *error = INFINITY; /* exclusions are only counted exactly */
-    if (engine->location_count * engine->tag_count > 0 || statistics.count == 0.0) return 0.0;
-    for (int64_t place = before.nodes; place < journal->top.nodes; place++) {
-        const struct saved_node *saved = &journal->nodes[place];
-        bool first = in_scope(engine, baseline->scope, saved->row);
-        for (int64_t other = before.nodes; other < place && first; other++) {
-            first = journal->nodes[other].row != saved->row;
-        }
-        if (!first) continue;
-        replace_values(&statistics, engine->facts[saved->row].offline, saved->node.values,
-                       engine->nodes[saved->row].values, greatest);
-    }
+/* By how much the score may be off if the values of up to `rows` nodes were replaced instead of adding up all anew: both
+ * ways round sums of as many numbers as there are nodes. No number is further from the mean than the root of all squares
+ * together, and near 0 a root magnifies what its argument is off. */
+static double estimate_error(const struct statistics *before, const struct statistics *after, double rows) {
+    double count = before->count, off = 0.0;
     for (int place = 0; place < COMPONENTS; place++) {
         if (AGGREGATES[place] != DEVIATION) continue;
-        /* a few nodes are replaced, each of which rounds once more */
-        off += WEIGHTS[place] * 4.0 * root_error(statistics.count, greatest[place], sqrt(statistics.variances[place]));
+        double greatest = greater(before->variances[place], after->variances[place]) * count;
+        double mean = greater(fabs(before->sums[place]), fabs(after->sums[place])) / count;
+        double rounding = 8.0 * rows * (count + 64.0) * 0x1p-52 * (greatest + mean * mean);
+        double root = sqrt(after->variances[place]), most_off = sqrt(rounding);
+        off += WEIGHTS[place] * (root > most_off ? rounding / root : most_off);
     }
-    double score = sum_of(&statistics);
-    *error = off + 1e-12 * (1.0 + fabs(score));
-    return score;
+    return off + 1e-12 * (1.0 + fabs(sum_of(after)));
 }
 
-bool score_is_undefined(const struct engine *engine, int64_t scope) {
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        const struct facts *facts = &engine->facts[row];
-        bool divided_by_0 = facts->total_memory == 0.0 || facts->total_cpus == 0.0 || facts->cpu_speed == 0.0 ||
-                            facts->high_spindles == 0.0;
-        if (divided_by_0 && !facts->offline && in_scope(engine, scope, row)) return true;
-    }
-    return false;
-}
-
-static bool twins(const double *values) {
-    for (int pair = 0; pair < TWIN_COUNT; pair++) {
-        if (values[TWINS[pair]] != values[ORIGINALS[pair]]) return false;
+/* Whether the row of this entry of the journal has no earlier entry since `before`. */
+static bool first_entry(const struct journal *journal, struct mark before, int64_t place) {
+    for (int64_t other = before.nodes; other < place; other++) {
+        if (journal->nodes[other].row == journal->nodes[place].row) return false;
     }
     return true;
 }
 
-/* Choose the columns: one for each component that may change, and one for two components that are the same numbers. */
-static void choose_columns(struct whole_search *search, bool alike) {
-    search->width = 0;
-    for (int place = 0; place < COMPONENTS; place++) search->column_of[place] = NOWHERE;
-    for (int change = 0; change < CHANGED; change++) {
-        int component = CHANGES[change], original = component;
-        for (int pair = 0; alike && pair < TWIN_COUNT; pair++) {
-            if (TWINS[pair] == component) original = ORIGINALS[pair];
+double estimate_score(const struct engine *engine, int64_t scope, const struct statistics *statistics,
+                      struct mark before, double *error) {
+    const struct journal *journal = &engine->journal;
+    struct statistics after = *statistics;
+    double rows = 1.0;
+    *error = INFINITY; /* exclusions are only counted exactly */
+    if (engine->location_count * engine->tag_count > 0 || statistics->count == 0.0) return 0.0;
+    for (int64_t place = before.nodes; place < journal->top.nodes; place++) {
+        const struct saved_node *saved = &journal->nodes[place];
+        if (!in_scope(engine, scope, saved->row) || !first_entry(journal, before, place)) continue;
+        replace_values(&after, engine->facts[saved->row].offline, saved->node.values, engine->nodes[saved->row].values);
+        rows += 1.0;
+    }
+    *error = estimate_error(statistics, &after, rows);
+    return sum_of(&after);
+}
+
+/* Fill in the values of a candidate with the instance. */
+static void values_with(struct engine *engine, int64_t row, double *values) {
+    const struct primary_side *side = primary_side(engine, row);
+    memcpy(values, engine->nodes[row].values, sizeof engine->nodes[row].values);
+    for (int place = 0; place < OF_PRIMARY; place++) values[PRIMARY_COMPONENTS[place]] = side->after[place];
+    values[N1_COUNT] += side->n1_change;
+    values[PRIMARY_TAGS] += side->tags_change;
+    values[LOCATION] += side->location_change;
+    values[OFFLINE_ALL] += side->offline_all_change;
+    values[OFFLINE_PRIMARIES] += side->offline_primaries_change;
+}
+
+static double exclusions_with(const struct engine *engine, int64_t row) {
+    const struct statistics *statistics = &engine->whole_search->statistics;
+    const struct instance *instance = &engine->sides->demand;
+    if (engine->facts[row].offline || instance->tag_count == 0) return statistics->exclusions;
+    return statistics->exclusions + (double)exclusion_change(engine, row, instance, statistics->merged);
+}
+
+/* The score with the instance on a candidate, as the law computes it: all nodes are added up in their order. */
+static double exact(struct engine *engine, int64_t row) {
+    struct statistics statistics;
+    double values[COMPONENTS];
+    values_with(engine, row, values);
+    add_up(engine, engine->whole_search->scope, row, values, &statistics);
+    statistics.exclusions = exclusions_with(engine, row);
+    return sum_of(&statistics);
+}
+
+/* Whether the score with the instance on a candidate is surely above `limit`, by replacing one node's values. */
+static bool surely_above(struct engine *engine, int64_t row, double limit) {
+    struct statistics after = engine->whole_search->statistics;
+    double values[COMPONENTS];
+    values_with(engine, row, values);
+    replace_values(&after, engine->facts[row].offline, engine->nodes[row].values, values);
+    after.exclusions = exclusions_with(engine, row);
+    return sum_of(&after) - estimate_error(&engine->whole_search->statistics, &after, 1.0) > limit;
+}
+
+/* Work out how each online candidate changes each variance, and between which bounds that is. */
+static void work_out_parts(struct engine *engine, const int64_t *rows, int64_t count, double *low, double *high) {
+    const struct whole_search *search = engine->whole_search;
+    double *parts = search->parts.items, sums[OF_PRIMARY];
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        sums[place] = search->statistics.sums[PRIMARY_COMPONENTS[place]];
+        low[place] = INFINITY;
+        high[place] = -INFINITY;
+    }
+    for (int64_t number = 0; number < count; number++, parts += OF_PRIMARY) {
+        if (engine->facts[rows[number]].offline) continue;
+        const struct primary_side *side = primary_side(engine, rows[number]);
+        for (int place = 0; place < OF_PRIMARY; place++) {
+            parts[place] = side->own[place] - sums[place] * side->slope[place];
+            low[place] = lesser(low[place], parts[place]);
+            high[place] = greater(high[place], parts[place]);
         }
-        if (search->column_of[original] == NOWHERE) {
-            search->weights[search->width] = 0.0;
-            search->columns[search->width] = original;
-            search->column_of[original] = search->width++;
-        }
-        search->column_of[component] = search->column_of[original];
-        search->weights[search->column_of[component]] += WEIGHTS[component];
     }
 }
 
-/* Fill in the candidates and what becomes of them; return whether twins are the same numbers everywhere. */
-static bool list_candidates(struct engine *engine, const struct instance *instance, const int64_t *rows) {
+/* Bound the scores of all candidates from below, by chords of the square roots (sides.h); an offline one is not bounded.
+ * Return by how much rounding may falsify a bound. */
+static double bound_rows(struct engine *engine, const int64_t *rows, int64_t count) {
     struct whole_search *search = engine->whole_search;
-    struct candidate *candidates = search->candidates.items;
-    bool alike = true;
-    for (int64_t place = 0; place < search->count; place++) {
-        struct candidate *candidate = &candidates[place];
-        int64_t row = rows[place];
-        struct node node = engine->nodes[row];
-        with_primary(engine, row, instance, &node);
-        memcpy(candidate->after, node.values, sizeof node.values);
-        bool online = !engine->facts[row].offline;
-        candidate->row = row;
-        candidate->line = online ? search->line_of[row] : NOWHERE;
-        candidate->exclusions = search->statistics.exclusions;
-        if (online && instance->tag_count > 0) {
-            candidate->exclusions += (double)exclusion_change(engine, row, instance, search->statistics.merged);
-        }
-        alike = alike && (!online || twins(candidate->after));
+    const struct statistics *statistics = &search->statistics;
+    double low[OF_PRIMARY], high[OF_PRIMARY], slopes[OF_PRIMARY], *lows = search->lows.items;
+    struct statistics rest = *statistics; /* of which the roots that a primary changes are lower ends of chords */
+    work_out_parts(engine, rows, count, low, high);
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        int component = PRIMARY_COMPONENTS[place];
+        double base = safe_variance(engine->sides, statistics, component, engine->sides->widest[component]) + low[place];
+        double root = lay_chord(base, high[place] - low[place], &slopes[place]);
+        slopes[place] *= WEIGHTS[component];
+        rest.variances[component] = root * root;
     }
-    return alike;
+    rest.exclusions = 0.0;
+    double common = sum_of(&rest), greatest = fabs(common);
+    for (int64_t number = 0; number < count; number++) {
+        const double *parts = &((const double *)search->parts.items)[number * OF_PRIMARY];
+        const struct primary_side *side = &engine->sides->items[rows[number]];
+        lows[number] = -INFINITY;
+        if (engine->facts[rows[number]].offline) continue;
+        double bound = common + WEIGHTS[LOCATION_EXCLUSION] * exclusions_with(engine, rows[number]) +
+                       WEIGHTS[N1_COUNT] * side->n1_change + WEIGHTS[PRIMARY_TAGS] * side->tags_change +
+                       WEIGHTS[LOCATION] * side->location_change;
+        for (int place = 0; place < OF_PRIMARY; place++) bound += slopes[place] * (parts[place] - low[place]);
+        lows[number] = bound;
+        greatest = greater(greatest, fabs(bound));
+    }
+    return 1e-10 * (1.0 + greatest);
 }
 
-/* Write the columns of all online nodes into the table, and find the greatest number of each. */
-static void fill_table(struct engine *engine, int64_t scope) {
+static bool begin_search(struct engine *engine, int64_t scope, const struct instance *instance, int64_t count) {
     struct whole_search *search = engine->whole_search;
-    const struct candidate *candidates = search->candidates.items;
-    double *line = search->table.items;
-    int width = search->width;
-    for (int column = 0; column < width; column++) search->greatest[column] = 0.0;
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        if (engine->facts[row].offline || !in_scope(engine, scope, row)) continue;
-        for (int column = 0; column < width; column++) {
-            line[column] = engine->nodes[row].values[search->columns[column]];
-            search->greatest[column] = greater(search->greatest[column], fabs(line[column]));
-        }
-        line += width;
-    }
-    for (int64_t place = 0; place < search->count; place++) {
-        if (candidates[place].line == NOWHERE) continue;
-        for (int column = 0; column < width; column++) {
-            double value = fabs(candidates[place].after[search->columns[column]]);
-            search->greatest[column] = greater(search->greatest[column], value);
-        }
-    }
-}
-
-static bool prepare(struct engine *engine, int64_t scope, const struct instance *instance, const int64_t *rows,
-                    int64_t count) {
-    struct whole_search *search = engine->whole_search;
-    bool alike = true;
-    search->count = count;
-    search->lines = 0;
+    search->scope = scope;
     take_statistics(engine, scope, &search->statistics);
-    if (reserve(engine, &search->candidates, count, sizeof(struct candidate)) == NULL) return false;
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        if (engine->facts[row].offline || !in_scope(engine, scope, row)) continue;
-        search->line_of[row] = search->lines++;
-        alike = alike && twins(engine->nodes[row].values);
-    }
-    alike = list_candidates(engine, instance, rows) && alike;
-    choose_columns(search, alike);
-    if (reserve(engine, &search->table, search->lines * search->width, sizeof(double)) == NULL) return false;
-    fill_table(engine, scope);
+    begin_sides(engine, instance, search->statistics.count);
+    reserve(engine, &search->parts, count, OF_PRIMARY * sizeof(double));
+    reserve(engine, &search->lows, count, sizeof(double));
     return !failed(engine);
-}
-
-/* Add up the twenty components, given the roots of the variances of the columns. */
-static double total(const struct whole_search *search, const struct candidate *candidate, const double *roots) {
-    const struct statistics *statistics = &search->statistics;
-    const double *before = search->engine->nodes[candidate->row].values;
-    bool online = candidate->line != NOWHERE;
-    double score = 0.0;
-    for (int place = 0; place < COMPONENTS; place++) {
-        double value = statistics->sums[place];
-        int column = search->column_of[place];
-        switch (AGGREGATES[place]) {
-            case DEVIATION:
-                value = online && column != NOWHERE ? roots[column] : sqrt(statistics->variances[place]);
-                break;
-            case SUM:
-                /* whole numbers, so no order matters, save for the last one, which a primary does not change */
-                if (online && place != RESERVED_TOTAL) value += candidate->after[place] - before[place];
-                break;
-            case OFFLINE_SUM:
-                if (!online) value += candidate->after[place] - before[place];
-                break;
-            case TAG_MAP:
-                value = candidate->exclusions;
-                break;
-        }
-        score += WEIGHTS[place] * value;
-    }
-    return score;
-}
-
-static double exact(const struct whole_search *search, const struct candidate *candidate) {
-    int width = search->width;
-    double sums[CHANGED] = {0.0}, squares[CHANGED] = {0.0}, own[CHANGED];
-    const double *table = search->table.items;
-    if (search->lines == 0) return 0.0; /* no node is online: there are no components */
-    if (candidate->line == NOWHERE) return total(search, candidate, squares);
-    for (int column = 0; column < width; column++) own[column] = candidate->after[search->columns[column]];
-    for (int64_t number = 0; number < search->lines; number++) {
-        const double *line = number == candidate->line ? own : &table[number * width];
-        for (int column = 0; column < width; column++) sums[column] += line[column];
-    }
-    for (int column = 0; column < width; column++) sums[column] /= search->statistics.count;
-    for (int64_t number = 0; number < search->lines; number++) {
-        const double *line = number == candidate->line ? own : &table[number * width];
-        for (int column = 0; column < width; column++) {
-            double difference = line[column] - sums[column];
-            squares[column] += difference * difference;
-        }
-    }
-    for (int column = 0; column < width; column++) squares[column] = sqrt(squares[column] / search->statistics.count);
-    return total(search, candidate, squares);
-}
-
-/* Estimate the score by replacing one value in the existing statistics; `error` is how far off it may be. */
-static double estimate(const struct whole_search *search, const struct candidate *candidate, double *error) {
-    const struct statistics *statistics = &search->statistics;
-    const double *before = search->engine->nodes[candidate->row].values;
-    double roots[CHANGED], off = 0.0;
-    for (int column = 0; column < search->width && candidate->line != NOWHERE; column++) {
-        int place = search->columns[column];
-        struct deviation old = {statistics->sums[place], statistics->variances[place]};
-        double root = sqrt(replaced(statistics->count, old, before[place], candidate->after[place]).variance);
-        off += search->weights[column] * root_error(statistics->count, search->greatest[column], root);
-        roots[column] = root;
-    }
-    double score = total(search, candidate, roots);
-    *error = off + 1e-12 * (1.0 + fabs(score));
-    return score;
 }
 
 struct choice best_single(struct engine *engine, int64_t scope, const struct instance *instance, const int64_t *rows,
                           int64_t count) {
-    struct whole_search *search = engine->whole_search;
-    struct choice best = {NOWHERE, 0.0};
+    struct choice best = {NOWHERE, INFINITY};
     if (score_is_undefined(engine, scope)) return (struct choice){rows[0], NAN};
-    double *lowest = reserve(engine, &search->lowest, count, sizeof *lowest), limit = INFINITY;
-    if (lowest == NULL || !prepare(engine, scope, instance, rows, count)) return (struct choice){rows[0], 0.0};
-    const struct candidate *candidates = search->candidates.items;
-    for (int64_t place = 0; place < count; place++) {
-        double error = 0.0, score = search->lines > 0 ? estimate(search, &candidates[place], &error) : 0.0;
-        lowest[place] = score - error;
-        limit = lesser(limit, score + error);
+    if (!begin_search(engine, scope, instance, count)) return (struct choice){rows[0], 0.0};
+    if (engine->whole_search->statistics.count == 0.0) return (struct choice){rows[count - 1], 0.0}; /* no components */
+    double margin = bound_rows(engine, rows, count), *lows = engine->whole_search->lows.items;
+    int64_t first = 0; /* the likeliest: most others need not be looked at then */
+    for (int64_t number = 1; number < count; number++) {
+        if (lows[number] < lows[first]) first = number;
     }
-    for (int64_t place = 0; place < count; place++) {
-        if (lowest[place] > limit) continue;
-        double score = exact(search, &candidates[place]);
-        if (best.row == NOWHERE || score <= best.score) best = (struct choice){rows[place], score};
+    best = (struct choice){rows[first], exact(engine, rows[first])};
+    for (int64_t number = 0; number < count; number++) {
+        if (number == first || lows[number] > best.score + margin) continue;
+        if (surely_above(engine, rows[number], best.score)) continue;
+        double score = exact(engine, rows[number]);
+        bool better = score < best.score || (score == best.score && rows[number] > best.row);
+        if (better) best = (struct choice){rows[number], score};
     }
     return best;
 }
@@ -330,9 +209,8 @@ struct choice best_single(struct engine *engine, int64_t scope, const struct ins
 void all_singles(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count,
                  double *scores) {
     bool undefined = score_is_undefined(engine, EVERYWHERE);
-    if (!undefined && !prepare(engine, EVERYWHERE, instance, rows, count)) return;
-    const struct candidate *candidates = engine->whole_search->candidates.items;
+    if (!begin_search(engine, EVERYWHERE, instance, count)) return;
     for (int64_t place = 0; place < count && !ended(engine); place++) {
-        scores[place] = undefined ? NAN : exact(engine->whole_search, &candidates[place]);
+        scores[place] = undefined ? NAN : exact(engine, rows[place]);
     }
 }

@@ -9,22 +9,16 @@
 /* The score of the nodes in scope as they are. */
 double whole_score(struct engine *engine, int64_t scope);
 
-/* The statistics of a state, from which scores of others that differ in a few nodes are estimated. */
-struct baseline { int64_t scope; struct statistics statistics; double greatest[COMPONENTS]; };
-
-void take_baseline(struct engine *engine, int64_t scope, struct baseline *baseline);
-/* Estimate the score of the present state, which has come from the baseline by what the journal holds since `before`;
- * `error` is how far off it may be at most. */
-double estimate_score(const struct engine *engine, const struct baseline *baseline, struct mark before, double *error);
+/* Estimate the score of the present state, which has come from one with the given statistics of `scope` by what the
+ * journal holds since `before`; `error` is how far off it may be at most. */
+double estimate_score(const struct engine *engine, int64_t scope, const struct statistics *statistics,
+                      struct mark before, double *error);
 
 /* A candidate and the score after the instance is put there. */
 struct choice { int64_t row; double score; };
 
 bool open_whole_search(struct engine *engine);
 void close_whole_search(struct engine *engine);
-
-/* Whether the score of `scope` is NaN, whatever is placed: an online node makes htools divide by 0. */
-bool score_is_undefined(const struct engine *engine, int64_t scope);
 
 /* Return the best of `count` candidate rows (ascending, at least one; the instance fits on each), the later one of
  * equals. The score is that of all nodes, or of those of group `scope`. Where it is undefined, the best is the first:
