@@ -110,7 +110,6 @@ struct placements { struct placed *items; int64_t count, capacity, before; struc
 
 struct tag_block;
 struct outcomes;
-struct sides;
 struct pair_search;
 struct whole_search;
 struct evacuating;
@@ -154,7 +153,6 @@ struct engine {
 
     /* working memory of the modules */
     struct outcomes *outcomes;
-    struct sides *sides;
     struct pair_search *pair_search;
     struct whole_search *whole_search;
     struct evacuating *evacuating;

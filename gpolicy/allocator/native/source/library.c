@@ -13,7 +13,6 @@
 #include "redundancy.h"
 #include "room.h"
 #include "shrink.h"
-#include "sides.h"
 #include "whole_score.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -37,7 +36,7 @@ EXPORTED int gpolicy_open(const int64_t *integers, int64_t integer_count, const 
     if (engine == NULL) return OUT_OF_MEMORY;
     read_cluster(engine, &numbers);
     if (failed(engine)) return (int)engine->status;
-    bool open = open_outcomes(engine) && open_sides(engine) && open_pair_search(engine) && open_whole_search(engine) &&
+    bool open = open_outcomes(engine) && open_pair_search(engine) && open_whole_search(engine) &&
                 open_evacuating(engine) && open_room(engine);
     engine->open = open;
     return (int)engine->status;
@@ -46,7 +45,6 @@ EXPORTED int gpolicy_open(const int64_t *integers, int64_t integer_count, const 
 EXPORTED void gpolicy_close(struct engine *engine) {
     if (engine == NULL) return;
     close_outcomes(engine);
-    close_sides(engine);
     close_pair_search(engine);
     close_whole_search(engine);
     close_evacuating(engine);

@@ -77,7 +77,7 @@ bool open_pair_search(struct engine *engine) {
     struct pair_search *search = engine->pair_search = zeroed(engine, 1, sizeof *search);
     if (search == NULL) return false;
     for (search->slot_count = 16; search->slot_count < 2 * nodes;) search->slot_count *= 2;
-    search->sides = engine->sides;
+    search->sides = open_sides(engine);
     search->as_of = zeroed(engine, nodes, sizeof *search->as_of);
     search->secondaries = zeroed(engine, nodes, sizeof *search->secondaries);
     search->specials = zeroed(engine, nodes, sizeof *search->specials);
@@ -95,6 +95,7 @@ bool open_pair_search(struct engine *engine) {
 void close_pair_search(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     if (search == NULL) return;
+    close_sides(search->sides);
     free(search->as_of);
     free(search->secondaries);
     free(search->specials);
@@ -153,14 +154,14 @@ void prepare_pairs(struct engine *engine, const struct instance *instance) {
     struct instance wanted = *instance;
     wanted.location_score = 0; /* it is that of each pair: the locations that its nodes have in common */
     take_statistics(engine, EVERYWHERE, &search->statistics);
-    if (begin_sides(engine, &wanted, search->statistics.count)) {
+    if (begin_sides(engine, search->sides, &wanted, search->statistics.count)) {
         memset(search->as_of, 0, (size_t)engine->node_count * sizeof *search->as_of);
     }
     search->instance = &search->sides->demand;
     search->squared_count = search->sides->squared_count;
     search->searches++;
     for (int64_t row = 0; row < engine->node_count; row++) {
-        if (outcomes->primary_codes[row] == FITS) primary_side(engine, row);
+        if (outcomes->primary_codes[row] == FITS) primary_side(engine, search->sides, row);
         if (outcomes->secondary_codes[row] == FITS && search->as_of[row] <= engine->changed[row]) {
             make_secondary(engine, row);
             search->as_of[row] = engine->clock + 1;

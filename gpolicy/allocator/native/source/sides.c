@@ -11,19 +11,19 @@ const int PRIMARY_COMPONENTS[OF_PRIMARY] = {
     CPU_RATIO, CPU_LOAD,  MEMORY_LOAD,   NET_LOAD,    FORTH_MEMORY,   FORTH_CPU,
 };
 
-bool open_sides(struct engine *engine) {
-    struct sides *sides = engine->sides = zeroed(engine, 1, sizeof *sides);
-    if (sides == NULL) return false;
+struct sides *open_sides(struct engine *engine) {
+    struct sides *sides = zeroed(engine, 1, sizeof *sides);
+    if (sides == NULL) return NULL;
     sides->as_of = zeroed(engine, engine->node_count, sizeof *sides->as_of);
     sides->items = zeroed(engine, engine->node_count, sizeof *sides->items);
-    return !failed(engine);
+    return sides;
 }
 
-void close_sides(struct engine *engine) {
-    if (engine->sides == NULL) return;
-    free(engine->sides->as_of);
-    free(engine->sides->items);
-    free(engine->sides);
+void close_sides(struct sides *sides) {
+    if (sides == NULL) return;
+    free(sides->as_of);
+    free(sides->items);
+    free(sides);
 }
 
 /* Whether two instances change nodes in the same way. */
@@ -35,8 +35,7 @@ static bool same_change(const struct instance *a, const struct instance *b) {
            a->tag_count == b->tag_count && memcmp(a->load, b->load, sizeof a->load) == 0;
 }
 
-bool begin_sides(struct engine *engine, const struct instance *instance, double count) {
-    struct sides *sides = engine->sides;
+bool begin_sides(const struct engine *engine, struct sides *sides, const struct instance *instance, double count) {
     bool other = !sides->known || sides->count != count || !same_change(&sides->demand, instance);
     if (other) {
         memset(sides->as_of, 0, (size_t)engine->node_count * sizeof *sides->as_of);
@@ -66,8 +65,7 @@ void work_out_change(struct sides *sides, int component, double x, double y, dou
     }
 }
 
-const struct primary_side *primary_side(struct engine *engine, int64_t row) {
-    struct sides *sides = engine->sides;
+const struct primary_side *primary_side(const struct engine *engine, struct sides *sides, int64_t row) {
     struct primary_side *side = &sides->items[row];
     if (sides->as_of[row] > engine->changed[row]) return side;
     struct node node = engine->nodes[row];

@@ -31,12 +31,13 @@ struct sides {
     double greatest[COMPONENTS], widest[COMPONENTS];
 };
 
-bool open_sides(struct engine *engine);
-void close_sides(struct engine *engine);
+/* Return sides of no instance yet, or NULL after fail(). */
+struct sides *open_sides(struct engine *engine);
+void close_sides(struct sides *sides);
 
 /* Begin to ask for sides of an instance. Return whether it is another one than before. */
-bool begin_sides(struct engine *engine, const struct instance *instance, double count);
-const struct primary_side *primary_side(struct engine *engine, int64_t row);
+bool begin_sides(const struct engine *engine, struct sides *sides, const struct instance *instance, double count);
+const struct primary_side *primary_side(const struct engine *engine, struct sides *sides, int64_t row);
 
 /* Work out what replacing x by y does to a variance. */
 void work_out_change(struct sides *sides, int component, double x, double y, double *own, double *slope);

@@ -7,15 +7,17 @@
 #include "sides.h"
 
 /* A search for the best row: how each candidate changes each variance, and the bounds of their scores. */
-struct whole_search { struct statistics statistics; int64_t scope; struct buffer parts, lows; };
+struct whole_search { struct statistics statistics; struct sides *sides; int64_t scope; struct buffer parts, lows; };
 
 bool open_whole_search(struct engine *engine) {
-    engine->whole_search = zeroed(engine, 1, sizeof *engine->whole_search);
-    return engine->whole_search != NULL;
+    struct whole_search *search = engine->whole_search = zeroed(engine, 1, sizeof *search);
+    if (search != NULL) search->sides = open_sides(engine);
+    return !failed(engine);
 }
 
 void close_whole_search(struct engine *engine) {
     if (engine->whole_search == NULL) return;
+    close_sides(engine->whole_search->sides);
     free(engine->whole_search->parts.items);
     free(engine->whole_search->lows.items);
     free(engine->whole_search);
@@ -85,7 +87,7 @@ double estimate_score(const struct engine *engine, int64_t scope, const struct s
 
 /* Fill in the values of a candidate with the instance. */
 static void values_with(struct engine *engine, int64_t row, double *values) {
-    const struct primary_side *side = primary_side(engine, row);
+    const struct primary_side *side = primary_side(engine, engine->whole_search->sides, row);
     memcpy(values, engine->nodes[row].values, sizeof engine->nodes[row].values);
     for (int place = 0; place < OF_PRIMARY; place++) values[PRIMARY_COMPONENTS[place]] = side->after[place];
     values[N1_COUNT] += side->n1_change;
@@ -97,7 +99,7 @@ static void values_with(struct engine *engine, int64_t row, double *values) {
 
 static double exclusions_with(const struct engine *engine, int64_t row) {
     const struct statistics *statistics = &engine->whole_search->statistics;
-    const struct instance *instance = &engine->sides->demand;
+    const struct instance *instance = &engine->whole_search->sides->demand;
     if (engine->facts[row].offline || instance->tag_count == 0) return statistics->exclusions;
     return statistics->exclusions + (double)exclusion_change(engine, row, instance, statistics->merged);
 }
@@ -133,7 +135,7 @@ static void work_out_parts(struct engine *engine, const int64_t *rows, int64_t c
     }
     for (int64_t number = 0; number < count; number++, parts += OF_PRIMARY) {
         if (engine->facts[rows[number]].offline) continue;
-        const struct primary_side *side = primary_side(engine, rows[number]);
+        const struct primary_side *side = primary_side(engine, search->sides, rows[number]);
         for (int place = 0; place < OF_PRIMARY; place++) {
             parts[place] = side->own[place] - sums[place] * side->slope[place];
             low[place] = lesser(low[place], parts[place]);
@@ -152,7 +154,7 @@ static double bound_rows(struct engine *engine, const int64_t *rows, int64_t cou
     work_out_parts(engine, rows, count, low, high);
     for (int place = 0; place < OF_PRIMARY; place++) {
         int component = PRIMARY_COMPONENTS[place];
-        double base = safe_variance(engine->sides, statistics, component, engine->sides->widest[component]) + low[place];
+        double base = safe_variance(search->sides, statistics, component, search->sides->widest[component]) + low[place];
         double root = lay_chord(base, high[place] - low[place], &slopes[place]);
         slopes[place] *= WEIGHTS[component];
         rest.variances[component] = root * root;
@@ -161,7 +163,7 @@ static double bound_rows(struct engine *engine, const int64_t *rows, int64_t cou
     double common = sum_of(&rest), greatest = fabs(common);
     for (int64_t number = 0; number < count; number++) {
         const double *parts = &((const double *)search->parts.items)[number * OF_PRIMARY];
-        const struct primary_side *side = &engine->sides->items[rows[number]];
+        const struct primary_side *side = &search->sides->items[rows[number]];
         lows[number] = -INFINITY;
         if (engine->facts[rows[number]].offline) continue;
         double bound = common + WEIGHTS[LOCATION_EXCLUSION] * exclusions_with(engine, rows[number]) +
@@ -178,7 +180,7 @@ static bool begin_search(struct engine *engine, int64_t scope, const struct inst
     struct whole_search *search = engine->whole_search;
     search->scope = scope;
     take_statistics(engine, scope, &search->statistics);
-    begin_sides(engine, instance, search->statistics.count);
+    begin_sides(engine, search->sides, instance, search->statistics.count);
     reserve(engine, &search->parts, count, OF_PRIMARY * sizeof(double));
     reserve(engine, &search->lows, count, sizeof(double));
     return !failed(engine);
