@@ -20,6 +20,7 @@ struct secondary_side {
     double before[OF_SECONDARY], after[OF_SECONDARY], own[OF_SECONDARY], slope[OF_SECONDARY];
     double n1_change, offline_all_change;
     int64_t location_class;
+    uint64_t hash;
 };
 
 /* Between what shares of its memory a secondary would keep for primaries for which it keeps something already and that
@@ -123,6 +124,7 @@ static void fill_secondary(struct engine *engine, int64_t row, int64_t peer, str
     }
     side->n1_change = new[N1_COUNT] - old[N1_COUNT];
     side->offline_all_change = new[OFFLINE_ALL] - old[OFFLINE_ALL];
+    side->hash = hash_of(side, offsetof(struct secondary_side, hash));
 }
 
 /* Whether the reservation grows beyond the usual because the secondary keeps memory for the primary already. */
@@ -522,19 +524,8 @@ static void search_specials(struct engine *engine) {
     }
 }
 
-static uint64_t hash_of(const void *bytes, size_t size) {
-    uint64_t hash = 0x9e3779b97f4a7c15u, word;
-    const unsigned char *from = bytes;
-    for (size_t place = 0; place < size; place += sizeof word) {
-        memcpy(&word, from + place, sizeof word);
-        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-
-/* Keep the rows whose bound lets them be part of the best pair, those with equal sides (`size` bytes each) as one: the
- * last, from which `next` leads to the earlier ones. */
+/* Keep the rows whose bound lets them be part of the best pair, those with equal sides (`size` bytes each, the last of
+ * them a hash) as one: the last row, from which `next` leads to the earlier ones. */
 static void keep_close(const struct pair_search *search, struct side_rows *side, double least_other, const char *sides,
                        size_t size) {
     double limit = limit_of(search) - least_other;
@@ -544,7 +535,9 @@ static void keep_close(const struct pair_search *search, struct side_rows *side,
         struct ranked ranked = side->rows[number];
         if (ranked.low > limit) continue;
         const char *own = sides + (size_t)ranked.row * size;
-        int64_t slot = (int64_t)(hash_of(own, size) & (uint64_t)(search->slot_count - 1));
+        uint64_t hash;
+        memcpy(&hash, own + size - sizeof hash, sizeof hash);
+        int64_t slot = (int64_t)(hash & (uint64_t)(search->slot_count - 1));
         while (side->slots[slot] != NOWHERE &&
                memcmp(sides + (size_t)side->close[side->slots[slot]].row * size, own, size) != 0) {
             slot = (slot + 1) & (search->slot_count - 1);

@@ -65,6 +65,17 @@ void work_out_change(struct sides *sides, int component, double x, double y, dou
     }
 }
 
+uint64_t hash_of(const void *words, size_t size) {
+    uint64_t hash = 0x9e3779b97f4a7c15u, word;
+    const unsigned char *from = words;
+    for (size_t place = 0; place < size; place += sizeof word) {
+        memcpy(&word, from + place, sizeof word);
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
 const struct primary_side *primary_side(const struct engine *engine, struct sides *sides, int64_t row) {
     struct primary_side *side = &sides->items[row];
     if (sides->as_of[row] > engine->changed[row]) return side;
@@ -83,6 +94,7 @@ const struct primary_side *primary_side(const struct engine *engine, struct side
     side->location_change = new[LOCATION] - old[LOCATION];
     side->offline_all_change = new[OFFLINE_ALL] - old[OFFLINE_ALL];
     side->offline_primaries_change = new[OFFLINE_PRIMARIES] - old[OFFLINE_PRIMARIES];
+    side->hash = hash_of(side, offsetof(struct primary_side, hash));
     sides->as_of[row] = engine->clock + 1;
     return side;
 }

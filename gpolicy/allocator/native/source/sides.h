@@ -18,6 +18,7 @@ struct primary_side {
     double before[OF_PRIMARY], after[OF_PRIMARY], own[OF_PRIMARY], slope[OF_PRIMARY];
     double n1_change, tags_change, location_change, offline_all_change, offline_primaries_change;
     int64_t location_class;
+    uint64_t hash; /* of all before it */
 };
 
 /* The sides of one instance. `count` is how many online nodes count in the score; `greatest` and `widest` are bounds, per
@@ -38,6 +39,9 @@ void close_sides(struct sides *sides);
 /* Begin to ask for sides of an instance. Return whether it is another one than before. */
 bool begin_sides(const struct engine *engine, struct sides *sides, const struct instance *instance, double count);
 const struct primary_side *primary_side(const struct engine *engine, struct sides *sides, int64_t row);
+
+/* Return a number made of some words of memory. */
+uint64_t hash_of(const void *words, size_t size);
 
 /* Work out what replacing x by y does to a variance. */
 void work_out_change(struct sides *sides, int component, double x, double y, double *own, double *slope);
