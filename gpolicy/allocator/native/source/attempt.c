@@ -97,7 +97,7 @@ static void choose_secondary(struct engine *engine, const struct instance *insta
         order[count++] = (struct scored){pair_score(engine, primary, row), row};
     }
     if (failed(engine)) return;
-    qsort(order, (size_t)count, sizeof *order, best_first);
+    sort_by_score(order, count);
     for (; rejected < count && !ended(engine); rejected++) {
         int64_t row = order[rejected].row;
         if (allowed != NULL ? allowed[row] : is_redundant_after(engine, instance, number, primary, row)) break;
@@ -186,7 +186,7 @@ static void choose_pair(struct engine *engine, const struct instance *instance, 
     if (!checked) {
         struct pair best = best_pair(engine, NULL);
         choose(attempt, best.primary, best.secondary, best.score);
-    } else if (all_mirrored(engine) && own_number(engine, instance, number)) {
+    } else if (all_mirrored(engine) && own_number(engine, instance, number) && !pair_scores_are_undefined(engine)) {
         choose_mirrored(engine, instance, number, attempt);
     } else {
         for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {

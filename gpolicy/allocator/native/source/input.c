@@ -175,7 +175,7 @@ static void read_node(struct reader *reader, int64_t row) {
     node->forth_spindle_use = finite(reader);
     for (int place = 0; place < COMPONENTS; place++) {
         node->values[place] = real(reader);
-        bool quotient = AGGREGATES[place] == DEVIATION && !isfinite(node->values[place]); /* of a division by 0 */
+        bool quotient = (AGGREGATES[place] == DEVIATION || place == RESERVED_TOTAL) && !isfinite(node->values[place]);
         if (!engine->facts[row].offline && !quotient && !(fabs(node->values[place]) < 0x1p100)) fail(engine, INVALID);
     }
 }

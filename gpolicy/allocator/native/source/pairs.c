@@ -630,6 +630,23 @@ static void search_all(struct engine *engine) {
     }
 }
 
+bool pair_scores_are_undefined(const struct engine *engine) {
+    return isnan(engine->pair_search->statistics.sums[RESERVED_TOTAL]);
+}
+
+/* Of scores that cannot be compared the last primary counts, with its first secondary (htools, AllocationSolution.hs). */
+static void choose_undefined(struct engine *engine) {
+    struct pair_search *search = engine->pair_search;
+    for (int64_t i = search->p.count - 1; i >= 0; i--) {
+        for (int64_t j = 0; j < search->s.count; j++) {
+            int64_t primary = search->p.rows[i].row, secondary = search->s.rows[j].row;
+            if (primary < search->best.primary || !pair_fits(engine, search->instance, primary, secondary)) continue;
+            search->best = (struct pair){primary, secondary, NAN};
+            return;
+        }
+    }
+}
+
 struct pair best_pair(struct engine *engine, const bool *wanted) {
     struct pair_search *search = engine->pair_search;
     const struct outcomes *outcomes = engine->outcomes;
@@ -645,6 +662,10 @@ struct pair best_pair(struct engine *engine, const bool *wanted) {
             if (secondary) search->s.rows[search->s.count++].row = row;
         }
         if (search->p.count == 0 || search->s.count == 0) continue;
+        if (pair_scores_are_undefined(engine)) {
+            choose_undefined(engine);
+            continue;
+        }
         if (search->any_offline) {
             search_all(engine);
             continue;

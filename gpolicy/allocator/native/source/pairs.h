@@ -19,6 +19,9 @@ void close_pair_search(struct engine *engine);
 /* Begin to look for pairs for an instance, after look_at_candidates(). */
 void prepare_pairs(struct engine *engine, const struct instance *instance);
 
+/* Whether the score of every pair is NaN: an online node without memory makes the sum of reservations NaN. */
+bool pair_scores_are_undefined(const struct engine *engine);
+
 /* Return the exact score of a pair that takes the instance. */
 double pair_score(struct engine *engine, int64_t primary, int64_t secondary);
 
