@@ -78,7 +78,7 @@ def _is_refused(name: str, number: Value) -> bool:
     if not isinstance(number, int | float) or isinstance(number, bool):
         return False
     bound = BOUNDS.get(name)
-    return bound is not None and not bound.least <= number <= bound.most
+    return bound is not None and bound.refusal(number) != ""
 
 
 def _refuse(where: str, field: str, name: str, number: Value) -> NoReturn:

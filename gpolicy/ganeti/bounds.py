@@ -15,19 +15,25 @@ from gpolicy.ganeti.units import exact_size, parse_size_exact
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The least and the most that a number may be; `unit` is for people."""
+    """The least and the most that a number may be; `unit` is for people.
+
+    A number that is not 0 is at least `finest` away from it.
+    """
 
     least: int
     most: int
     unit: str = ""
+    finest: float = 0.0
 
     def refusal(self, number: float) -> str:
         """Return in words why the number is refused; nothing if it is within the bound."""
-        if self.least <= number <= self.most:
+        if self.least <= number <= self.most and (number == 0 or abs(number) >= self.finest):
             return ""
         unit = f" {self.unit}" if self.unit else ""
         if number < self.least:
             return f"no cluster has less than {self.least}{unit}"
+        if number <= self.most:
+            return f"no cluster has so little, the least is {self.finest:f}{unit}"
         return f"no cluster has more than {self.most}{unit}"
 
     @property
@@ -40,7 +46,7 @@ MEMORY: Final = Bound(0, 2**30, "MiB")  # 1 PiB; x86-64 addresses 64 TiB, with f
 DISK: Final = Bound(0, 2**40, "MiB")  # 1 EiB, the largest file system of most kernels
 CPUS: Final = Bound(0, 8192)  # of a node: the most that a Linux kernel can be built for
 COUNT: Final = Bound(0, 100_000)  # of an instance: some ten times what QEMU takes; 99999 is written for "any number"
-RATIO: Final = Bound(-100_000, 100_000)  # Ganeti stores any ratio and speed, also below zero
+RATIO: Final = Bound(-100_000, 100_000, finest=0.00001)  # Ganeti stores any ratio and speed, also below zero
 LEAST_RATIO: Final = 0.001
 """Of a ratio or speed in a policy: with much less, the score of the cluster would be no number."""
 

@@ -233,3 +233,9 @@ def test_json_with_thousands_of_digits(digits: str, tmp_path: Path) -> None:
     text = json.dumps(changed(snapshot(), ("nodes", "node1", "resources", "disk_total"), 123454321))
     with pytest.raises(InputError, match=r"thousands of digits|too large a number"):
         parse_snapshot(text.replace("123454321", digits).encode(), "file")
+
+
+def test_a_ratio_that_is_nearly_nothing() -> None:
+    """Divided by it, shares leave the range of floating point numbers."""
+    tree = changed(snapshot(), ("groups", "default", "own", "ipolicy"), {"spindle-ratio": 1e-300})
+    assert refused(tree).endswith("spindle-ratio is 1e-300: no cluster has so little, the least is 0.000010")
