@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.ieee import divide
-from gpolicy.allocator.kinds import DiskTemplate, FailReason
+from gpolicy.allocator.kinds import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.moves import failover, failover_to, may_migrate
 from gpolicy.allocator.node_changes import accepted, add_primary, remove_primary
 from gpolicy.allocator.placement import SingleCandidates
@@ -25,6 +24,7 @@ from gpolicy.impact.binding import Cause, accepts
 from gpolicy.impact.refusals import bounds_detail
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.compiled import Losses
     from gpolicy.allocator.model import Instance, Policy
     from gpolicy.allocator.node import Node
 
@@ -57,14 +57,16 @@ _BY_REASON = {
 """What stops a forced move; everything else is not looked at then."""
 
 
-def lose(nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int]) -> Outcome:
-    """Return what becomes of the instances of `lost`, nodes of one group, on the other nodes of that group."""
+def lose(nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int], engine: Losses | None = None) -> Outcome:
+    """Return what becomes of the instances of `lost`, nodes of one group, on the other nodes of that group.
+
+    `engine` says where they run on (`engines.losses`); without it, or where it cannot tell, the law is followed.
+    """
     state = dict(nodes)
-    group = nodes[lost[0]].facts.group
-    escape = [index for index, node in nodes.items() if node.facts.group == group and index not in lost]
     residents = [instances[number] for index in lost for number in nodes[index].primaries]
     if len(lost) == 1 and _all_fail_over(nodes, residents, lost[0]):
         return Outcome()
+    homes = None if engine is None else engine.targets(lost)
     homeless, strained = [], []
     for instance in residents:
         if instance.template is DiskTemplate.DRBD and instance.secondary not in lost:
@@ -79,16 +81,23 @@ def lose(nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int]) -
     copied = [instance for instance in single if not instance.template.movable_foreign]
     copied.sort(key=lambda item: -item.memory)
     others = [*shared, *copied]
-    for place, instance in enumerate(others):
-        rest = others[place:]
-        if _places_enough(state, escape, rest) or _room_whatever_happens(state, escape, rest):
-            break
-        found = list(obstacles(state, instance, escape))
-        taking = [index for index, obstacle in zip(escape, found, strict=True) if obstacle is None]
-        if taking:
-            _settle(state, instances, instance, taking)
+    if homes is not None and all(homes[instance.index] != NO_NODE for instance in others):
+        return Outcome(tuple(homeless), tuple(strained))
+    group = nodes[lost[0]].facts.group
+    escape = [index for index, node in nodes.items() if node.facts.group == group and index not in lost]
+    for instance in others:
+        home = None if homes is None else homes[instance.index]
+        if home is None or home == NO_NODE:
+            found = list(obstacles(state, instance, escape))
+            taking = [index for index, obstacle in zip(escape, found, strict=True) if obstacle is None]
+            if not taking:
+                homeless.append(_nowhere([state[index] for index in escape], instance, Counter(filter(None, found))))
+            elif home is None:
+                _settle(state, instances, instance, taking)
+            else:
+                raise AssertionError("the engine and the node model disagree: an instance has a home")
         else:
-            homeless.append(_nowhere([state[index] for index in escape], instance, Counter(filter(None, found))))
+            _put(state, instance, home)
     return Outcome(tuple(homeless), tuple(strained))
 
 
@@ -125,80 +134,21 @@ def _all_fail_over(nodes: Nodes, residents: Sequence[Instance], lost: int) -> bo
 def _settle(
     state: dict[int, Node], instances: Mapping[int, Instance], instance: Instance, taking: Sequence[int]
 ) -> None:
-    """Move the instance, or a copy of it, to one of `taking`, which all take it: where there is a choice, the best."""
+    """Move the instance, or a copy of it, to the best of `taking`, which all take it: the law."""
     if instance.template.movable_foreign:
-        source = state[instance.primary]
-        if instance.primary in taking or any(_forbids(state[index], instance) for index in taking):
-            move_foreign(state, instance, list(taking), source.facts.group)
-            return
-        state[instance.primary] = remove_primary(source, instance)  # now it is placed like a copy
-    chosen = taking[0]
-    if len(taking) > 1:
-        candidates = SingleCandidates(tuple(taking))
-        attempt = find_placement(state, instances, instance, candidates, force=True, capacity_checks=False)
-        assert attempt.solution is not None  # noqa: S101 (the same checks have just passed)
-        (chosen,) = attempt.solution.nodes
-    state[chosen] = accepted(add_primary(state[chosen], instance, force=True))
+        move_foreign(state, instance, list(taking), state[instance.primary].facts.group)
+        return
+    candidates = SingleCandidates(tuple(taking))
+    attempt = find_placement(state, instances, instance, candidates, force=True, capacity_checks=False)
+    assert attempt.solution is not None  # noqa: S101 (the same checks have just passed)
+    _put(state, instance, attempt.solution.nodes[0])
 
 
-def _forbids(node: Node, instance: Instance) -> bool:
-    """Whether the policy would not let a copy be there, which a move does not ask."""
-    return check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive) is not None
-
-
-def _places_enough(state: Nodes, escape: Sequence[int], residents: Sequence[Instance]) -> bool:
-    """Whether the residents, in this order, find places by whatever choice: a sure yes, or not known.
-
-    Each that is placed changes one node. So the third finds a place, if three nodes would take it as they are.
-    """
-    for number, instance in enumerate(residents, start=1):
-        taking = (obstacle for obstacle in obstacles(state, instance, escape) if obstacle is None)
-        if sum(1 for _ in islice(taking, number)) < number:
-            return False
-    return True
-
-
-def _room_whatever_happens(state: Nodes, escape: Sequence[int], residents: Sequence[Instance]) -> bool:
-    """Whether every resident finds a place in any order, by whatever choice: a sure yes, or not known.
-
-    Each of them takes at most one slot of the size of the greatest in every resource; so with as many slots as
-    residents one is left for the last, too.
-    """
-    memory = max(item.memory if item.uses_memory else 0 for item in residents)
-    local = [item for item in residents if item.template.local]
-    disk = max((item.disk for item in local), default=0)
-    spindles = max((item.total_spindles or 0 for item in local), default=0)
-    if any(item.forthcoming or item.total_spindles is None for item in residents if item.template.local):
-        return False
-    if min(min(item.memory, item.disk, item.total_spindles or 0) for item in residents) < 0:
-        return False
-    moves = any(item.template.movable_foreign for item in residents)
-    if moves and any(node.facts.migration_tags for node in state.values()):
-        return False
-    copied = [item for item in residents if not item.template.movable_foreign]
-    forbidden: dict[bool, bool] = {}
-    slots = 0
-    for index in escape:
-        node = state[index]
-        policy, exclusive = node.facts.policy, node.facts.exclusive
-        if exclusive not in forbidden:
-            forbidden[exclusive] = any(_forbidden(policy, item, exclusive=exclusive) is not None for item in copied)
-        if forbidden[exclusive]:
-            return False
-        counts = [_slots(node.unallocated_memory, memory)]
-        if local:
-            counts.append(_slots(node.free_disk, disk))
-            if exclusive and (spindles or node.free_spindles < 0):
-                counts.append(max(0, node.free_spindles) // max(1, spindles))
-        slots += min(counts)
-    return slots >= len(residents)
-
-
-def _slots(free: int, size: int) -> int:
-    """Return how often `size` fits into `free` while something is left; where nothing is taken, always."""
-    if free <= 0:
-        return 0
-    return (free - 1) // size if size else 2**40
+def _put(state: dict[int, Node], instance: Instance, home: int) -> None:
+    """Move the instance, or a copy of it, to a node that takes it."""
+    if instance.template.movable_foreign:
+        state[instance.primary] = remove_primary(state[instance.primary], instance)
+    state[home] = accepted(add_primary(state[home], instance, force=True))
 
 
 def _failover_detail(state: Nodes, instance: Instance, reason: FailReason) -> str:

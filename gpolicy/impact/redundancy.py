@@ -16,6 +16,7 @@ from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.allocator.engines import losses as losses_of
 from gpolicy.errors import UsageError
 from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.group_match import matched_groups
@@ -243,6 +244,7 @@ def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
     lost = set[tuple[int, ...]]()
     losses: list[Loss] = []
     examined, simulated, survives, unavailable = 0, 0, failures, None
+    engine = losses_of(nodes, instances)
     for size in range(1, min(failures, len(nodes)) + 1):
         sets = _new_sets(tuple(nodes), size, lost, MOST_SETS - examined)
         unsure = _unsure(nodes, instances, sets or [])
@@ -257,7 +259,7 @@ def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
         examined += len(sets)
         simulated += len(unsure)
         for chosen in unsure:
-            outcome = lose(nodes, instances, chosen)
+            outcome = lose(nodes, instances, chosen, engine)
             if outcome.homeless:
                 lost.add(chosen)
                 survives = min(survives, size - 1)
