@@ -1,22 +1,27 @@
-"""Where hspace and hail take a cluster from: choice of the source, reading, warnings."""
+"""What hspace and hail do alike with a cluster: choosing its source, reading, warning, showing and saving it."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import ClusterData
+    from collections.abc import Mapping
+
+    from gpolicy.allocator.model import ClusterData, Instance
+    from gpolicy.allocator.node import Node
     from gpolicy.htools.options import Options
+
+_STANDARD_INPUT = 0
 
 
 def read_file(path: str) -> str:
     """Return a file's text. Raises InputError in the words of the original."""
     try:
-        return Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - pathlib is slow to import
+            return file.read()
     except FileNotFoundError:
         reason = "does not exist (No such file or directory)"
     except IsADirectoryError:
@@ -26,6 +31,14 @@ def read_file(path: str) -> str:
     except (OSError, ValueError) as error:
         reason = str(error)
     raise InputError(f"{path}: openFile: {reason}")
+
+
+def read_input(name: str) -> str:
+    """Return the text of the file `name`, of standard input for `-`. Raises InputError."""
+    if name != "-":
+        return read_file(name)
+    with open(_STANDARD_INPUT, encoding="utf-8", errors="surrogateescape", closefd=False) as file:
+        return file.read()
 
 
 def load_data(options: Options) -> ClusterData:
@@ -78,6 +91,27 @@ def warnings(cluster: Cluster) -> str:
         for node, memory, disk in reversed(found)
     ]
     return "Warning: cluster has inconsistent data:\n" + "".join(lines)
+
+
+def node_status(what: str, nodes: Mapping[int, Node], options: Options) -> str:
+    """Return the table of nodes that `-p` asks for, under its headline; nothing if it was not asked for."""
+    if options.print_nodes is None:
+        return ""
+    from gpolicy.htools.tables import node_table  # noqa: PLC0415 - only what is needed
+
+    return f"\n{what} status:\n{node_table(nodes, options.print_nodes)}"
+
+
+def save_cluster(name: str, cluster: Cluster, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:
+    """Write `cluster` with other `nodes` and `instances` to the file `name`. Raises InputError."""
+    from gpolicy.htools.text_writing import format_cluster  # noqa: PLC0415 - only what is needed
+
+    text = format_cluster(cluster.groups.values(), nodes, instances.values(), cluster.tags, cluster.policy)
+    try:
+        with open(name, "w", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - as above
+            file.write(text)
+    except OSError as error:
+        raise InputError(f"{name}: cannot write: {error.strerror}") from None
 
 
 def _toward_zero(value: int, unit: int) -> int:

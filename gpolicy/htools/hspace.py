@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.capacity import Allocator, DivisionError, State
@@ -11,15 +10,12 @@ from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, with_min_disk, with_offline, with_vcpu_ratio
 from gpolicy.allocator.model import Disk, Instance, Policy, Spec
-from gpolicy.allocator.placement import Candidates, NoCandidatesError, SingleCandidates, candidate_nodes
+from gpolicy.allocator.placement import NoCandidatesError, candidate_nodes
 from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.errors import InputError
-from gpolicy.htools import tables
-from gpolicy.htools.backends import load_cluster, warnings
-from gpolicy.htools.haskell_text import shown_ints
+from gpolicy.htools.backends import load_cluster, node_status, save_cluster, warnings
 from gpolicy.htools.hspace_report import HumanReport, MachineReport, Report, Run
 from gpolicy.htools.options import HSPACE_OPTIONS, Options, Stop, WantedSize, read_options
-from gpolicy.htools.text_format import format_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,9 +57,11 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     spindle_use = options.spindle_use if options.spindle_use is not None else cluster.policy.std.spindle_use
     if options.verbosity > 1 and cluster.common_suffix:
         sys.stderr.write(f"Note: Stripping common suffix of '{cluster.common_suffix}' from names\n")
-    sys.stderr.write(tables.node_status("Initial cluster", nodes, options.print_nodes))
+    sys.stderr.write(node_status("Initial cluster", nodes, options))
     if options.verbosity > 2:
-        sys.stderr.write(f"\n{tables.score_table(nodes)}")
+        from gpolicy.htools.tables import score_table  # noqa: PLC0415 - only what is needed
+
+        sys.stderr.write(f"\n{score_table(nodes)}")
     usable = usable_groups(
         cluster.groups,
         nodes,
@@ -177,31 +175,24 @@ def _allocator(
             return None
         raise
     if options.verbosity > 3:
-        sys.stderr.write(_candidates_text(candidates))
+        from gpolicy.htools.tables import candidates_text  # noqa: PLC0415 - only what is needed
+
+        sys.stderr.write(candidates_text(candidates))
     if usable.stopped:
         return None
     return make_allocator(nodes, instances, candidates, usable.rules, capacity_checks=options.capacity_checks)
-
-
-def _candidates_text(candidates: Candidates) -> str:
-    if isinstance(candidates, SingleCandidates):
-        return f"Allocatable nodes: Left {shown_ints(candidates.nodes)}\n"
-    pairs = ",".join(f"({primary},{shown_ints(others)})" for primary, others in candidates.pairs)
-    return f"Allocatable nodes: Right [{pairs}]\n"
 
 
 def _after(options: Options, cluster: Cluster, state: State, kind: str) -> None:
     """Say where the instances went and save the cluster, as far as asked for."""
     title = f"{kind.capitalize()} allocation"
     if options.verbosity > 1:
-        sys.stderr.write(tables.allocation_map(title, state.placed[::-1], state.nodes))
-    sys.stderr.write(tables.node_status(title, state.nodes, options.print_nodes))
+        from gpolicy.htools.tables import allocation_map  # noqa: PLC0415 - only what is needed
+
+        sys.stderr.write(allocation_map(title, state.placed[::-1], state.nodes))
+    sys.stderr.write(node_status(title, state.nodes, options))
     if options.save is None:
         return
     name = f"{options.save}.{kind}"
-    text = format_cluster(cluster.groups.values(), state.nodes, state.instances.values(), cluster.tags, cluster.policy)
-    try:
-        Path(name).write_text(text, encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise InputError(f"{name}: cannot write: {error.strerror}") from None
+    save_cluster(name, cluster, state.nodes, state.instances)
     sys.stderr.write(f"The cluster state after {kind} allocation has been written to file '{name}'\n")

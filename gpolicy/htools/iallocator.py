@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.kinds import NO_NODE, InstanceStatus
 from gpolicy.allocator.model import ClusterData, Disk, Group, Instance, Nic, NodeData
@@ -36,8 +35,7 @@ _STATES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A parsed document: the request's object, and the cluster."""
 
     request: dict[str, Json]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from gpolicy.allocator.model import Policy, Spec, SpecPair
 from gpolicy.errors import InputError
@@ -103,8 +102,7 @@ def plain_object(value: Json) -> dict[str, Json]:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(NamedTuple):
     """An object whose values are read one by one; `prefix` begins every message."""
 
     values: dict[str, Json]
@@ -174,8 +172,7 @@ def _inner(who: str, convert: Callable[[Json], Any]) -> Callable[[Json], Any]:
     return read
 
 
-@dataclass(frozen=True, slots=True)
-class _Nested:
+class _Nested(NamedTuple):
     """An object inside of a policy: wrong kinds are reported as values that cannot be parsed."""
 
     values: dict[str, Json]

@@ -1,4 +1,4 @@
-"""Tables of nodes, score components and placements on stderr (`-p`, `-v`)."""
+"""What stderr shows of nodes, score components, candidates and placements (`-p`, `-v`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from gpolicy.allocator.ieee import truncate
 from gpolicy.allocator.kinds import NO_NODE
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.numerals import fixed
+from gpolicy.allocator.placement import Candidates, SingleCandidates
 from gpolicy.allocator.score import COMPONENTS, component_values, statistics, total_score
+from gpolicy.htools.haskell_text import shown_ints
 
 if TYPE_CHECKING:
     from gpolicy.allocator.model import Instance
@@ -128,11 +130,6 @@ def node_table(nodes: Mapping[int, Node], fields: Sequence[str]) -> str:
     return "".join(f" {line}\n" for line in aligned(rows, [right for _, right, _ in columns]))
 
 
-def node_status(what: str, nodes: Mapping[int, Node], fields: Sequence[str] | None) -> str:
-    """Return the node table under its headline; nothing if it was not asked for."""
-    return "" if fields is None else f"\n{what} status:\n{node_table(nodes, fields)}"
-
-
 def score_table(nodes: Mapping[int, Node]) -> str:
     """Return the score and its components."""
     stats = statistics(nodes.values())
@@ -169,3 +166,11 @@ def _spindles(instance: Instance, nodes: Mapping[int, Node]) -> str:
         return ""
     total = instance.total_spindles
     return "" if total is None else str(total)
+
+
+def candidates_text(candidates: Candidates) -> str:
+    """Return which nodes, or pairs of them, may take an instance."""
+    if isinstance(candidates, SingleCandidates):
+        return f"Allocatable nodes: Left {shown_ints(candidates.nodes)}\n"
+    pairs = ",".join(f"({primary},{shown_ints(others)})" for primary, others in candidates.pairs)
+    return f"Allocatable nodes: Right [{pairs}]\n"
