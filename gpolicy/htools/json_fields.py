@@ -127,6 +127,12 @@ class Fields(NamedTuple):
         except InputError as error:
             raise InputError(f"key '{key}': {error}") from None
 
+    def optional_text(self, key: str) -> str | None:
+        """Return a string, None where it is missing or null."""
+        found = self.values.get(key)
+        value: str | None = found if found is None or type(found) is str else self.optional(key, as_text, None)
+        return value
+
     def text(self, key: str) -> str:
         """Return a string."""
         found = self.values.get(key)
@@ -143,16 +149,20 @@ class Fields(NamedTuple):
 
     def number(self, key: str) -> float:
         """Return a double."""
-        value: float = self.get(key, as_float)
+        found = self.values.get(key)
+        value: float = found if type(found) is float else self.get(key, as_float)
         return value
 
     def boolean(self, key: str) -> bool:
         """Return a truth value."""
-        value: bool = self.get(key, as_bool)
+        found = self.values.get(key)
+        value: bool = found if found is True or found is False else self.get(key, as_bool)
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of strings."""
+        if self.values.get(key) == []:
+            return ()
         value: tuple[str, ...] = self.get(key, as_texts)
         return value
 
@@ -185,8 +195,7 @@ class _Nested(NamedTuple):
 
 def as_disk_template(value: Json) -> DiskTemplate:
     """Return a disk template."""
-    text: str = _inner("DiskTemplate", as_text)(value)
-    return disk_template(text)
+    return disk_template(value if type(value) is str else _inner("DiskTemplate", as_text)(value))
 
 
 def as_alloc_policy(value: Json) -> AllocPolicy:

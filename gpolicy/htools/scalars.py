@@ -45,6 +45,8 @@ def parse_int(who: str, text: str) -> int:
 
     A number of any length is read, and wraps (htools, Utils: `read` of an Int).
     """
+    if _is_plain(text):
+        return int(text)
     match = _NUMBER.match(text)
     if match is None or match["fraction"] is not None or match["exponent"] is not None:
         raise InputError(f"{who}: cannot parse string '{text}'")
@@ -54,6 +56,8 @@ def parse_int(who: str, text: str) -> int:
 
 def parse_float(who: str, text: str) -> float:
     """Return the only number in `text` as a double; NaN and Infinity are numbers."""
+    if _is_plain(text):
+        return float(text)
     match = _NUMBER.match(text) or _NOT_FINITE.match(text)
     if match is None:
         raise InputError(f"{who}: cannot parse string '{text}'")
@@ -61,6 +65,11 @@ def parse_float(who: str, text: str) -> float:
     number = match["number"]
     value = _as_float(int(number, 0)) if number[:2].lower() in {"0x", "0o"} else float(number)
     return -value if match["sign"] else value
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether this is a number as files have them by the thousand: some digits, and nothing else."""
+    return len(text) < 19 and text.isdecimal() and text.isascii()
 
 
 def parse_size(who: str, text: str) -> int:
