@@ -90,7 +90,7 @@ def warnings(cluster: Cluster) -> str:
         f"  - node {node.facts.name} is missing {memory} MB ram and {_toward_zero(disk, 1024)} GB disk\n"
         for node, memory, disk in reversed(found)
     ]
-    return "Warning: cluster has inconsistent data:\n" + "".join(lines)
+    return f"Warning: cluster has inconsistent data:\n{''.join(lines)}\n"
 
 
 def node_status(what: str, nodes: Mapping[int, Node], options: Options) -> str:

@@ -10,7 +10,13 @@ from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, with_min_disk, with_offline, with_vcpu_ratio
 from gpolicy.allocator.model import Disk, Instance, Policy, Spec
-from gpolicy.allocator.placement import NoCandidatesError, candidate_nodes
+from gpolicy.allocator.placement import (
+    Candidates,
+    NoCandidatesError,
+    PairCandidates,
+    SingleCandidates,
+    candidate_nodes,
+)
 from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import load_cluster, node_status, save_cluster, warnings
@@ -61,14 +67,10 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     if options.verbosity > 2:
         from gpolicy.htools.tables import score_table  # noqa: PLC0415 - only what is needed
 
-        sys.stderr.write(f"\n{score_table(nodes)}")
-    usable = usable_groups(
-        cluster.groups,
-        nodes,
-        cluster.instances,
-        accept_existing=options.accept_existing,
-        independent=options.independent_groups,
-    )
+        sys.stderr.write(score_table(nodes))
+    usable = _usable(cluster, nodes, options, independent=options.independent_groups)
+    if options.verbosity > 3:
+        _show_bad(cluster, nodes, options)
     count = 2 if template is DiskTemplate.DRBD else 1
     kind = MachineReport if options.machine_readable else HumanReport
     report: Report = kind(sys.stdout.write, nodes, len(cluster.instances), count, template)
@@ -76,7 +78,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     try:
         allocator = _allocator(nodes, cluster.instances, count, usable, options)
     except NoCandidatesError as error:
-        if options.limit != 0 or options.verbosity > 3:
+        if options.limit != 0:
             raise InputError(f"failure during allocation: {error}") from None
         # with a limit of 0 the tiered phase never looks for nodes, so its results are still printed
         state = State(nodes, cluster.instances)
@@ -160,6 +162,23 @@ def _instance(size: WantedSize, template: DiskTemplate, spindle_use: int) -> Ins
     )
 
 
+def _usable(cluster: Cluster, nodes: Mapping[int, Node], options: Options, *, independent: bool) -> Usable:
+    accept = options.accept_existing
+    return usable_groups(cluster.groups, nodes, cluster.instances, accept_existing=accept, independent=independent)
+
+
+def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> None:
+    """Name the nodes and groups that fail N+1 already, whether or not that closes them (`-v -v -v`)."""
+    from gpolicy.htools.haskell_text import shown_strings  # noqa: PLC0415 - only what is needed
+
+    bad = [node.facts.name for node in nodes.values() if node.fails_n1 and not node.facts.offline]
+    if bad:
+        sys.stderr.write(f"Bad nodes: {shown_strings(bad)}\n")
+    failing = _usable(cluster, nodes, options, independent=True).rules.ignored_groups
+    if failing:
+        sys.stderr.write(f"Bad groups: {shown_strings(cluster.groups[index].name for index in sorted(failing))}\n")
+
+
 def _allocator(
     nodes: Mapping[int, Node],
     instances: Mapping[int, Instance],
@@ -167,19 +186,24 @@ def _allocator(
     usable: Usable,
     options: Options,
 ) -> Allocator | None:
-    """Return what allocates, or None where the state of the cluster forbids any allocation."""
+    """Return what allocates, or None where the state of the cluster forbids any allocation.
+
+    Raises NoCandidatesError.
+    """
+    candidates: Candidates = SingleCandidates(()) if count == 1 else PairCandidates(())
+    missing = None
     try:
         candidates = candidate_nodes(usable.groups, nodes, count, drop_unallocable=True)
-    except NoCandidatesError:
-        if usable.stopped:
-            return None
-        raise
+    except NoCandidatesError as error:
+        missing = error
     if options.verbosity > 3:
         from gpolicy.htools.tables import candidates_text  # noqa: PLC0415 - only what is needed
 
         sys.stderr.write(candidates_text(candidates))
     if usable.stopped:
         return None
+    if missing is not None:
+        raise missing
     return make_allocator(nodes, instances, candidates, usable.rules, capacity_checks=options.capacity_checks)
 
 
