@@ -99,7 +99,7 @@ def node_status(what: str, nodes: Mapping[int, Node], options: Options) -> str:
         return ""
     from gpolicy.htools.tables import node_table  # noqa: PLC0415 - only what is needed
 
-    return f"\n{what} status:\n{node_table(nodes, options.print_nodes)}"
+    return f"\n{what} status:\n{node_table(nodes, options.print_nodes)}\n"
 
 
 def save_cluster(name: str, cluster: Cluster, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:

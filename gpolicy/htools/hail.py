@@ -6,13 +6,14 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from gpolicy.allocator.dedicated import is_dedicated
 from gpolicy.allocator.group_choice import RequestError
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import load_cluster, node_status, read_input, save_cluster, warnings
 from gpolicy.htools.hail_requests import Request, parse_request
-from gpolicy.htools.iallocator import parse_document
+from gpolicy.htools.iallocator import Document, parse_document
 from gpolicy.htools.options import HAIL_OPTIONS, Options, Stop, read_options
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from gpolicy.allocator.model import Instance
     from gpolicy.allocator.node import Node
+    from gpolicy.htools.json_fields import Json
 
 
 def main(argv: Sequence[str]) -> int:
@@ -40,8 +42,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(options: Options, arguments: Sequence[str]) -> str:
     cluster, request = _load(options, arguments)
-    _save(options, "pre-ialloc", cluster, cluster.nodes, cluster.instances)
     sys.stderr.write(node_status("Initial cluster", cluster.nodes, options))
+    _save(options, "pre-ialloc", cluster, cluster.nodes, cluster.instances)
     rules = RequestOptions(
         capacity_checks=options.capacity_checks,
         ignore_soft_errors=options.ignore_soft_errors,
@@ -71,15 +73,36 @@ def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, Request]
     request = parse_request(document, own)
     if options.verbosity > 0:
         sys.stderr.write(warnings(own))
-    cluster = own
-    if options.text_file is not None or options.simulate:
-        cluster = load_cluster(options)
-        if options.verbosity > 0:
-            sys.stderr.write(warnings(cluster))
-        _check_indices(request, cluster)
-    if options.verbosity > 1 and cluster.common_suffix:
-        sys.stderr.write(f"Note: Stripping common suffix of '{cluster.common_suffix}' from names\n")
+    if options.text_file is None and not options.simulate:
+        if options.verbosity > 1:
+            _show(request, document, own, options, document.cluster.hypervisor, document.instances)
+        return own, request
+    cluster = load_cluster(options)
+    if options.verbosity > 0:
+        sys.stderr.write(warnings(cluster))
+    _check_indices(request, cluster)
+    if options.verbosity > 1:
+        _show(request, document, cluster, options, None, {})
     return cluster, request
+
+
+def _show(
+    request: Request,
+    document: Document,
+    cluster: Cluster,
+    options: Options,
+    hypervisor: str | None,
+    entries: Mapping[str, Json],
+) -> None:
+    """Show on stderr what was read: the request (`-v`), the cluster (`-v -v`), and how it is searched."""
+    sys.stderr.write(f"Received request: {request.shown(document.request)}\n")
+    if options.verbosity > 2:
+        from gpolicy.htools.haskell_records import shown_cluster  # noqa: PLC0415 - only what is needed
+
+        sys.stderr.write(f"Received cluster data: {shown_cluster(cluster, hypervisor, entries)}\n")
+    names = set(request.group_names)
+    if names and is_dedicated(cluster.groups, cluster.nodes, names.pop() if len(names) == 1 else None):
+        sys.stderr.write("Allocation on a dedicated cluster; using lost-allocations metrics.\n")
 
 
 def _check_indices(request: Request, cluster: Cluster) -> None:
@@ -104,4 +127,4 @@ def _save(
     name = f"{options.save}.{kind}"
     save_cluster(name, cluster, nodes, instances)
     when = "before" if kind == "pre-ialloc" else "after"
-    sys.stderr.write(f"The cluster state {when} allocation has been written to file '{name}'\n")
+    sys.stderr.write(f"The cluster state {when} iallocator run has been written to file '{name}'\n")

@@ -8,11 +8,12 @@ from gpolicy.allocator.evacuation import EvacuationMode, EvacuationResult, chang
 from gpolicy.allocator.requests import allocate_secondary
 from gpolicy.errors import InputError
 from gpolicy.htools.hail_requests import Answer, Request, names_of
-from gpolicy.htools.haskell_records import shown_groups
+from gpolicy.htools.haskell_records import shown_argument, shown_groups
+from gpolicy.htools.haskell_text import shown_ints
 from gpolicy.htools.opcodes import opcode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.request_options import RequestOptions
@@ -30,6 +31,15 @@ class RelocateRequest(NamedTuple):
     def existing(self) -> tuple[int, ...]:
         """The instance to move."""
         return (self.instance,)
+
+    @property
+    def group_names(self) -> tuple[str | None, ...]:
+        """No new instance."""
+        return ()
+
+    def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
+        """Return it as Haskell shows it."""
+        return f"Relocate {self.instance} {shown_argument(self.required_nodes)} {shown_ints(self.leaving)}"
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
         """Choose the new secondary, or the new node of an instance on shared storage."""
@@ -51,6 +61,15 @@ class EvacuateRequest(NamedTuple):
     existing: tuple[int, ...]
     mode: EvacuationMode
 
+    @property
+    def group_names(self) -> tuple[str | None, ...]:
+        """No new instance."""
+        return ()
+
+    def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
+        """Return it as Haskell shows it."""
+        return f"NodeEvacuate {shown_ints(self.existing)} Change{self.mode.name.capitalize()}"
+
     def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
         """Choose new nodes within the group of each instance."""
         force = options.ignore_soft_errors
@@ -62,6 +81,15 @@ class ChangeGroupRequest(NamedTuple):
 
     existing: tuple[int, ...]
     targets: tuple[int, ...]
+
+    @property
+    def group_names(self) -> tuple[str | None, ...]:
+        """No new instance."""
+        return ()
+
+    def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
+        """Return it as Haskell shows it."""
+        return f"ChangeGroup {shown_ints(self.existing)} {shown_ints(self.targets)}"
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
         """Choose a group and nodes for each instance."""
@@ -86,6 +114,15 @@ class SecondaryRequest(NamedTuple):
     def existing(self) -> tuple[int, ...]:
         """The instance to mirror."""
         return (self.instance,)
+
+    @property
+    def group_names(self) -> tuple[str | None, ...]:
+        """No new instance."""
+        return ()
+
+    def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
+        """Return it as Haskell shows it."""
+        return f"AllocateSecondary {self.instance}"
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
         """Choose the secondary node."""

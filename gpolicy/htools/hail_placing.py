@@ -15,6 +15,8 @@ from gpolicy.htools.iallocator import parse_instance
 from gpolicy.htools.json_fields import Fields, Json, as_list, as_text, as_texts, plain_object
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gpolicy.allocator.model import Instance
     from gpolicy.allocator.request_options import RequestOptions
 
@@ -29,6 +31,20 @@ class AllocateRequest(NamedTuple):
     def existing(self) -> tuple[int, ...]:
         """No existing instance."""
         return ()
+
+    @property
+    def group_names(self) -> tuple[str | None, ...]:
+        """The group that the new instance asks for."""
+        return (self.wanted.group_name,)
+
+    def shown(self, document: Mapping[str, Json]) -> str:
+        """Return it as Haskell shows it."""
+        from gpolicy.htools import haskell_records as records  # noqa: PLC0415 - only what is needed
+        from gpolicy.htools.haskell_text import shown_strings  # noqa: PLC0415 - only what is needed
+
+        wanted, restriction = self.wanted, records.shown_maybe(self.restriction, shown_strings)
+        instance = records.shown_instance(wanted.instance, wanted.instance.name, document)
+        return f"Allocate ({instance}) ({records.shown_details(wanted.count, wanted.group_name)}) {restriction}"
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
         """Choose the nodes. The option that restricts them goes before the request's own restriction."""
@@ -56,6 +72,22 @@ class MultiAllocateRequest(NamedTuple):
     def existing(self) -> tuple[int, ...]:
         """No existing instance."""
         return ()
+
+    @property
+    def group_names(self) -> tuple[str | None, ...]:
+        """The group that each new instance asks for."""
+        return tuple(wanted.group_name for wanted in self.wanted)
+
+    def shown(self, document: Mapping[str, Json]) -> str:
+        """Return it as Haskell shows it."""
+        from gpolicy.htools import haskell_records as records  # noqa: PLC0415 - only what is needed
+
+        pairs = (
+            f"({records.shown_instance(wanted.instance, wanted.instance.name, entry)},"
+            f"{records.shown_details(wanted.count, wanted.group_name)})"
+            for wanted, entry in zip(self.wanted, document["instances"], strict=True)
+        )
+        return f"MultiAllocate [{','.join(pairs)}]"
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
         """Choose the nodes of each instance."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.htools.iallocator import Document
+    from gpolicy.htools.json_fields import Json
 
 PREFIX = "invalid request dict: "
 
@@ -34,6 +35,13 @@ class Request(Protocol):
     @property
     def existing(self) -> Sequence[int]:
         """The existing instances that it is about."""
+
+    @property
+    def group_names(self) -> Sequence[str | None]:
+        """The group that each new instance asks for, None for any."""
+
+    def shown(self, document: Mapping[str, Json]) -> str:
+        """Return it as Haskell shows it; `document` is the request's own object (`-v`)."""
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
         """Return what hail answers. Raises RequestError where the request cannot be granted."""

@@ -36,10 +36,11 @@ _STATES = {
 
 
 class Document(NamedTuple):
-    """A parsed document: the request's object, and the cluster."""
+    """A parsed document: the request's object, the cluster, and the objects of its instances."""
 
     request: dict[str, Json]
     cluster: ClusterData
+    instances: dict[str, Json]
 
 
 def parse_document(text: str) -> Document:
@@ -57,15 +58,16 @@ def parse_document(text: str) -> Document:
         _node(index, name, entry, by_uuid) for index, (name, entry) in enumerate(fields.object("nodes").items())
     )
     by_name = {node.name: node.index for node in nodes}
+    entries = fields.object("instances")
     instances = tuple(
-        _placed_instance(index, name, entry, by_name)
-        for index, (name, entry) in enumerate(fields.object("instances").items())
+        _placed_instance(index, name, entry, by_name) for index, (name, entry) in enumerate(entries.items())
     )
     tags = fields.texts("cluster_tags")
     hypervisors: tuple[str, ...] = fields.get("enabled_hypervisors", _hypervisors)
     return Document(
         request,
         ClusterData(groups, nodes, instances, tags=tags, hypervisor=hypervisors[0] if hypervisors else None),
+        entries,
     )
 
 

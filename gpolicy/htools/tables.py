@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.ieee import truncate
 from gpolicy.allocator.kinds import NO_NODE
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.numerals import fixed
 from gpolicy.allocator.placement import Candidates, SingleCandidates
 from gpolicy.allocator.score import COMPONENTS, component_values, statistics, total_score
-from gpolicy.htools.haskell_text import shown_ints
+from gpolicy.htools.haskell_text import shown_ints, shown_peers
 
 if TYPE_CHECKING:
     from gpolicy.allocator.model import Instance
@@ -51,12 +50,8 @@ def _status(node: Node) -> str:
     return "*" if node.fails_n1 else " "
 
 
-def _gigabytes(value: float) -> str:
-    return str(truncate(value) // 1024)
-
-
 def _peers(node: Node) -> str:
-    return f"[{','.join(f'({peer},{memory})' for peer, memory in sorted(node.peers.items()))}]"
+    return shown_peers(node.peers)
 
 
 def _tags(node: Node) -> str:
@@ -76,7 +71,7 @@ FIELDS: Mapping[str, Field] = {
     "imem": ("i_mem", True, lambda node: str(node.instance_memory)),
     "rmem": ("r_mem", True, lambda node: str(node.reserved_memory)),
     "amem": ("a_mem", True, lambda node: str(node.unallocated_memory - node.reserved_memory)),
-    "tdsk": ("t_dsk", True, lambda node: _gigabytes(node.facts.total_disk)),
+    "tdsk": ("t_dsk", True, lambda node: fixed(node.facts.total_disk / 1024, 0)),
     "fdsk": ("f_dsk", True, lambda node: str(node.free_disk // 1024)),
     "tcpu": ("pcpu", True, lambda node: fixed(node.facts.total_cpus, 0)),
     "pcpu": ("pcpu", True, lambda node: fixed(node.facts.total_cpus, 0)),
