@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge
 from gpolicy.errors import InputError
+from gpolicy.htools.files import read_file, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,32 +14,6 @@ if TYPE_CHECKING:
     from gpolicy.allocator.model import ClusterData, Instance
     from gpolicy.allocator.node import Node
     from gpolicy.htools.options import Options
-
-_STANDARD_INPUT = 0
-
-
-def read_file(path: str) -> str:
-    """Return a file's text. Raises InputError in the words of the original."""
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - pathlib is slow to import
-            return file.read()
-    except FileNotFoundError:
-        reason = "does not exist (No such file or directory)"
-    except IsADirectoryError:
-        reason = "inappropriate type (is a directory)"
-    except PermissionError:
-        reason = "permission denied (Permission denied)"
-    except (OSError, ValueError) as error:
-        reason = str(error)
-    raise InputError(f"{path}: openFile: {reason}")
-
-
-def read_input(name: str) -> str:
-    """Return the text of the file `name`, of standard input for `-`. Raises InputError."""
-    if name != "-":
-        return read_file(name)
-    with open(_STANDARD_INPUT, encoding="utf-8", errors="surrogateescape", closefd=False) as file:
-        return file.read()
 
 
 def load_data(options: Options) -> ClusterData:
@@ -87,7 +62,7 @@ def warnings(cluster: Cluster) -> str:
     if not found:
         return ""
     lines = [
-        f"  - node {node.facts.name} is missing {memory} MB ram and {_toward_zero(disk, 1024)} GB disk\n"
+        f"  - node {node.facts.name} is missing {memory} MB ram and {disk // 1024} GB disk\n"
         for node, memory, disk in reversed(found)
     ]
     return f"Warning: cluster has inconsistent data:\n{''.join(lines)}\n"
@@ -107,12 +82,4 @@ def save_cluster(name: str, cluster: Cluster, nodes: Mapping[int, Node], instanc
     from gpolicy.htools.text_writing import format_cluster  # noqa: PLC0415 - only what is needed
 
     text = format_cluster(cluster.groups.values(), nodes, instances.values(), cluster.tags, cluster.policy)
-    try:
-        with open(name, "w", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - as above
-            file.write(text)
-    except OSError as error:
-        raise InputError(f"{name}: cannot write: {error.strerror}") from None
-
-
-def _toward_zero(value: int, unit: int) -> int:
-    return value // unit if value >= 0 else -(-value // unit)
+    write_file(name, text)

@@ -11,7 +11,8 @@ from gpolicy.allocator.group_choice import RequestError
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.errors import InputError
-from gpolicy.htools.backends import load_cluster, node_status, read_input, save_cluster, warnings
+from gpolicy.htools.backends import load_cluster, node_status, save_cluster, warnings
+from gpolicy.htools.files import read_input
 from gpolicy.htools.hail_requests import Request, parse_request
 from gpolicy.htools.iallocator import Document, parse_document
 from gpolicy.htools.options import HAIL_OPTIONS, Options, Stop, read_options
