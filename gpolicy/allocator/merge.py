@@ -1,6 +1,6 @@
 """From a cluster as read to a state that can be calculated with: tags resolved, instances loaded.
 
-This is what htools calls merging and what every backend goes through.
+This is what htools calls merging and what every backend goes through (htools, Loader: `mergeData`).
 """
 
 from __future__ import annotations
@@ -136,7 +136,10 @@ def receivable_tags(cluster_tags: tuple[str, ...], migration: frozenset[str]) ->
 
 
 def common_suffix(names: list[str]) -> str:
-    """Return the longest suffix of all names that begins with a dot, empty if there is none."""
+    """Return the longest suffix of all names that begins with a dot, empty if there is none.
+
+    Names are shown without it (htools, Loader).
+    """
     if not names:
         return ""
     first = names[0]
@@ -300,7 +303,10 @@ def _settle(node: Node, instances: Mapping[int, Instance]) -> None:
 
 
 def inconsistent_nodes(cluster: Cluster) -> list[tuple[Node, int, int]]:
-    """Return (node, missing memory MiB, missing disk MiB) of nodes whose books do not add up."""
+    """Return (node, missing memory MiB, missing disk MiB) of nodes whose books do not add up.
+
+    More than 512 MiB of memory or 1 GiB of disk must be missing (htools, Loader: `checkData`).
+    """
     found = []
     for node in cluster.nodes.values():
         used = sum(cluster.instances[index].disk for index in (*node.primaries, *node.secondaries))

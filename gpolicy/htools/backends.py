@@ -57,7 +57,7 @@ def load_cluster(options: Options) -> Cluster:
 
 
 def warnings(cluster: Cluster) -> str:
-    """Return what stderr says about nodes whose books do not add up, last node first."""
+    """Return what stderr says about nodes whose books do not add up, last node first (htools, Loader: `checkData`)."""
     found = inconsistent_nodes(cluster)
     if not found:
         return ""

@@ -1,7 +1,7 @@
 """A small option parser that reads a command line the way the Haskell original does.
 
 Long options may be cut short as long as they are unique, optional arguments must be attached, options
-and arguments may be mixed, and all usage errors are reported together.
+and arguments may be mixed, and all usage errors are reported together (GHC, System.Console.GetOpt).
 """
 
 from __future__ import annotations

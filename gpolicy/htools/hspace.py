@@ -99,7 +99,10 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
 
 
 def _tiered(allocator: Allocator, state: State, wanted: Sequence[Instance], limit: int | None) -> State:
-    """Run the tiered allocation for one size after the other, `limit` instances in all."""
+    """Run the tiered allocation for one size after the other, `limit` instances in all.
+
+    What one size placed is taken off the limit of the next (htools, Program/Hspace).
+    """
     for instance in wanted:
         placed = len(state.placed)
         if limit is None or limit > placed:

@@ -1,4 +1,4 @@
-"""The iallocator protocol's JSON document: the cluster part and the instance entries."""
+"""The iallocator protocol's JSON document: the cluster part and the instance entries (htools, Backend/IAlloc)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed access to JSON objects, with htools' error texts."""
+"""Typed access to JSON objects, with the error texts of Ganeti's JSON module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster as Ganeti's remote API describes it (`-m`).
+"""A cluster as Ganeti's remote API describes it (`-m`; htools, Backend/Rapi).
 
 `file://DIR` reads `groups.json`, `nodes.json`, `instances.json` and `info.json` from a directory; any
 other address is asked over HTTPS (port 5080 unless the address says otherwise), read-only.

@@ -1,4 +1,4 @@
-"""What stderr shows of nodes, score components, candidates and placements (`-p`, `-v`)."""
+"""What stderr shows of nodes, score components, candidates and placements (`-p`, `-v`; htools, Node and Cluster)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Reading htools' text format (`-t`, written by hscan and `-S`).
 
 Sections are separated by an empty line: groups, nodes, instances, cluster tags and, optionally,
-policies; the columns of a line by `|`.
+policies; the columns of a line by `|`. Columns that later versions added have defaults, and a node with a `?` in one
+of its figures counts as offline (htools, Backend/Text).
 """
 
 from __future__ import annotations
