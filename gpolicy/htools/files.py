@@ -27,8 +27,11 @@ def read_input(name: str) -> str:
     """Return the text of the file `name`, of standard input for `-`. Raises InputError."""
     if name != "-":
         return read_file(name)
-    with open(_STANDARD_INPUT, encoding="utf-8", errors="surrogateescape", closefd=False) as file:
-        return file.read()
+    try:
+        with open(_STANDARD_INPUT, encoding="utf-8", errors="surrogateescape", closefd=False) as file:
+            return file.read()
+    except OSError as error:
+        raise InputError(f"standard input: {error.strerror}") from None
 
 
 def write_file(path: str, text: str) -> None:
