@@ -191,7 +191,10 @@ def _not_connected(group: Group, instance: Instance) -> str:
 
 
 def _best(groups: Mapping[int, Group], valid: list[tuple[int, Attempt]]) -> tuple[int, Attempt] | None:
-    """Sort by preference, then by metric; the list starts in reverse order, so later groups win ties."""
+    """Sort by preference, then by metric (htools, Cluster).
+
+    The list starts in reverse order, so later groups win ties.
+    """
     for policy in (AllocPolicy.PREFERRED, AllocPolicy.LAST_RESORT):
         same = [item for item in reversed(valid) if groups[item[0]].alloc_policy is policy]
         if same:

@@ -1,6 +1,6 @@
 """From a cluster as read to a state that can be calculated with: tags resolved, instances loaded.
 
-This is what htools calls merging and what every backend goes through.
+This is what htools calls merging and what every backend goes through (htools, Loader: `mergeData`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def merge(data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bo
             found["location_score"] = len(near)
         if ignore_load:
             found["load"] = NO_LOAD
-        changed = any(getattr(instance, name) != value for name, value in found.items())
+        changed = found and any(getattr(instance, name) != value for name, value in found.items())
         instances[instance.index] = replace(instance, **found) if changed else instance
     nodes = {}
     for read in data.nodes:
@@ -136,7 +136,10 @@ def receivable_tags(cluster_tags: tuple[str, ...], migration: frozenset[str]) ->
 
 
 def common_suffix(names: list[str]) -> str:
-    """Return the longest suffix of all names that begins with a dot, empty if there is none."""
+    """Return the longest suffix of all names that begins with a dot, empty if there is none.
+
+    Names are shown without it (htools, Loader).
+    """
     if not names:
         return ""
     first = names[0]
@@ -148,8 +151,10 @@ def common_suffix(names: list[str]) -> str:
 
 def with_min_disk(node: Node, ratio: float) -> Node:
     """Return `node` keeping `ratio` of its disk free."""
-    new = node.copy()
     low = floor(ratio * node.facts.total_disk)
+    if (ratio, low) == (node.facts.min_disk_ratio, node.facts.low_disk):
+        return node
+    new = node.copy()
     new.facts = replace(node.facts, min_disk_ratio=ratio, low_disk=low)
     return new
 
@@ -208,9 +213,7 @@ def _facts(
 
 
 def _empty_node(facts: NodeFacts, node: NodeData, memory_used: int) -> Node:
-    disk = facts.disk_ratio(node.free_spindles, node.free_disk)
-    cpu = divide(node.node_cpus, node.total_cpus)
-    memory = divide(node.free_memory, node.total_memory)
+    """Return the node without instances; the memory and CPU ratios, and all of the second book, wait for `_settle`."""
     return Node(
         facts=facts,
         instance_memory=memory_used,
@@ -227,19 +230,19 @@ def _empty_node(facts: NodeFacts, node: NodeData, memory_used: int) -> Node:
         exclusion_tags={},
         location_score=0,
         location_exclusions={},
-        ratio_memory=memory,
-        ratio_disk=disk,
+        ratio_memory=0.0,
+        ratio_disk=facts.disk_ratio(node.free_spindles, node.free_disk),
         ratio_reserved=0.0,
-        ratio_cpu=cpu,
+        ratio_cpu=0.0,
         forth_free_memory=node.free_memory,
         forth_free_disk=node.free_disk,
         forth_free_spindles=node.free_spindles,
         forth_used_cpus=node.node_cpus,
         forth_instance_spindles=0.0,
         forth_load=NO_LOAD,
-        forth_ratio_memory=memory,
-        forth_ratio_disk=disk,
-        forth_ratio_cpu=cpu,
+        forth_ratio_memory=0.0,
+        forth_ratio_disk=0.0,
+        forth_ratio_cpu=0.0,
     )
 
 
@@ -249,19 +252,17 @@ def _load_primary(node: Node, instance: Instance) -> None:
     if not instance.forthcoming:
         node.primaries = (instance.index, *node.primaries)
         node.used_cpus += cpus
-        node.ratio_cpu = divide(node.used_cpus, node.facts.total_cpus)
         node.load = add_load(node.load, instance.load)
         node.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, 1)
         node.location_score += instance.location_score + desired_misses(node, instance)
-        keys = tuple((location, tag) for location in node.facts.location_tags for tag in instance.exclusion_tags)
-        node.location_exclusions = with_counts(node.location_exclusions, keys, 1)
+        if instance.exclusion_tags:
+            keys = tuple((location, tag) for location in node.facts.location_tags for tag in instance.exclusion_tags)
+            node.location_exclusions = with_counts(node.location_exclusions, keys, 1)
     node.forth_used_cpus += cpus
-    node.forth_ratio_cpu = divide(node.forth_used_cpus, node.facts.total_cpus)
     node.forth_load = add_load(node.forth_load, instance.load)
     node.forth_instance_spindles = spindle_use_after(node, instance, node.forth_instance_spindles, 1)
     if not instance.uses_memory:
         node.forth_free_memory -= instance.memory
-    node.forth_ratio_memory = node.memory_ratio(node.forth_free_memory)
     if instance.forthcoming:
         _load_forth_disk(node, instance)
 
@@ -281,11 +282,10 @@ def _load_forth_disk(node: Node, instance: Instance) -> None:
     if instance.template.local:
         node.forth_free_disk -= instance.disk
     node.forth_free_spindles = spindles_after_adding(node, instance, node.forth_free_spindles)
-    node.forth_ratio_disk = node.facts.disk_ratio(node.forth_free_spindles, node.forth_free_disk)
 
 
 def _settle(node: Node, instances: Mapping[int, Instance]) -> None:
-    """Fill in what depends on all of the node's instances: peers and the reservation for them."""
+    """Fill in what depends on all of the node's instances: peers, the reservation for them, and the ratios."""
     peers: dict[int, int] = {}
     for index in node.secondaries:
         instance = instances[index]
@@ -296,10 +296,17 @@ def _settle(node: Node, instances: Mapping[int, Instance]) -> None:
     node.ratio_reserved = node.memory_ratio(node.reserved_memory)
     node.fails_n1 = node.facts.reported_free_memory < node.reserved_memory
     node.ratio_memory = node.memory_ratio(node.unallocated_memory)
+    node.ratio_cpu = divide(node.used_cpus, node.facts.total_cpus)
+    node.forth_ratio_memory = node.memory_ratio(node.forth_free_memory)
+    node.forth_ratio_disk = node.facts.disk_ratio(node.forth_free_spindles, node.forth_free_disk)
+    node.forth_ratio_cpu = divide(node.forth_used_cpus, node.facts.total_cpus)
 
 
 def inconsistent_nodes(cluster: Cluster) -> list[tuple[Node, int, int]]:
-    """Return (node, missing memory MiB, missing disk MiB) of nodes whose books do not add up."""
+    """Return (node, missing memory MiB, missing disk MiB) of nodes whose books do not add up.
+
+    More than 512 MiB of memory or 1 GiB of disk must be missing (htools, Loader: `checkData`).
+    """
     found = []
     for node in cluster.nodes.values():
         used = sum(cluster.instances[index].disk for index in (*node.primaries, *node.secondaries))

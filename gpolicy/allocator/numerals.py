@@ -1,4 +1,4 @@
-"""Numbers as htools prints them: `%.Nf` rounds the shortest decimal, and Haskell's `show`."""
+"""Numbers as htools prints them: `%.Nf` rounds the shortest decimal (GHC, Text.Printf), and Haskell's `show`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Run a command line, and turn whatever stops it into one clear line and an exit code."""
+"""Run a command line, and turn whatever stops it into one clear line and an exit code.
+
+`htools` stands in for programs that start in a few milliseconds, so the framework of the other verbs is not
+imported for it.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +13,14 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import TextIO
 
-import typer
-from typer.main import get_command
-
-from gpolicy.cli.app import app
-from gpolicy.cli.terminal import complain
 from gpolicy.errors import GpolicyError
 from gpolicy.exit_codes import ExitCode
 
 _COLLECT_AFTER = 200_000  # objects: a short run must not walk a large policy over and over in search of cycles
 
-_INTERRUPTED = 130  # as shells have it for SIGINT
-
-# Releases of Typer differ in which copy of Click they stand on; its own exception leads to the right one.
-_CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0]
+INTERRUPTED = 130  # as shells have it for SIGINT
 
 
 def run(arguments: list[str]) -> int:
@@ -42,7 +37,7 @@ def _tell_once() -> Callable[..., None]:
     def tell(message: Warning | str, *_details: object, **_more: object) -> None:
         if str(message) not in told:
             told.add(str(message))
-            complain(str(message), None)
+            _complain(str(message), None)
 
     return tell
 
@@ -50,14 +45,11 @@ def _tell_once() -> Callable[..., None]:
 def _run(arguments: list[str]) -> int:
     gc.set_threshold(_COLLECT_AFTER, 20, 20)
     sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
-    if not arguments:
-        sys.stderr.write(_help())
-        return int(ExitCode.COULD_NOT_RUN)
     try:
-        result = get_command(app).main(arguments, prog_name="gpolicy", standalone_mode=False)
+        result = _run_verb(arguments)
         sys.stdout.flush()
     except GpolicyError as error:
-        complain(error.message, error.hint)
+        _complain(error.message, error.hint)
         return int(error.exit_code)
     except (BrokenPipeError, SystemExit):  # the reader of our output has seen enough (Typer turns that into an exit)
         _write_no_more()
@@ -65,22 +57,35 @@ def _run(arguments: list[str]) -> int:
     except OSError as error:
         _write_no_more()
         where = "the output" if error.filename is None else repr(str(error.filename))
-        complain(f"{where}: {error.strerror or error}", None)
+        _complain(f"{where}: {error.strerror or error}", None)
         return int(ExitCode.COULD_NOT_RUN)
-    except (KeyboardInterrupt, typer.Abort):
-        result = _INTERRUPTED
-    except _CommandLineError as error:
-        complain(_usage(error), "see gpolicy --help")
-        return int(ExitCode.COULD_NOT_RUN)
-    if result == _INTERRUPTED:  # how Typer tells of it
-        complain("interrupted; nothing was left half written", None)
-    return result if isinstance(result, int) else 0
+    except KeyboardInterrupt:
+        result = INTERRUPTED
+    if result == INTERRUPTED:
+        _complain("interrupted; nothing was left half written", None)
+    return result
+
+
+def _run_verb(arguments: list[str]) -> int:
+    if arguments[:1] == ["htools"]:
+        from gpolicy.htools import run as run_htools  # noqa: PLC0415 - only what is needed
+
+        return run_htools(arguments[1:])
+    from gpolicy.cli.parsing import run_command_line  # noqa: PLC0415 - only what is needed
+
+    return run_command_line(arguments)
+
+
+def _complain(message: str, hint: str | None) -> None:
+    from gpolicy.cli.terminal import complain  # noqa: PLC0415 - only what is needed
+
+    complain(message, hint)
 
 
 def _writable(stream: TextIO | None) -> TextIO:
     """Return a stream that takes any text: files and pipes get UTF-8, a terminal what it can show."""
     if stream is None:  # closed by the caller
-        return Path(os.devnull).open("w", encoding="utf-8")
+        return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - pathlib is slow to import
     if isinstance(stream, io.TextIOWrapper):
         if stream.isatty():
             stream.reconfigure(errors="backslashreplace")
@@ -93,14 +98,3 @@ def _write_no_more() -> None:
     """Throw away what is still to be written, so that leaving does not fail on it again."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _help() -> str:
-    command = get_command(app)
-    return command.get_help(command.make_context("gpolicy", [], resilient_parsing=True)) + "\n"
-
-
-def _usage(error: BaseException) -> str:
-    format_message = getattr(error, "format_message", None)
-    text = str(format_message()) if callable(format_message) else str(error)
-    return text.rstrip(".")

@@ -8,6 +8,16 @@ import warnings
 
 from gpolicy.errors import UsageError
 
+_HELP = """Usage: gpolicy htools hspace|hail [OPTION...]
+
+Run the allocator under htools' own option names, inputs and outputs.
+
+  hspace  how many instances fit on a cluster
+  hail    where a new instance goes, or where instances move to (an iallocator)
+
+`gpolicy htools hspace --help` and `gpolicy htools hail --help` list the options.
+"""
+
 
 def run(argv: list[str]) -> int:
     """Run `argv[0]` ("hspace" or "hail") with the other arguments and return the exit code.
@@ -41,4 +51,7 @@ def _run(argv: list[str]) -> int:
         from gpolicy.htools import hail  # noqa: PLC0415 - only what is needed
 
         return hail.main(argv[1:])
+    if argv and argv[0] in {"--help", "-h"}:
+        sys.stdout.write(_HELP)
+        return 0
     raise UsageError(f"unknown program '{argv[0]}'" if argv else "no program given", hint="use hspace or hail")

@@ -1,31 +1,19 @@
-"""Where hspace and hail take a cluster from: choice of the source, reading, warnings."""
+"""What hspace and hail do alike with a cluster: choosing its source, reading, warning, showing and saving it."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge
 from gpolicy.errors import InputError
+from gpolicy.htools.files import read_file, write_file
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import ClusterData
+    from collections.abc import Mapping
+
+    from gpolicy.allocator.model import ClusterData, Instance
+    from gpolicy.allocator.node import Node
     from gpolicy.htools.options import Options
-
-
-def read_file(path: str) -> str:
-    """Return a file's text. Raises InputError in the words of the original."""
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="surrogateescape")
-    except FileNotFoundError:
-        reason = "does not exist (No such file or directory)"
-    except IsADirectoryError:
-        reason = "inappropriate type (is a directory)"
-    except PermissionError:
-        reason = "permission denied (Permission denied)"
-    except (OSError, ValueError) as error:
-        reason = str(error)
-    raise InputError(f"{path}: openFile: {reason}")
 
 
 def load_data(options: Options) -> ClusterData:
@@ -69,16 +57,29 @@ def load_cluster(options: Options) -> Cluster:
 
 
 def warnings(cluster: Cluster) -> str:
-    """Return what stderr says about nodes whose books do not add up, last node first."""
+    """Return what stderr says about nodes whose books do not add up, last node first (htools, Loader: `checkData`)."""
     found = inconsistent_nodes(cluster)
     if not found:
         return ""
     lines = [
-        f"  - node {node.facts.name} is missing {memory} MB ram and {_toward_zero(disk, 1024)} GB disk\n"
+        f"  - node {node.facts.name} is missing {memory} MB ram and {disk // 1024} GB disk\n"
         for node, memory, disk in reversed(found)
     ]
-    return "Warning: cluster has inconsistent data:\n" + "".join(lines)
+    return f"Warning: cluster has inconsistent data:\n{''.join(lines)}\n"
 
 
-def _toward_zero(value: int, unit: int) -> int:
-    return value // unit if value >= 0 else -(-value // unit)
+def node_status(what: str, nodes: Mapping[int, Node], options: Options) -> str:
+    """Return the table of nodes that `-p` asks for, under its headline; nothing if it was not asked for."""
+    if options.print_nodes is None:
+        return ""
+    from gpolicy.htools.tables import node_table  # noqa: PLC0415 - only what is needed
+
+    return f"\n{what} status:\n{node_table(nodes, options.print_nodes)}\n"
+
+
+def save_cluster(name: str, cluster: Cluster, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:
+    """Write `cluster` with other `nodes` and `instances` to the file `name`. Raises InputError."""
+    from gpolicy.htools.text_writing import format_cluster  # noqa: PLC0415 - only what is needed
+
+    text = format_cluster(cluster.groups.values(), nodes, instances.values(), cluster.tags, cluster.policy)
+    write_file(name, text)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.errors import InputError
 
+_DISK_TEMPLATES = {template.value: template for template in DiskTemplate}
+_INSTANCE_STATES = {status.value: status for status in InstanceStatus}
+
 
 def disk_template(text: str) -> DiskTemplate:
     """Return the disk template named `text`."""
-    try:
-        return DiskTemplate(text)
-    except ValueError:
-        raise InputError(f'Invalid string value for type DiskTemplate: "{text}"') from None
+    found = _DISK_TEMPLATES.get(text)
+    if found is None:
+        raise InputError(f'Invalid string value for type DiskTemplate: "{text}"')
+    return found
 
 
 def alloc_policy(text: str) -> AllocPolicy:
@@ -24,7 +27,7 @@ def alloc_policy(text: str) -> AllocPolicy:
 
 def instance_status(text: str) -> InstanceStatus:
     """Return the instance state named `text`."""
-    try:
-        return InstanceStatus(text)
-    except ValueError:
-        raise InputError(f'Invalid string value for type InstanceStatus: "{text}"') from None
+    found = _INSTANCE_STATES.get(text)
+    if found is None:
+        raise InputError(f'Invalid string value for type InstanceStatus: "{text}"')
+    return found

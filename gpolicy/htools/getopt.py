@@ -1,14 +1,13 @@
 """A small option parser that reads a command line the way the Haskell original does.
 
 Long options may be cut short as long as they are unique, optional arguments must be attached, options
-and arguments may be mixed, and all usage errors are reported together.
+and arguments may be mixed, and all usage errors are reported together (GHC, System.Console.GetOpt).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +21,7 @@ class Takes(Enum):
     REQUIRED = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option. `short` is a letter or empty; `completion` is what `--help-completion` says."""
 
     long: str
@@ -48,8 +46,7 @@ class Option:
         return f"--{self.long}{form[self.takes]}"
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(NamedTuple):
     """The options given, in order, with their argument; positional arguments; usage errors."""
 
     options: tuple[tuple[str, str | None], ...]
@@ -102,7 +99,7 @@ def _long(
         return
     if len(matching) > 1:
         head = f"option `--{name}' is ambiguous; could be one of:\n"
-        errors.append(head + usage_indented(matching))
+        errors.append(head + usage(matching))
         return
     option = matching[0]
     if option.takes is Takes.NOTHING and equals:
@@ -141,8 +138,3 @@ def _short(
             return
         else:
             errors.append(f"option `-{letter}' requires an argument {option.argument}\n")
-
-
-def usage_indented(options: Sequence[Option]) -> str:
-    """Return the table of options the way an ambiguity error shows it."""
-    return usage(options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 _CONTROL_NAMES = [
     "NUL",
@@ -73,3 +73,8 @@ def shown_strings(items: Iterable[str]) -> str:
 def shown_ints(items: Iterable[int]) -> str:
     """Return a list of integers as Haskell shows it."""
     return f"[{','.join(str(item) for item in items)}]"
+
+
+def shown_peers(peers: Mapping[int, int]) -> str:
+    """Return how much memory a node keeps for which node, most first (htools, PeerMap)."""
+    return f"[{','.join(f'({peer},{memory})' for peer, memory in sorted(peers.items(), key=lambda pair: -pair[1]))}]"

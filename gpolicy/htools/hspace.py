@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.capacity import Allocator, DivisionError, State
@@ -11,15 +10,18 @@ from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, with_min_disk, with_offline, with_vcpu_ratio
 from gpolicy.allocator.model import Disk, Instance, Policy, Spec
-from gpolicy.allocator.placement import Candidates, NoCandidatesError, SingleCandidates, candidate_nodes
+from gpolicy.allocator.placement import (
+    Candidates,
+    NoCandidatesError,
+    PairCandidates,
+    SingleCandidates,
+    candidate_nodes,
+)
 from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.errors import InputError
-from gpolicy.htools import tables
-from gpolicy.htools.backends import load_cluster, warnings
-from gpolicy.htools.haskell_text import shown_ints
+from gpolicy.htools.backends import load_cluster, node_status, save_cluster, warnings
 from gpolicy.htools.hspace_report import HumanReport, MachineReport, Report, Run
 from gpolicy.htools.options import HSPACE_OPTIONS, Options, Stop, WantedSize, read_options
-from gpolicy.htools.text_format import format_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,16 +63,14 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     spindle_use = options.spindle_use if options.spindle_use is not None else cluster.policy.std.spindle_use
     if options.verbosity > 1 and cluster.common_suffix:
         sys.stderr.write(f"Note: Stripping common suffix of '{cluster.common_suffix}' from names\n")
-    sys.stderr.write(tables.node_status("Initial cluster", nodes, options.print_nodes))
+    sys.stderr.write(node_status("Initial cluster", nodes, options))
     if options.verbosity > 2:
-        sys.stderr.write(f"\n{tables.score_table(nodes)}")
-    usable = usable_groups(
-        cluster.groups,
-        nodes,
-        cluster.instances,
-        accept_existing=options.accept_existing,
-        independent=options.independent_groups,
-    )
+        from gpolicy.htools.tables import score_table  # noqa: PLC0415 - only what is needed
+
+        sys.stderr.write(score_table(nodes))
+    usable = _usable(cluster, nodes, options, independent=options.independent_groups)
+    if options.verbosity > 3:
+        _show_bad(cluster, nodes, options)
     count = 2 if template is DiskTemplate.DRBD else 1
     kind = MachineReport if options.machine_readable else HumanReport
     report: Report = kind(sys.stdout.write, nodes, len(cluster.instances), count, template)
@@ -78,7 +78,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     try:
         allocator = _allocator(nodes, count, usable, options)
     except NoCandidatesError as error:
-        if options.limit != 0 or options.verbosity > 3:
+        if options.limit != 0:
             raise InputError(f"failure during allocation: {error}") from None
         # with a limit of 0 the tiered phase never looks for nodes, so its results are still printed
         state = State(nodes, cluster.instances)
@@ -99,7 +99,10 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
 
 
 def _tiered(allocator: Allocator, state: State, wanted: Sequence[Instance], limit: int | None) -> State:
-    """Run the tiered allocation for one size after the other, `limit` instances in all."""
+    """Run the tiered allocation for one size after the other, `limit` instances in all.
+
+    What one size placed is taken off the limit of the next (htools, Program/Hspace).
+    """
     for instance in wanted:
         placed = len(state.placed)
         if limit is None or limit > placed:
@@ -162,45 +165,60 @@ def _instance(size: WantedSize, template: DiskTemplate, spindle_use: int) -> Ins
     )
 
 
+def _usable(cluster: Cluster, nodes: Mapping[int, Node], options: Options, *, independent: bool) -> Usable:
+    accept = options.accept_existing
+    return usable_groups(cluster.groups, nodes, cluster.instances, accept_existing=accept, independent=independent)
+
+
+def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> None:
+    """Name the nodes and groups that fail N+1 already, whether or not that closes them (`-v -v -v`)."""
+    from gpolicy.htools.haskell_text import shown_strings  # noqa: PLC0415 - only what is needed
+
+    bad = [node.facts.name for node in nodes.values() if node.fails_n1 and not node.facts.offline]
+    if bad:
+        sys.stderr.write(f"Bad nodes: {shown_strings(bad)}\n")
+    failing = _usable(cluster, nodes, options, independent=True).rules.ignored_groups
+    if failing:
+        sys.stderr.write(f"Bad groups: {shown_strings(cluster.groups[index].name for index in sorted(failing))}\n")
+
+
 def _allocator(
     nodes: Mapping[int, Node],
     count: int,
     usable: Usable,
     options: Options,
 ) -> Allocator | None:
-    """Return what allocates, or None where the state of the cluster forbids any allocation."""
+    """Return what allocates, or None where the state of the cluster forbids any allocation.
+
+    Raises NoCandidatesError.
+    """
+    candidates: Candidates = SingleCandidates(()) if count == 1 else PairCandidates(())
+    missing = None
     try:
         candidates = candidate_nodes(usable.groups, nodes, count, drop_unallocable=True)
-    except NoCandidatesError:
-        if usable.stopped:
-            return None
-        raise
+    except NoCandidatesError as error:
+        missing = error
     if options.verbosity > 3:
-        sys.stderr.write(_candidates_text(candidates))
+        from gpolicy.htools.tables import candidates_text  # noqa: PLC0415 - only what is needed
+
+        sys.stderr.write(candidates_text(candidates))
     if usable.stopped:
         return None
+    if missing is not None:
+        raise missing
     return make_allocator(candidates, usable.rules, capacity_checks=options.capacity_checks)
-
-
-def _candidates_text(candidates: Candidates) -> str:
-    if isinstance(candidates, SingleCandidates):
-        return f"Allocatable nodes: Left {shown_ints(candidates.nodes)}\n"
-    pairs = ",".join(f"({primary},{shown_ints(others)})" for primary, others in candidates.pairs)
-    return f"Allocatable nodes: Right [{pairs}]\n"
 
 
 def _after(options: Options, cluster: Cluster, state: State, kind: str) -> None:
     """Say where the instances went and save the cluster, as far as asked for."""
     title = f"{kind.capitalize()} allocation"
     if options.verbosity > 1:
-        sys.stderr.write(tables.allocation_map(title, state.placed[::-1], state.nodes))
-    sys.stderr.write(tables.node_status(title, state.nodes, options.print_nodes))
+        from gpolicy.htools.tables import allocation_map  # noqa: PLC0415 - only what is needed
+
+        sys.stderr.write(allocation_map(title, state.placed[::-1], state.nodes))
+    sys.stderr.write(node_status(title, state.nodes, options))
     if options.save is None:
         return
     name = f"{options.save}.{kind}"
-    text = format_cluster(cluster.groups.values(), state.nodes, state.instances.values(), cluster.tags, cluster.policy)
-    try:
-        Path(name).write_text(text, encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise InputError(f"{name}: cannot write: {error.strerror}") from None
+    save_cluster(name, cluster, state.nodes, state.instances)
     sys.stderr.write(f"The cluster state after {kind} allocation has been written to file '{name}'\n")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gpolicy.allocator.ieee import divide, truncate
 from gpolicy.allocator.kinds import DiskTemplate, FailReason
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 Write = Callable[[str], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """One phase: where it started and ended; `stopped` where the cluster's state forbade it."""
 
     initial: State
@@ -67,8 +65,7 @@ class Report(Protocol):
         """Print the last line."""
 
 
-@dataclass(frozen=True, slots=True)
-class MachineReport:
+class MachineReport(NamedTuple):
     """`HTS_KEY=value` lines, quoted for a shell."""
 
     write: Write
@@ -185,8 +182,7 @@ class MachineReport:
             self._key(f"{prefix}_{name}", str(value))
 
 
-@dataclass(frozen=True, slots=True)
-class HumanReport:
+class HumanReport(NamedTuple):
     """Sentences. Spindles are mentioned where any node has exclusive storage."""
 
     write: Write

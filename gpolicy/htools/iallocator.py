@@ -1,10 +1,9 @@
-"""The iallocator protocol's JSON document: the cluster part and the instance entries."""
+"""The iallocator protocol's JSON document: the cluster part and the instance entries (htools, Backend/IAlloc)."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.kinds import NO_NODE, InstanceStatus
 from gpolicy.allocator.model import ClusterData, Disk, Group, Instance, Nic, NodeData
@@ -18,7 +17,6 @@ from gpolicy.htools.json_fields import (
     as_int,
     as_list,
     as_policy,
-    as_text,
     as_texts,
     parse_json,
     plain_object,
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
 
 HYPERVISORS = frozenset({"kvm", "xen-pvm", "xen-hvm", "chroot", "lxc", "fake"})
 NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
+_UNMANAGED = Nic()
 _STATES = {
     "up": InstanceStatus.RUNNING,
     "down": InstanceStatus.STATUS_DOWN,
@@ -36,12 +35,12 @@ _STATES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A parsed document: the request's object, and the cluster."""
+class Document(NamedTuple):
+    """A parsed document: the request's object, the cluster, and the objects of its instances."""
 
     request: dict[str, Json]
     cluster: ClusterData
+    instances: dict[str, Json]
 
 
 def parse_document(text: str) -> Document:
@@ -59,15 +58,16 @@ def parse_document(text: str) -> Document:
         _node(index, name, entry, by_uuid) for index, (name, entry) in enumerate(fields.object("nodes").items())
     )
     by_name = {node.name: node.index for node in nodes}
+    entries = fields.object("instances")
     instances = tuple(
-        _placed_instance(index, name, entry, by_name)
-        for index, (name, entry) in enumerate(fields.object("instances").items())
+        _placed_instance(index, name, entry, by_name) for index, (name, entry) in enumerate(entries.items())
     )
     tags = fields.texts("cluster_tags")
     hypervisors: tuple[str, ...] = fields.get("enabled_hypervisors", _hypervisors)
     return Document(
         request,
         ClusterData(groups, nodes, instances, tags=tags, hypervisor=hypervisors[0] if hypervisors else None),
+        entries,
     )
 
 
@@ -99,7 +99,7 @@ def parse_instance(
     tags = fields.texts("tags")
     template = fields.get("disk_template", as_disk_template)
     spindle_use = fields.integer("spindle_use")
-    nics = tuple(_nic(name, plain_object(entry)) for entry in _array(fields.get("nics", _unchanged)))
+    nics = tuple([_nic(name, plain_object(entry)) for entry in _array(fields.get("nics", _unchanged))])
     state = values.get("admin_state")
     primary, secondary = places()
     return Instance(
@@ -107,7 +107,7 @@ def parse_instance(
         name=name,
         memory=memory,
         disk=disk,
-        disks=tuple(Disk(size, count) for size, count in zip(sizes, spindles, strict=True)),
+        disks=tuple(map(Disk, sizes, spindles)),
         vcpus=vcpus,
         status=_STATES.get(state, InstanceStatus.RUNNING) if isinstance(state, str) else InstanceStatus.RUNNING,
         template=template,
@@ -213,15 +213,15 @@ def _placed_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int
 
 def _nic(instance: str, values: dict[str, Json]) -> Nic:
     fields = Fields(values)
-    fields.optional("mac", as_text, None)
-    fields.optional("ip", as_text, None)
-    mode = fields.optional("mode", as_text, None)
-    fields.optional("link", as_text, None)
-    fields.optional("bridge", as_text, None)
-    network = fields.optional("network", as_text, None)
+    fields.optional_text("mac")
+    fields.optional_text("ip")
+    mode = fields.optional_text("mode")
+    fields.optional_text("link")
+    fields.optional_text("bridge")
+    network = fields.optional_text("network")
     if mode is not None and mode not in NIC_MODES:
         raise InputError(f"invalid NIC mode in instance {instance}")
-    return Nic(network)
+    return _UNMANAGED if network is None else Nic(network)
 
 
 def _hypervisors(value: Json) -> tuple[str, ...]:

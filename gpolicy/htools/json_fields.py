@@ -1,10 +1,9 @@
-"""Typed access to JSON objects, with htools' error texts."""
+"""Typed access to JSON objects, with the error texts of Ganeti's JSON module."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from gpolicy.allocator.model import Policy, Spec, SpecPair
 from gpolicy.errors import InputError
@@ -103,8 +102,7 @@ def plain_object(value: Json) -> dict[str, Json]:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(NamedTuple):
     """An object whose values are read one by one; `prefix` begins every message."""
 
     values: dict[str, Json]
@@ -129,6 +127,12 @@ class Fields:
         except InputError as error:
             raise InputError(f"key '{key}': {error}") from None
 
+    def optional_text(self, key: str) -> str | None:
+        """Return a string, None where it is missing or null."""
+        found = self.values.get(key)
+        value: str | None = found if found is None or type(found) is str else self.optional(key, as_text, None)
+        return value
+
     def text(self, key: str) -> str:
         """Return a string."""
         found = self.values.get(key)
@@ -145,16 +149,20 @@ class Fields:
 
     def number(self, key: str) -> float:
         """Return a double."""
-        value: float = self.get(key, as_float)
+        found = self.values.get(key)
+        value: float = found if type(found) is float else self.get(key, as_float)
         return value
 
     def boolean(self, key: str) -> bool:
         """Return a truth value."""
-        value: bool = self.get(key, as_bool)
+        found = self.values.get(key)
+        value: bool = found if found is True or found is False else self.get(key, as_bool)
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of strings."""
+        if self.values.get(key) == []:
+            return ()
         value: tuple[str, ...] = self.get(key, as_texts)
         return value
 
@@ -174,8 +182,7 @@ def _inner(who: str, convert: Callable[[Json], Any]) -> Callable[[Json], Any]:
     return read
 
 
-@dataclass(frozen=True, slots=True)
-class _Nested:
+class _Nested(NamedTuple):
     """An object inside of a policy: wrong kinds are reported as values that cannot be parsed."""
 
     values: dict[str, Json]
@@ -188,8 +195,7 @@ class _Nested:
 
 def as_disk_template(value: Json) -> DiskTemplate:
     """Return a disk template."""
-    text: str = _inner("DiskTemplate", as_text)(value)
-    return disk_template(text)
+    return disk_template(value if type(value) is str else _inner("DiskTemplate", as_text)(value))
 
 
 def as_alloc_policy(value: Json) -> AllocPolicy:

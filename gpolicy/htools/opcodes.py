@@ -1,4 +1,4 @@
-"""The opcodes that hail proposes for moves, with their keys in Ganeti's order."""
+"""The opcodes that hail proposes for moves, with their keys in Ganeti's order (htools, Cluster: `iMoveToJob`)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import gpolicy
 from gpolicy.allocator.kinds import DiskTemplate
@@ -19,8 +18,7 @@ COMPATIBLE_VERSION = "3.0.2"
 """The htools version whose answers are reproduced."""
 
 
-@dataclass(frozen=True, slots=True)
-class WantedSize:
+class WantedSize(NamedTuple):
     """An instance size given on the command line (MiB)."""
 
     disk: int
@@ -29,8 +27,7 @@ class WantedSize:
     spindles: int
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """Everything a command line may set; the defaults are htools'."""
 
     print_nodes: tuple[str, ...] | None = None
@@ -64,8 +61,7 @@ class Options:
         return None if self.max_length < 0 else self.max_length
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(NamedTuple):
     """The command line asks for nothing but a text, or is wrong: print and leave with the code."""
 
     code: int
@@ -267,44 +263,44 @@ def _max_cpu(options: Options, value: str | None) -> Options:
     ratio = parse_float("parsing max-cpu", value or "")
     if ratio <= 0:
         raise InputError("Invalid value of the max-cpu ratio, expected >0")
-    return replace(options, max_cpu=ratio)
+    return options._replace(max_cpu=ratio)
 
 
 def _spindle_use(options: Options, value: str | None) -> Options:
     use = parse_int("parsing spindle-use", value or "")
     if use < 0:
         raise InputError("Invalid value of the spindle-use (expected >= 0)")
-    return replace(options, spindle_use=use)
+    return options._replace(spindle_use=use)
 
 
 def _print_nodes(options: Options, value: str | None) -> Options:
-    return replace(options, print_nodes=tuple(split(",", value or "")))
+    return options._replace(print_nodes=tuple(split(",", value or "")))
 
 
 _SETTERS: Mapping[str, Callable[[Options, str | None], Options]] = {
     "print-nodes": _print_nodes,
-    "text-data": lambda o, v: replace(o, text_file=v),
-    "disk-template": lambda o, v: replace(o, template=disk_template(v or "")),
+    "text-data": lambda o, v: o._replace(text_file=v),
+    "disk-template": lambda o, v: o._replace(template=disk_template(v or "")),
     "spindle-use": _spindle_use,
-    "simulate": lambda o, v: replace(o, simulate=(*o.simulate, v or "")),
-    "master": lambda o, v: replace(o, rapi=v),
-    "luxi": lambda o, v: replace(o, luxi=v or "/var/run/ganeti/socket/ganeti-query"),
-    "ialloc-src": lambda o, v: replace(o, iallocator_file=v),
-    "verbose": lambda o, _: replace(o, verbosity=o.verbosity + 1),
-    "quiet": lambda o, _: replace(o, verbosity=o.verbosity - 1),
-    "independent-groups": lambda o, _: replace(o, independent_groups=True),
-    "accept-existing-errors": lambda o, _: replace(o, accept_existing=True),
-    "offline": lambda o, v: replace(o, offline=(v or "", *o.offline)),
-    "no-capacity-checks": lambda o, _: replace(o, capacity_checks=False),
-    "machine-readable": lambda o, v: replace(o, machine_readable=_choice(v)),
+    "simulate": lambda o, v: o._replace(simulate=(*o.simulate, v or "")),
+    "master": lambda o, v: o._replace(rapi=v),
+    "luxi": lambda o, v: o._replace(luxi=v or "/var/run/ganeti/socket/ganeti-query"),
+    "ialloc-src": lambda o, v: o._replace(iallocator_file=v),
+    "verbose": lambda o, _: o._replace(verbosity=o.verbosity + 1),
+    "quiet": lambda o, _: o._replace(verbosity=o.verbosity - 1),
+    "independent-groups": lambda o, _: o._replace(independent_groups=True),
+    "accept-existing-errors": lambda o, _: o._replace(accept_existing=True),
+    "offline": lambda o, v: o._replace(offline=(v or "", *o.offline)),
+    "no-capacity-checks": lambda o, _: o._replace(capacity_checks=False),
+    "machine-readable": lambda o, v: o._replace(machine_readable=_choice(v)),
     "max-cpu": _max_cpu,
-    "max-length": lambda o, v: replace(o, max_length=parse_int("max solution length", v or "")),
-    "min-disk": lambda o, v: replace(o, min_disk=parse_float("min free disk space", v or "")),
-    "standard-alloc": lambda o, v: replace(o, standard=_size("standard", v or "")),
-    "tiered-alloc": lambda o, v: replace(o, tiered=_size("tiered", v or "")),
-    "save": lambda o, v: replace(o, save=v),
-    "static-kvm-node-memory": lambda o, v: replace(o, static_kvm_node_memory=parse_int("static node memory", v or "")),
-    "ignore-dynu": lambda o, _: replace(o, ignore_load=True),
-    "ignore-soft-errors": lambda o, _: replace(o, ignore_soft_errors=True),
-    "restrict-allocation-to": lambda o, v: replace(o, restriction=tuple(split(",", v or ""))),
+    "max-length": lambda o, v: o._replace(max_length=parse_int("max solution length", v or "")),
+    "min-disk": lambda o, v: o._replace(min_disk=parse_float("min free disk space", v or "")),
+    "standard-alloc": lambda o, v: o._replace(standard=_size("standard", v or "")),
+    "tiered-alloc": lambda o, v: o._replace(tiered=_size("tiered", v or "")),
+    "save": lambda o, v: o._replace(save=v),
+    "static-kvm-node-memory": lambda o, v: o._replace(static_kvm_node_memory=parse_int("static node memory", v or "")),
+    "ignore-dynu": lambda o, _: o._replace(ignore_load=True),
+    "ignore-soft-errors": lambda o, _: o._replace(ignore_soft_errors=True),
+    "restrict-allocation-to": lambda o, v: o._replace(restriction=tuple(split(",", v or ""))),
 }

@@ -1,4 +1,4 @@
-"""A cluster as Ganeti's remote API describes it (`-m`).
+"""A cluster as Ganeti's remote API describes it (`-m`; htools, Backend/Rapi).
 
 `file://DIR` reads `groups.json`, `nodes.json`, `instances.json` and `info.json` from a directory; any
 other address is asked over HTTPS (port 5080 unless the address says otherwise), read-only.
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.kinds import NO_NODE
 from gpolicy.allocator.model import ClusterData, Disk, Group, Instance, NodeData
 from gpolicy.errors import InputError
-from gpolicy.htools.backends import read_file
 from gpolicy.htools.enumerations import instance_status
+from gpolicy.htools.files import read_file
 from gpolicy.htools.json_fields import (
     Fields,
     Json,
@@ -212,27 +212,50 @@ def _base_url(address: str) -> str:
 def _fetch(url: str) -> str:
     from urllib.parse import urlsplit  # noqa: PLC0415 - only needed for a cluster over the network
 
-    address = urlsplit(url)
     try:
+        address = urlsplit(url)
         port = address.port or DEFAULT_PORT
     except ValueError:
         raise InputError(f"{url}: no such port") from None
-    if address.scheme == "https":
-        return _fetch_verified(url, address.hostname or "", port, url.partition(address.netloc)[2])
-    from urllib.error import URLError  # noqa: PLC0415
-    from urllib.request import urlopen  # noqa: PLC0415
-
+    fetch = _fetch_verified if address.scheme == "https" else _fetch_plain
+    status, body = fetch(url, address.hostname or "", port, url.partition(address.netloc)[2])
+    if status != 200:
+        raise InputError(f"{url}: HTTP status {status}")
     try:
-        with urlopen(url, timeout=TIMEOUT) as answer:  # noqa: S310 - the scheme is checked above
-            text: str = answer.read().decode("utf-8")
-    except (URLError, OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "reason", error)
-        raise InputError(f"{url}: {reason}") from None
-    return text
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{url}: {error}") from None
 
 
-def _fetch_verified(url: str, host: str, port: int, path: str) -> str:
-    """Return what the remote API answers. htools verify no certificate; we do, and take Ganeti's own from a file."""
+def _fetch_plain(url: str, host: str, port: int, path: str) -> tuple[int, bytes]:
+    """Return the status and the body of an answer over plain HTTP, bounded as over HTTPS in size and time."""
+    from contextlib import closing  # noqa: PLC0415
+    from http.client import HTTPConnection, HTTPException  # noqa: PLC0415
+    from time import monotonic  # noqa: PLC0415
+
+    until = monotonic() + TIMEOUT
+    body = bytearray()
+    try:
+        with closing(HTTPConnection(host, port, timeout=TIMEOUT)) as connection:
+            connection.request("GET", path, headers={"Accept": "application/json", "Connection": "close"})
+            answer = connection.getresponse()
+            while piece := answer.read1(1024**2):
+                body += piece
+                if len(body) > LARGEST_ANSWER:
+                    raise InputError(
+                        f"{url}: {host}:{port}: the answer to {path} is larger than {LARGEST_ANSWER // 1024**2} MiB"
+                    )
+                if monotonic() > until:
+                    raise InputError(f"{url}: no complete answer within {TIMEOUT} s")
+            if answer.length:  # what Content-Length promised and did not come
+                raise InputError(f"{url}: {host}:{port}: the answer to {path} ended early")
+            return answer.status, bytes(body)
+    except (OSError, ValueError, HTTPException) as error:
+        raise InputError(f"{url}: {str(error).strip() or type(error).__name__}") from None
+
+
+def _fetch_verified(url: str, host: str, port: int, path: str) -> tuple[int, bytes]:
+    """Return the status and the body of an answer. htools verify no certificate; we do, and take one from a file."""
     from gpolicy.cluster.https import Request, ask, make_trust  # noqa: PLC0415
     from gpolicy.errors import GpolicyError  # noqa: PLC0415
 
@@ -240,12 +263,7 @@ def _fetch_verified(url: str, host: str, port: int, path: str) -> str:
     try:
         trust = make_trust(ca_file=Path(named) if named else None, insecure=False)
         answer = ask(Request("GET", host, port, path), trust=trust, seconds=TIMEOUT, limit=LARGEST_ANSWER)
-        text = answer.body.decode("utf-8")
     except GpolicyError as error:
         hint = "" if named else f" (name the file with the cluster's certificate in {CERTIFICATE_VARIABLE})"
         raise InputError(f"{url}: {error.message}{hint}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{url}: {error}") from None
-    if answer.status != 200:
-        raise InputError(f"{url}: HTTP status {answer.status}")
-    return text
+    return answer.status, answer.body

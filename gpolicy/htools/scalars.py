@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 
 from gpolicy.errors import InputError
 
 _INT64 = 2**64
+_CHUNK = 4000
+"""Digits that Python converts at once: the time that it takes grows with their square."""
+_BLANKS = r"[\t-\r \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]*+"
+"""What Haskell takes for space; Python's `\\s` takes some more."""
 _NUMBER = re.compile(
-    r"\s*(?P<sign>-\s*)?"
-    r"(?P<number>0[xX][0-9a-fA-F]+|0[oO][0-7]+|[0-9]+(?P<fraction>\.[0-9]+)?(?P<exponent>[eE][-+]?[0-9]+)?)"
+    rf"{_BLANKS}(?P<sign>-{_BLANKS})?"
+    r"(?P<number>0[xX][0-9a-fA-F]++|0[oO][0-7]++|[0-9]++(?P<fraction>\.[0-9]++)?(?P<exponent>[eE][-+]?[0-9]++)?)"
 )
-_NOT_FINITE = re.compile(r"\s*(?P<sign>-\s*)?(?P<number>NaN|Infinity)")
-_EXACT_UNITS = {"": Fraction(1), "m": Fraction(1), "g": Fraction(1024), "t": Fraction(1024**2)}
-_DECIMAL_MEGA = Fraction(1000, 1024) ** 2
+_NOT_FINITE = re.compile(rf"{_BLANKS}(?P<sign>-{_BLANKS})?(?P<number>NaN|Infinity)")
+_MIB = 1024**2
+_UNITS = {"": _MIB, "m": _MIB, "g": _MIB * 1024, "t": _MIB * 1024**2, "M": 1000**2, "G": 1000**3, "T": 1000**4}
+"""Bytes of a unit of one letter: small ones are binary, capital ones decimal."""
 _LONG_UNITS = {
-    "mib": Fraction(1),
-    "gib": Fraction(1024),
-    "tib": Fraction(1024**2),
-    "mb": _DECIMAL_MEGA,
-    "gb": _DECIMAL_MEGA * 1000,
-    "tb": _DECIMAL_MEGA * 1000**2,
+    "mib": _MIB,
+    "gib": _MIB * 1024,
+    "tib": _MIB * 1024**2,
+    "mb": 1000**2,
+    "gb": 1000**3,
+    "tb": 1000**4,
 }
-_SHORT_DECIMAL_UNITS = {"M": _DECIMAL_MEGA, "G": _DECIMAL_MEGA * 1000, "T": _DECIMAL_MEGA * 1000**2}
+"""Bytes of a unit of several letters, whether small or capital."""
 
 
 def split(separator: str, text: str) -> list[str]:
@@ -37,17 +41,23 @@ def wrapped(value: int) -> int:
 
 
 def parse_int(who: str, text: str) -> int:
-    """Return the only number in `text`. Raises InputError that names `who`."""
+    """Return the only number in `text`. Raises InputError that names `who`.
+
+    A number of any length is read, and wraps (htools, Utils: `read` of an Int).
+    """
+    if _is_plain(text):
+        return int(text)
     match = _NUMBER.match(text)
     if match is None or match["fraction"] is not None or match["exponent"] is not None:
         raise InputError(f"{who}: cannot parse string '{text}'")
     _check_rest(who, text, match.end())
-    value = int(match["number"], 0) if match["number"][:2].lower() in {"0x", "0o"} else int(match["number"])
-    return wrapped(-value if match["sign"] else value)
+    return _integer(match)
 
 
 def parse_float(who: str, text: str) -> float:
     """Return the only number in `text` as a double; NaN and Infinity are numbers."""
+    if _is_plain(text):
+        return float(text)
     match = _NUMBER.match(text) or _NOT_FINITE.match(text)
     if match is None:
         raise InputError(f"{who}: cannot parse string '{text}'")
@@ -57,19 +67,39 @@ def parse_float(who: str, text: str) -> float:
     return -value if match["sign"] else value
 
 
+def _is_plain(text: str) -> bool:
+    """Return whether this is a number as files have them by the thousand: some digits, and nothing else."""
+    return len(text) < 19 and text.isdecimal() and text.isascii()
+
+
 def parse_size(who: str, text: str) -> int:
-    """Return a size in MiB; the unit is optional (MiB), decimal units are rounded down."""
+    """Return a size in MiB; the unit is optional (MiB), decimal units are rounded toward zero.
+
+    The number wraps before it is scaled (htools, Utils: `parseUnit`).
+    """
     match = _NUMBER.match(text)
     if match is None or match["fraction"] is not None or match["exponent"] is not None:
         raise InputError(f"{who}: Can't parse string '{text}'")
     unit = text[match.end() :].lstrip()
-    factor = _EXACT_UNITS.get(unit) or _SHORT_DECIMAL_UNITS.get(unit) or _LONG_UNITS.get(unit.lower())
-    if factor is None:
+    size = _UNITS.get(unit) or _LONG_UNITS.get(unit.lower())
+    if size is None:
         raise InputError(f"{who}: Unknown unit '{unit}'")
+    number = _integer(match)
+    scaled = abs(number) * size // _MIB
+    return wrapped(-scaled if number < 0 else scaled)
+
+
+def _integer(match: re.Match[str]) -> int:
+    """Return the number that was matched as a 64-bit integer, however long it is."""
     number = match["number"]
-    value = int(number, 0) if number[:2].lower() in {"0x", "0o"} else int(number)
-    scaled = (-value if match["sign"] else value) * factor
-    return wrapped(int(scaled))
+    if number[:2].lower() in {"0x", "0o"}:
+        value = int(number, 0)
+    else:
+        value = 0
+        for place in range(0, len(number), _CHUNK):
+            chunk = number[place : place + _CHUNK]
+            value = (value * pow(10, len(chunk), _INT64) + int(chunk)) % _INT64
+    return wrapped(-value if match["sign"] else value)
 
 
 def _check_rest(who: str, text: str, end: int) -> None:

@@ -1,4 +1,4 @@
-"""Empty clusters described on the command line (`--simulate`)."""
+"""Empty clusters described on the command line (`--simulate`; htools, Backend/Simu)."""
 
 from __future__ import annotations
 

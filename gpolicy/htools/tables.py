@@ -1,15 +1,16 @@
-"""Tables of nodes, score components and placements on stderr (`-p`, `-v`)."""
+"""What stderr shows of nodes, score components, candidates and placements (`-p`, `-v`; htools, Node and Cluster)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.ieee import truncate
 from gpolicy.allocator.kinds import NO_NODE
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.numerals import fixed
+from gpolicy.allocator.placement import Candidates, SingleCandidates
 from gpolicy.allocator.score import COMPONENTS, component_values, statistics, total_score
+from gpolicy.htools.haskell_text import shown_ints, shown_peers
 
 if TYPE_CHECKING:
     from gpolicy.allocator.model import Instance
@@ -49,12 +50,8 @@ def _status(node: Node) -> str:
     return "*" if node.fails_n1 else " "
 
 
-def _gigabytes(value: float) -> str:
-    return str(truncate(value) // 1024)
-
-
 def _peers(node: Node) -> str:
-    return f"[{','.join(f'({peer},{memory})' for peer, memory in sorted(node.peers.items()))}]"
+    return shown_peers(node.peers)
 
 
 def _tags(node: Node) -> str:
@@ -74,7 +71,7 @@ FIELDS: Mapping[str, Field] = {
     "imem": ("i_mem", True, lambda node: str(node.instance_memory)),
     "rmem": ("r_mem", True, lambda node: str(node.reserved_memory)),
     "amem": ("a_mem", True, lambda node: str(node.unallocated_memory - node.reserved_memory)),
-    "tdsk": ("t_dsk", True, lambda node: _gigabytes(node.facts.total_disk)),
+    "tdsk": ("t_dsk", True, lambda node: fixed(node.facts.total_disk / 1024, 0)),
     "fdsk": ("f_dsk", True, lambda node: str(node.free_disk // 1024)),
     "tcpu": ("pcpu", True, lambda node: fixed(node.facts.total_cpus, 0)),
     "pcpu": ("pcpu", True, lambda node: fixed(node.facts.total_cpus, 0)),
@@ -128,11 +125,6 @@ def node_table(nodes: Mapping[int, Node], fields: Sequence[str]) -> str:
     return "".join(f" {line}\n" for line in aligned(rows, [right for _, right, _ in columns]))
 
 
-def node_status(what: str, nodes: Mapping[int, Node], fields: Sequence[str] | None) -> str:
-    """Return the node table under its headline; nothing if it was not asked for."""
-    return "" if fields is None else f"\n{what} status:\n{node_table(nodes, fields)}"
-
-
 def score_table(nodes: Mapping[int, Node]) -> str:
     """Return the score and its components."""
     stats = statistics(nodes.values())
@@ -169,3 +161,11 @@ def _spindles(instance: Instance, nodes: Mapping[int, Node]) -> str:
         return ""
     total = instance.total_spindles
     return "" if total is None else str(total)
+
+
+def candidates_text(candidates: Candidates) -> str:
+    """Return which nodes, or pairs of them, may take an instance."""
+    if isinstance(candidates, SingleCandidates):
+        return f"Allocatable nodes: Left {shown_ints(candidates.nodes)}\n"
+    pairs = ",".join(f"({primary},{shown_ints(others)})" for primary, others in candidates.pairs)
+    return f"Allocatable nodes: Right [{pairs}]\n"

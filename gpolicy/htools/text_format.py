@@ -1,7 +1,8 @@
-"""htools' text format (`-t`, written by hscan and `-S`): reading and writing.
+"""Reading htools' text format (`-t`, written by hscan and `-S`).
 
 Sections are separated by an empty line: groups, nodes, instances, cluster tags and, optionally,
-policies; the columns of a line by `|`.
+policies; the columns of a line by `|`. Columns that later versions added have defaults, and a node with a `?` in one
+of its figures counts as offline (htools, Backend/Text).
 """
 
 from __future__ import annotations
@@ -21,16 +22,13 @@ from gpolicy.allocator.model import (
     Spec,
     SpecPair,
 )
-from gpolicy.allocator.numerals import fixed, shown_float
 from gpolicy.errors import InputError
 from gpolicy.htools.enumerations import alloc_policy, disk_template, instance_status
 from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.scalars import parse_float, parse_int, split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from gpolicy.allocator.node import Node
+    from collections.abc import Mapping
 
 
 def parse_cluster(text: str) -> ClusterData:
@@ -60,32 +58,6 @@ def parse_cluster(text: str) -> ClusterData:
         tags=tuple(sections[3]),
         policy=cluster_policy,
     )
-
-
-def format_cluster(
-    groups: Iterable[Group],
-    nodes: Mapping[int, Node],
-    instances: Iterable[Instance],
-    tags: Iterable[str],
-    policy: Policy,
-) -> str:
-    """Return a cluster's state in the text format, all columns, as `-S` writes it."""
-    groups = list(groups)
-    group_by_index = {group.index: group for group in groups}
-    lines = [
-        "|".join((group.name, group.uuid, group.alloc_policy.value, ",".join(group.tags), ",".join(group.networks)))
-        for group in groups
-    ]
-    lines.append("")
-    lines += [_format_node(node, group_by_index[node.facts.group]) for node in nodes.values()]
-    lines.append("")
-    lines += [_format_instance(instance, nodes) for instance in instances]
-    lines.append("")
-    lines += list(tags)
-    lines.append("")
-    lines.append(_format_policy("", policy))
-    lines += [_format_policy(group.name, group.policy) for group in groups]
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _sections(text: str) -> list[list[str]]:
@@ -224,64 +196,3 @@ def _spec(who: str, text: str) -> Spec:
         raise InputError(f"Invalid ispec data for {who}: {shown_strings(columns)}")
     names = ("memsize", "cpucount", "disksize", "diskcount", "niccount", "spindleuse")
     return Spec(*(parse_int(f"{who}/{name}", column) for name, column in zip(names, columns, strict=True)))
-
-
-def _format_node(node: Node, group: Group) -> str:
-    facts = node.facts
-    flag = "Y" if facts.offline else "M" if facts.master else "N"
-    return "|".join(
-        (
-            facts.name,
-            whole(facts.total_memory),
-            str(facts.node_memory),
-            str(facts.reported_free_memory),
-            whole(facts.total_disk),
-            str(node.free_disk),
-            whole(facts.total_cpus),
-            flag,
-            group.uuid,
-            str(facts.spindles),
-            ",".join(facts.tags),
-            "Y" if facts.exclusive else "N",
-            str(node.free_spindles),
-            str(facts.node_cpus),
-            shown_float(facts.cpu_speed),
-        )
-    )
-
-
-def whole(value: float) -> str:
-    """Return a double as `%.0f` prints it."""
-    return fixed(value, 0)
-
-
-def _format_instance(instance: Instance, nodes: Mapping[int, Node]) -> str:
-    spindles = instance.total_spindles
-    return "|".join(
-        (
-            instance.name,
-            str(instance.memory),
-            str(instance.disk),
-            str(instance.vcpus),
-            instance.status.value,
-            "Y" if instance.auto_balance else "N",
-            nodes[instance.primary].facts.name,
-            nodes[instance.secondary].facts.name if instance.secondary != NO_NODE else "",
-            instance.template.value,
-            ",".join(instance.tags),
-            str(instance.spindle_use),
-            "-" if spindles is None else str(spindles),
-            "Y" if instance.forthcoming else "N",
-        )
-    )
-
-
-def _format_policy(owner: str, policy: Policy) -> str:
-    specs = ";".join(f"{_format_spec(pair.min)};{_format_spec(pair.max)}" for pair in policy.minmax)
-    templates = ",".join(template.value for template in policy.templates)
-    ratios = f"{shown_float(policy.vcpu_ratio)}|{shown_float(policy.spindle_ratio)}"
-    return f"{owner}|{_format_spec(policy.std)}|{specs}|{templates}|{ratios}"
-
-
-def _format_spec(spec: Spec) -> str:
-    return f"{spec.memory},{spec.cpus},{spec.disk_size},{spec.disk_count},{spec.nic_count},{spec.spindle_use}"

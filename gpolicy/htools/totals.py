@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.ieee import divide, truncate
 
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(NamedTuple):
     """Sums over all nodes, offline ones included; `largest_*` are maxima over the nodes."""
 
     free_memory: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -61,3 +62,41 @@ def test_a_check_of_a_good_policy_validates_by_itself(tmp_path: Path) -> None:
     modules = imported("check", str(policy(tmp_path, "ipolicy: {vcpu-ratio: 4}\n")))
     assert "gpolicy.rules.checking" in modules
     assert loads(modules, HEAVY - BY_TYPER) == set()
+
+
+HTOOLS = {"typer", "click", "yaml", "fractions", "argparse", "shutil", "textwrap", "gpolicy.report", "gpolicy.policy"}
+"""What a stand-in for hspace and hail never needs."""
+
+
+def htools_modules(modules: set[str]) -> set[str]:
+    return {item.removeprefix("gpolicy.htools.") for item in modules if item.startswith("gpolicy.htools.")}
+
+
+def test_htools_help_needs_no_allocator() -> None:
+    modules = imported("htools", "--help")
+    assert loads(modules, HEAVY | HTOOLS | {"dataclasses", "gpolicy.cli.parsing"}) == set()
+    assert htools_modules(modules) == set()
+
+
+def test_hail_imports_what_an_allocation_needs(tmp_path: Path) -> None:
+    examples = ROOT / "tests" / "data" / "allocator" / "evacuation-examples.jsonl"
+    document = json.loads(examples.read_text().splitlines()[0])["request"]
+    spec = {"memory": 128, "vcpus": 1, "disks": [], "disk_space_total": 0, "disk_template": "diskless"}
+    new = {"name": "new", "tags": [], "nics": [], "spindle_use": 1, "required_nodes": 1, **spec}
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps({**document, "request": {"type": "allocate", **new}}))
+    modules = imported("htools", "hail", str(path))
+    assert loads(modules, (HEAVY | HTOOLS) - {"gpolicy.allocator"}) == set()
+    assert loads(modules, {"gpolicy.cli.parsing", "gpolicy.cli.terminal", "gpolicy.allocator.evacuation"}) == set()
+    common = {"backends", "enumerations", "files", "getopt", "haskell_text", "options", "scalars"}
+    assert htools_modules(modules) == {*common, "hail", "hail_placing", "hail_requests", "iallocator", "json_fields"}
+
+
+def test_hspace_imports_what_a_count_needs(tmp_path: Path) -> None:
+    path = tmp_path / "cluster"
+    path.write_text("g|u|preferred||\n\nn|1024|0|1024|9000|9000|4|N|u\n\n\n\n")
+    modules = imported("htools", "hspace", "-t", str(path), "--disk-template=plain", "--machine-readable")
+    assert loads(modules, (HEAVY | HTOOLS | {"json"}) - {"gpolicy.allocator"}) == set()
+    assert loads(modules, {"gpolicy.cli.parsing", "gpolicy.cli.terminal", "gpolicy.allocator.requests"}) == set()
+    common = {"backends", "enumerations", "files", "getopt", "haskell_text", "options", "scalars"}
+    assert htools_modules(modules) == {*common, "hspace", "hspace_report", "text_format", "totals"}

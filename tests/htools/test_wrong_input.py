@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gpolicy import htools
-from gpolicy.errors import UsageError
+from gpolicy.errors import InputError, UsageError
+from gpolicy.htools.scalars import parse_float, parse_int, parse_size, wrapped
 
 from .random_requests import make_case
 from .recorded import call
@@ -272,6 +276,68 @@ def test_damaged_files_end_in_an_answer_or_an_error(seed: int, tmp_path: Path) -
     document_path.write_text(request[:place] + rng.choice(["", "[", "0", "null"]) + request[place + 1 :])
     code, _, err = call("hail", "-t", str(path), str(document_path))
     assert code == 0 or (code == 1 and "Error: " in err)
+
+
+LONG = "1" * 5000
+
+
+def test_numbers_of_any_length_wrap_as_64_bit_integers(tmp_path: Path) -> None:
+    """As the original reads them; Python alone would refuse so many digits."""
+    whole = int(LONG[:4000]) * 10**1000 + int(LONG[:1000])
+    assert parse_int("x", LONG) == wrapped(whole)
+    assert parse_int("x", f"-{LONG}") == wrapped(-whole)
+    assert parse_float("x", LONG) == float("inf")
+    path = tmp_path / "cluster"
+    path.write_text(f"{GROUP}\n{NODES}n3|{LONG}|{LONG}|{LONG}|1|{LONG}|4|N|u0\n\n\n\n")
+    code, out, err = call("hspace", "-t", str(path), "--disk-template=plain", "-l", LONG, "-pname,tmem,nmem", "-l", "1")
+    assert code == 0, err
+    assert f"Infinity {wrapped(whole)}\n" in err
+    assert out.startswith("The cluster has 3 nodes")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("18446744073709552640", 1024),  # recorded: a number wraps before its unit counts
+        ("18446744073709552640M", 976),
+        ("-18446744073709552640M", -976),
+        ("18446744073709552640g", 1048576),
+        ("18446744073709552640mb", 976),
+        ("5TiB", 5 * 1024**2),
+        ("2T", 1907348),
+    ],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size("x", text) == size
+
+
+def test_blanks_are_those_of_the_original() -> None:
+    assert parse_int("x", "\u00a0\t -\u20035") == -5
+    with pytest.raises(InputError):
+        parse_int("x", "\u20285")
+
+
+@pytest.mark.parametrize("text", ["\n" * 200_000, f"-{' ' * 200_000}", "1" * 200_000 + "x", "1." + "1" * 200_000 + "e"])
+def test_long_texts_are_refused_at_once(text: str) -> None:
+    start = time.process_time()
+    for parse in (parse_int, parse_float, parse_size):
+        with pytest.raises(InputError):
+            parse("x", text)
+    assert time.process_time() - start < 0.5
+
+
+def test_standard_input_may_hold_any_bytes() -> None:
+    arguments = [sys.executable, "-m", "gpolicy", "htools", "hail", "-"]
+    done = subprocess.run(arguments, input=b"{\xff", capture_output=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"Error: Parsing input IAllocator message: ")
+
+
+def test_help_names_both_programs() -> None:
+    code, out, _ = call("--help")
+    assert code == 0
+    assert "hspace" in out
+    assert "hail" in out
 
 
 def test_another_program_is_a_usage_error() -> None:

@@ -11,7 +11,7 @@ from gpolicy.allocator.merge import merge
 from gpolicy.allocator.model import ClusterData
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.text import parse_text
-from gpolicy.htools.text_format import format_cluster
+from gpolicy.htools.text_writing import format_cluster
 from gpolicy.impact.capacity import GroupCapacity
 
 DATA = Path(__file__).parent.parent / "data"

@@ -1,0 +1,43 @@
+"""What Typer makes of a command line, with Typer's own exceptions turned into ours."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from typer.main import get_command
+
+from gpolicy.cli.app import app
+from gpolicy.errors import UsageError
+from gpolicy.exit_codes import ExitCode
+
+# Releases of Typer differ in which copy of Click they stand on; its own exception leads to the right one.
+_CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0]
+
+
+def run_command_line(arguments: list[str]) -> int:
+    """Run the verb that `arguments` begin with and return the exit code; without any, write the help to stderr.
+
+    Raises UsageError, KeyboardInterrupt, and whatever stops the verb.
+    """
+    if not arguments:
+        sys.stderr.write(_help())
+        return int(ExitCode.COULD_NOT_RUN)
+    try:
+        result = get_command(app).main(arguments, prog_name="gpolicy", standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except _CommandLineError as error:
+        raise UsageError(_usage(error), hint="see gpolicy --help") from None
+    return result if isinstance(result, int) else 0
+
+
+def _help() -> str:
+    command = get_command(app)
+    return command.get_help(command.make_context("gpolicy", [], resilient_parsing=True)) + "\n"
+
+
+def _usage(error: BaseException) -> str:
+    format_message = getattr(error, "format_message", None)
+    text = str(format_message()) if callable(format_message) else str(error)
+    return text.rstrip(".")

@@ -1,0 +1,207 @@
+"""hail's requests about existing instances: relocate, node-evacuate, change-group and allocate-secondary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gpolicy.allocator.evacuation import EvacuationMode, EvacuationResult, change_group, evacuate_nodes, relocate
+from gpolicy.allocator.requests import allocate_secondary
+from gpolicy.errors import InputError
+from gpolicy.htools.hail_requests import Answer, Request, names_of
+from gpolicy.htools.haskell_records import shown_argument, shown_groups
+from gpolicy.htools.haskell_text import shown_ints
+from gpolicy.htools.opcodes import opcode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.request_options import RequestOptions
+    from gpolicy.htools.json_fields import Fields, Json
+
+
+class RelocateRequest(NamedTuple):
+    """Move an instance off the nodes `leaving` (indices)."""
+
+    instance: int
+    required_nodes: int
+    leaving: tuple[int, ...]
+
+    @property
+    def existing(self) -> tuple[int, ...]:
+        """The instance to move."""
+        return (self.instance,)
+
+    @property
+    def group_names(self) -> tuple[str | None, ...]:
+        """No new instance."""
+        return ()
+
+    def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
+        """Return it as Haskell shows it."""
+        return f"Relocate {self.instance} {shown_argument(self.required_nodes)} {shown_ints(self.leaving)}"
+
+    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+        """Choose the new secondary, or the new node of an instance on shared storage."""
+        done, new = relocate(
+            cluster.nodes,
+            cluster.instances,
+            self.instance,
+            self.required_nodes,
+            self.leaving,
+            force=options.ignore_soft_errors,
+        )
+        instances = {**cluster.instances, self.instance: done.instance}
+        return Answer("success", list(names_of(cluster.nodes, (new,))), done.nodes, instances)
+
+
+class EvacuateRequest(NamedTuple):
+    """Move instances away from their nodes."""
+
+    existing: tuple[int, ...]
+    mode: EvacuationMode
+
+    @property
+    def group_names(self) -> tuple[str | None, ...]:
+        """No new instance."""
+        return ()
+
+    def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
+        """Return it as Haskell shows it."""
+        return f"NodeEvacuate {shown_ints(self.existing)} Change{self.mode.name.capitalize()}"
+
+    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+        """Choose new nodes within the group of each instance."""
+        force = options.ignore_soft_errors
+        return _moved(cluster, evacuate_nodes(cluster.nodes, cluster.instances, self.mode, self.existing, force=force))
+
+
+class ChangeGroupRequest(NamedTuple):
+    """Move instances to other groups."""
+
+    existing: tuple[int, ...]
+    targets: tuple[int, ...]
+
+    @property
+    def group_names(self) -> tuple[str | None, ...]:
+        """No new instance."""
+        return ()
+
+    def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
+        """Return it as Haskell shows it."""
+        return f"ChangeGroup {shown_ints(self.existing)} {shown_ints(self.targets)}"
+
+    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+        """Choose a group and nodes for each instance."""
+        result = change_group(
+            cluster.groups,
+            cluster.nodes,
+            cluster.instances,
+            self.existing,
+            self.targets,
+            options,
+            show_groups=shown_groups,
+        )
+        return _moved(cluster, result)
+
+
+class SecondaryRequest(NamedTuple):
+    """Find a secondary node for an instance."""
+
+    instance: int
+
+    @property
+    def existing(self) -> tuple[int, ...]:
+        """The instance to mirror."""
+        return (self.instance,)
+
+    @property
+    def group_names(self) -> tuple[str | None, ...]:
+        """No new instance."""
+        return ()
+
+    def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
+        """Return it as Haskell shows it."""
+        return f"AllocateSecondary {self.instance}"
+
+    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+        """Choose the secondary node."""
+        nodes, instances = cluster.nodes, cluster.instances
+        placement, info = allocate_secondary(nodes, instances, self.instance, options)
+        return Answer(
+            info,
+            names_of(nodes, placement.nodes)[1],
+            {**nodes, **{node.index: node for node in placement.changed}},
+            {**instances, self.instance: placement.instance},
+        )
+
+
+def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> Request:
+    """Read a request of one of the four kinds."""
+    if kind == "relocate":
+        index = _exact(cluster, fields.text("name"))
+        count = fields.integer("required_nodes")
+        return RelocateRequest(index, count, _nodes(cluster, fields.texts("relocate_from")))
+    if kind == "allocate-secondary":
+        return SecondaryRequest(_exact(cluster, fields.text("name")))
+    instances = _instances(cluster, fields.texts("instances"))
+    if kind == "node-evacuate":
+        return EvacuateRequest(instances, fields.get("evac_mode", _mode))
+    return ChangeGroupRequest(instances, _groups(cluster, fields.texts("target_groups")))
+
+
+def _moved(cluster: Cluster, result: EvacuationResult) -> Answer:
+    nodes = cluster.nodes
+    info = f"{len(result.failed)} instances failed to move and {len(result.moved)} were moved successfully"
+    moved = [
+        [instance.name, cluster.groups[group].name, names_of(nodes, where)]
+        for instance, group, where, _ in result.moved
+    ]
+    failed = [[instance.name, text] for instance, text in result.failed]
+    jobs = [[opcode(move, nodes) for move in moves] for _, _, _, moves in result.moved]
+    return Answer(info, [moved, failed, jobs], result.nodes, result.instances)
+
+
+def _exact(cluster: Cluster, name: str) -> int:
+    for index, instance in cluster.instances.items():
+        if instance.name == name:
+            return index
+    raise InputError(f"Unknown instance '{name}'")
+
+
+def _find(names: Iterable[str], things: Iterable[tuple[int, str, str]]) -> tuple[int, ...]:
+    """Return the index of each of `names` among things with an index and two names each."""
+    table: dict[str, list[int]] = {}
+    for index, *own in things:
+        for name in set(own):
+            table.setdefault(name, []).append(index)
+    indices = []
+    for name in names:
+        found = table.get(name, [])
+        if len(found) != 1:
+            raise InputError(f"Wrong number of elems found with name {name}")
+        indices.append(found[0])
+    return tuple(indices)
+
+
+def _nodes(cluster: Cluster, names: Iterable[str]) -> tuple[int, ...]:
+    return _find(names, ((index, node.facts.name, node.facts.alias) for index, node in cluster.nodes.items()))
+
+
+def _instances(cluster: Cluster, names: Iterable[str]) -> tuple[int, ...]:
+    suffix = cluster.common_suffix
+    things = ((index, item.name, item.name.removesuffix(suffix)) for index, item in cluster.instances.items())
+    return _find(names, things)
+
+
+def _groups(cluster: Cluster, names: Iterable[str]) -> tuple[int, ...]:
+    return _find(names, ((group.index, group.name, group.uuid) for group in cluster.groups.values()))
+
+
+def _mode(value: Json) -> EvacuationMode:
+    if not isinstance(value, str):
+        raise InputError("Can't parse value for 'EvacMode': Unable to read String")
+    try:
+        return EvacuationMode(value)
+    except ValueError:
+        raise InputError(f'Invalid string value for type EvacMode: "{value}"') from None

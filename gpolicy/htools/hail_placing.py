@@ -1,0 +1,141 @@
+"""hail's requests for new instances: allocate and multi-allocate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from gpolicy.allocator.group_choice import RequestError
+from gpolicy.allocator.merge import Cluster, desired_tags, exclusion_tags
+from gpolicy.allocator.redundancy import settled
+from gpolicy.allocator.requests import Wanted, allocate, allocate_many
+from gpolicy.errors import InputError
+from gpolicy.htools.hail_requests import PREFIX, Answer, Request, names_of
+from gpolicy.htools.iallocator import parse_instance
+from gpolicy.htools.json_fields import Fields, Json, as_list, as_text, as_texts, plain_object
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.request_options import RequestOptions
+
+
+class AllocateRequest(NamedTuple):
+    """Place one new instance."""
+
+    wanted: Wanted
+    restriction: tuple[str, ...] | None
+
+    @property
+    def existing(self) -> tuple[int, ...]:
+        """No existing instance."""
+        return ()
+
+    @property
+    def group_names(self) -> tuple[str | None, ...]:
+        """The group that the new instance asks for."""
+        return (self.wanted.group_name,)
+
+    def shown(self, document: Mapping[str, Json]) -> str:
+        """Return it as Haskell shows it."""
+        from gpolicy.htools import haskell_records as records  # noqa: PLC0415 - only what is needed
+        from gpolicy.htools.haskell_text import shown_strings  # noqa: PLC0415 - only what is needed
+
+        wanted, restriction = self.wanted, records.shown_maybe(self.restriction, shown_strings)
+        instance = records.shown_instance(wanted.instance, wanted.instance.name, document)
+        return f"Allocate ({instance}) ({records.shown_details(wanted.count, wanted.group_name)}) {restriction}"
+
+    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+        """Choose the nodes. The option that restricts them goes before the request's own restriction."""
+        if options.restriction is None and self.restriction is not None:
+            options = replace(options, restriction=frozenset(self.restriction))
+        nodes, instances = cluster.nodes, cluster.instances
+        found = allocate(cluster.groups, nodes, instances, self.wanted, options)
+        if found.placement is None:
+            raise RequestError(", ".join(found.messages))
+        number = len(instances)
+        return Answer(
+            ", ".join(found.messages),
+            list(names_of(nodes, found.placement.nodes)),
+            {**nodes, **{node.index: settled(node, number) for node in found.placement.changed}},
+            {number: found.placement.instance, **instances},  # -S writes the new one first: it has no index yet
+        )
+
+
+class MultiAllocateRequest(NamedTuple):
+    """Place several new instances."""
+
+    wanted: tuple[Wanted, ...]
+
+    @property
+    def existing(self) -> tuple[int, ...]:
+        """No existing instance."""
+        return ()
+
+    @property
+    def group_names(self) -> tuple[str | None, ...]:
+        """The group that each new instance asks for."""
+        return tuple(wanted.group_name for wanted in self.wanted)
+
+    def shown(self, document: Mapping[str, Json]) -> str:
+        """Return it as Haskell shows it."""
+        from gpolicy.htools import haskell_records as records  # noqa: PLC0415 - only what is needed
+
+        pairs = (
+            f"({records.shown_instance(wanted.instance, wanted.instance.name, entry)},"
+            f"{records.shown_details(wanted.count, wanted.group_name)})"
+            for wanted, entry in zip(self.wanted, document["instances"], strict=True)
+        )
+        return f"MultiAllocate [{','.join(pairs)}]"
+
+    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+        """Choose the nodes of each instance."""
+        nodes = cluster.nodes
+        many = allocate_many(cluster.groups, nodes, cluster.instances, self.wanted, options)
+        info = f"{len(many.failed)} instances failed to allocate and {len(many.placed)} were allocated successfully"
+        placed = [[instance.name, names_of(nodes, where.nodes)] for instance, where in many.placed]
+        failed = [[instance.name, text] for instance, text in many.failed]
+        return Answer(info, [placed, failed], many.nodes, many.instances)
+
+
+def parse_placing(kind: str, fields: Fields, cluster: Cluster) -> Request:
+    """Read a request of the kind "allocate" or "multi-allocate"."""
+    if kind == "multi-allocate":
+        return MultiAllocateRequest(_read_many(fields, cluster))
+    name = fields.text("name")
+    count = fields.integer("required_nodes")
+    instance = _new_instance(name, fields.values, cluster)
+    group_name = fields.optional("group_name", as_text, None)
+    restriction = fields.optional("restrict-to-nodes", as_texts, None)
+    return AllocateRequest(Wanted(instance, count, group_name), restriction)
+
+
+def _read_many(fields: Fields, cluster: Cluster) -> tuple[Wanted, ...]:
+    entries = fields.get("instances", _objects)
+    wanted = []
+    for entry in entries:
+        own = Fields(entry, PREFIX)
+        name = own.text("name")
+        group_name = fields.optional("group_name", as_text, None)
+        count = own.integer("required_nodes")
+        wanted.append(Wanted(_new_instance(name, entry, cluster), count, group_name))
+    return tuple(wanted)
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    objects = []
+    for item in as_list(value):
+        if not isinstance(item, dict):
+            raise InputError("Unable to read JSObject")
+        objects.append(plain_object(item))
+    return objects
+
+
+def _new_instance(name: str, values: dict[str, Json], cluster: Cluster) -> Instance:
+    instance = parse_instance(-1, name, values)
+    return replace(
+        instance,
+        exclusion_tags=exclusion_tags(cluster.tags, instance.tags),
+        desired_tags=desired_tags(cluster.tags, instance.tags),
+    )
