@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 TESTS = Path(__file__).resolve().parent
 
@@ -59,7 +60,7 @@ class _Watch:
         self._sign, self._over = threading.Event(), False
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> _Watch:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -28,7 +28,7 @@ CHECKS = (b"__asan_init", b"__ubsan_handle_add_overflow_abort", b"__ubsan_handle
 def use() -> None:
     """Load the build with sanitizers from now on, if that is what the environment is for."""
     if ACTIVE:
-        library.LIBRARY = Path(ACTIVE)
+        vars(library)["LIBRARY"] = Path(ACTIVE)
 
 
 use()

@@ -1,4 +1,4 @@
-"""Feed the compiled engine: `python -m engine_feeding FIRST COUNT` prints for each seed what was asked, or what is wrong.
+"""Feed the compiled engine: `python -m engine_feeding FIRST COUNT` prints for each seed what came of it.
 
 A line is JSON: the statuses of the answers, or the fault. Each seed is a cluster, as Python's values or as streams of
 numbers, sound or damaged, and some questions one after the other on one engine. GPOLICY_ENGINE names another library
@@ -117,10 +117,7 @@ def ask_about_instance(question: Question, rng: random.Random, engine: Engine, w
     return status
 
 
-ASK = {
-    question.name: lambda *given, question=question: ask_about_instance(question, *given)  # type: ignore[misc]
-    for question in Question
-}
+ASK = {question.name: lambda *given, question=question: ask_about_instance(question, *given) for question in Question}
 """How to ask each question of the engine: a new one that needs other things gets an entry of its own."""
 
 
@@ -164,7 +161,9 @@ def by_values(rng: random.Random) -> list[str]:
                 state = State(values.nodes, values.instances)
                 return (runner.tiered if tiered else runner.standard)(state, wanted, limit)
 
-            return [_same("tiered" if tiered else "standard", lambda: run(reference=True), lambda: run(reference=False))]
+            return [
+                _same("tiered" if tiered else "standard", lambda: run(reference=True), lambda: run(reference=False))
+            ]
 
 
 def _attempt_by_law(values: Values) -> object:

@@ -9,7 +9,7 @@ import random
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from htools.random_clusters import TEMPLATES, random_cluster
@@ -31,8 +31,8 @@ INTEGERS = (
     2**31, 2**32, 2**40, 2**50, 2**50 + 1, 2**53 + 1, 2**62, 2**63 - 1,
 )  # fmt: skip
 REALS = (
-    float("nan"), float("inf"), -float("inf"), -1e308, -1.0, -0.0, 0.0, 5e-324, 1e-300, 1e-9, 0.1, 1.0, 3.5, 1e6, 2.0**53,
-    2.0**63, 1e20, 1e100, 1e308,
+    float("nan"), float("inf"), -float("inf"), -1e308, -1.0, -0.0, 0.0, 5e-324, 1e-300, 1e-9, 0.1, 1.0, 3.5, 1e6,
+    2.0**53, 2.0**63, 1e20, 1e100, 1e308,
 )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ class Values:
     checked: bool
 
 
-@lru_cache(maxsize=None)
+@cache
 def _sound(number: int) -> ClusterData:
     rng = random.Random(number)
     return parse_cluster(random_cluster(rng, rng.choice([*TEMPLATES, "drbd", "drbd", "plain"]), 6).text)
@@ -110,12 +110,9 @@ def _odd(rng: random.Random, value: Any, but: set[str]) -> Any:
     ]
     name = rng.choice(numbers)
     old = getattr(value, name)
-    new: bool | int | float
     if isinstance(old, bool):
-        new = not old
-    else:
-        new = rng.choice(INTEGERS) if isinstance(old, int) else rng.choice(REALS)
-    return replace(value, **{name: new})
+        return replace(value, **{name: not old})
+    return replace(value, **{name: rng.choice(INTEGERS) if isinstance(old, int) else rng.choice(REALS)})
 
 
 def _elsewhere(rng: random.Random, item: Instance, nodes: int) -> Instance:

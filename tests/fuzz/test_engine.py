@@ -68,7 +68,9 @@ def test_the_engine_gives_all_memory_back() -> None:
     assert "gpolicy_" not in done.stderr  # Python itself leaks; what began in the engine would name its functions
 
 
-CRASHING = "import os, sys; [print(n, flush=True) if n != 3 else os.kill(os.getpid(), 11) for n in range({0}, {0} + {1})]"
+CRASHING = (
+    "import os, sys; [print(n, flush=True) if n != 3 else os.kill(os.getpid(), 11) for n in range({0}, {0} + {1})]"
+)
 
 
 def test_a_crash_is_told_with_its_seed() -> None:

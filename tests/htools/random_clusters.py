@@ -146,7 +146,9 @@ def _instances(rng: random.Random, nodes: list[Node], template: str, *, odd: boo
         mates = [node for node in nodes if (node.group == primary.group or odd_pairs) and node is not primary]
         if kind == "drbd" and not mates:
             continue
-        secondary = rng.choice(mates) if kind == "drbd" and not (odd_pairs and rng.random() < 0.1) else None
+        paired = kind == "drbd" and not (odd_pairs and rng.random() < 0.1)
+        paired = paired or (odd_pairs and bool(mates) and rng.random() < 0.1)  # a second node that nothing needs
+        secondary = rng.choice(mates) if paired else None
         memory = _odd(rng, rng.choice([64, 128, 256, 500, 1024]), odd)
         disk = _odd(rng, rng.choice([256, 512, 700, 1024]), odd)
         state = rng.choice(STATES)
