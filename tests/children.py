@@ -14,6 +14,8 @@ from typing import Self
 
 TESTS = Path(__file__).resolve().parent
 
+SANITIZER = 99  # exit code of a process in which a sanitizer saw something (tests/sanitizers.py)
+
 
 class Died(str):
     """How a child process ended at a seed: what it wrote to stderr, and its exit code or signal."""
@@ -24,8 +26,8 @@ class Died(str):
 def in_children(arguments: list[str], first: int, count: int, seconds: float) -> Iterator[tuple[int, str]]:
     """Run `python ARGUMENTS FIRST COUNT`, which prints a line for each seed, and yield (seed, line).
 
-    Where a child is killed by a signal, or needs more than `seconds` for a seed, yield how (`Died`) and go on with the
-    next seed. Raises RuntimeError where it ends otherwise before all is done.
+    Where a signal or a sanitizer ends a child, or a seed takes it more than `seconds`, yield how (`Died`) and go on
+    with the next seed. Raises RuntimeError where it ends otherwise before all is done.
     """
     seed, end = first, first + count
     environment = {**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS}/fuzz:{TESTS.parent}", "PYTHONFAULTHANDLER": "1"}
@@ -44,9 +46,9 @@ def in_children(arguments: list[str], first: int, count: int, seconds: float) ->
             if seed < end:
                 errors.seek(0)
                 said = errors.read().decode(errors="replace")
-                if child.returncode >= 0:  # no crash, but a mistake of the module
+                if child.returncode >= 0 and child.returncode != SANITIZER:  # no crash, but a mistake of the module
                     raise RuntimeError(f"exit code {child.returncode} at {seed}: {said[-3000:]}")
-                why = f"needs more than {seconds} s" if watch.bitten else f"signal {-child.returncode}"
+                why = f"needs more than {seconds} s" if watch.bitten else f"exit code {child.returncode}"
                 yield seed, Died(f"{why}: {said[:3000]}")
                 seed += 1
 

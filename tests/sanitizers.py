@@ -12,6 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from children import SANITIZER
+
 from gpolicy.allocator.native import build, library
 
 ACTIVE = os.environ.get("GPOLICY_SANITIZED")
@@ -37,14 +39,14 @@ use()
 def environment(target: Path) -> dict[str, str]:
     """Return the environment in which Python can load the build at `target`."""
     runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-    options = "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:max_allocation_size_mb=1024"
+    options = f"exitcode={SANITIZER}:detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024"
     return {
         **os.environ,
         "GPOLICY_SANITIZED": str(target),
         "LD_PRELOAD": str(Path(runtime.stdout.strip()).resolve()),
         "PYTHONMALLOC": "malloc",  # else the engine's input lies in large blocks, and reading beyond it is not seen
         "ASAN_OPTIONS": options,
-        "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
+        "UBSAN_OPTIONS": f"print_stacktrace=1:exitcode={SANITIZER}",
     }
 
 
@@ -92,7 +94,7 @@ def prove(target: Path, environment: dict[str, str]) -> None:
             text=True,
             check=False,
         )
-        if done.returncode == 0 or words not in done.stderr or "gpolicy_open" not in done.stderr:
+        if done.returncode != SANITIZER or words not in done.stderr or "gpolicy_open" not in done.stderr:
             sys.exit(f"sanitizers: nobody saw {name}: exit {done.returncode}\n{done.stderr[-3000:]}")
 
 
