@@ -135,7 +135,7 @@ def main() -> int:
     parser.add_argument("--size", type=int, default=250, help="cases of a child process")
     parser.add_argument("--law-every", type=int, default=10, help="ask the law in one of so many cases; 0: never")
     parser.add_argument("--seconds", type=float, default=3.0, help="that the real program may take for a case")
-    parser.add_argument("--most-nodes", type=int, default=7, help="of a cluster")
+    parser.add_argument("--most-nodes", type=int, default=10, help="of a cluster")
     parser.add_argument("--table", action="store_true", help="print the table of the journal, and do nothing")
     parser.add_argument("--case", nargs=2, metavar=("KIND", "SEED"), help="compare one case here, its files left here")
     options = parser.parse_args()

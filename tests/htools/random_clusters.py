@@ -139,7 +139,7 @@ def _alloc_policy(rng: random.Random) -> str:
 def _instances(rng: random.Random, nodes: list[Node], template: str, *, odd: bool) -> list[str]:
     rows = []
     mixed = rng.random() < 0.5
-    odd_pairs = rng.random() < 0.05  # pairs over two groups, and without a second node
+    odd_pairs = rng.random() < 0.1  # pairs over two groups, and without a second node
     for number in range(rng.randrange(0, rng.choice([3, 3, 6]) * len(nodes))):
         kind = rng.choice([template, template, *TEMPLATES]) if mixed else template
         primary = rng.choice(nodes)
