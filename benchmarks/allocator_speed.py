@@ -3,6 +3,7 @@
     python benchmarks/allocator_speed.py              both tables (the real program takes the better part of an hour)
     python benchmarks/allocator_speed.py --most 60    leave out what takes the real program over 60 seconds
     python benchmarks/allocator_speed.py --curve      only ours, from 10 to 2,000 nodes
+    python benchmarks/allocator_speed.py --requests   questions that took long once, beside the real programs
 
 Whole processes are timed (CPU seconds, start-up included). Output is Markdown.
 """
@@ -20,6 +21,11 @@ import tempfile
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+
+import checkout
+from htools.random_requests import document
+
+from gpolicy.htools.text_format import parse_cluster
 
 OURS = [sys.executable, "-c", "import sys; from gpolicy.htools import run; sys.exit(run(sys.argv[1:]))"]
 MEMORY, DISK, CPUS = 131072, 4194304, 32
@@ -76,13 +82,14 @@ class Run:
     output: str
 
 
-def timed(command: list[str], folder: Path, most: float) -> Run | None:
-    """Run a command; None if it takes longer than `most` seconds.
+def timed(command: list[str], folder: Path, most: float, program: str = "hspace") -> Run | None:
+    """Run a command; None if it takes longer than `most` seconds. `program` is what the real htools are to be.
 
     CPU seconds are what a busy machine falsifies least.
     """
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.DEVNULL)
+        environment = {**os.environ, "HTOOLS": program, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(checkout.ROOT)}
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.DEVNULL)
         watch = threading.Timer(most, process.kill)
         watch.start()
         _, status, used = os.wait4(process.pid, 0)
@@ -143,7 +150,7 @@ def curve(folder: Path, most: float, largest: int) -> None:
             break
         text = build(count, 4, "drbd", full=True)
         (folder / "c.data").write_text(text)
-        (folder / "r.json").write_text(json.dumps(document(text)))
+        (folder / "r.json").write_text(document_of(text, allocation()))
         ours = timed([*OURS, "hspace", "-t", "c.data", "--machine-readable"], folder, most)
         hail = timed([*OURS, "hail", "r.json"], folder, most)
         last = "" if hail is None else f"{hail.seconds:.2f} s, {hail.memory} MiB"
@@ -159,64 +166,14 @@ def curve(folder: Path, most: float, largest: int) -> None:
             )
 
 
-def document(text: str) -> dict[str, object]:
-    """Return an iallocator document for the cluster, asking for one mirrored instance."""
-    from gpolicy.htools.text_format import parse_cluster
-
-    data = parse_cluster(text)
-    spec = {"cpu-count": 1, "disk-count": 1, "nic-count": 1, "spindle-use": 1}
-    low = {**spec, "memory-size": 128, "disk-size": 1024}
-    high = {**spec, "memory-size": 32768, "disk-size": 1048576, "cpu-count": 8, "disk-count": 16}
-    policy = {
-        "minmax": [{"min": low, "max": high}],
-        "std": low,
-        "disk-templates": ["drbd"],
-        "vcpu-ratio": 4.0,
-        "spindle-ratio": 32.0,
-    }
-    group = {"name": "g0", "alloc_policy": "preferred", "networks": [], "tags": [], "ipolicy": policy}
-    names = [node.name for node in data.nodes]
-    nodes = {
-        node.name: {
-            "total_memory": int(node.total_memory),
-            "reserved_memory": node.node_memory,
-            "free_memory": node.free_memory,
-            "total_disk": int(node.total_disk),
-            "free_disk": node.free_disk,
-            "total_cpus": int(node.total_cpus),
-            "reserved_cpus": node.node_cpus,
-            "offline": False,
-            "drained": False,
-            "vm_capable": True,
-            "group": "uuid-0",
-            "tags": [],
-            "total_spindles": node.spindles,
-            "free_spindles": 0,
-            "ndparams": {"spindle_count": node.spindles, "exclusive_storage": False},
-        }
-        for node in data.nodes
-    }
-    existing = {
-        item.name: {
-            "memory": item.memory,
-            "disk_space_total": item.disk,
-            "disks": [{"size": item.disk, "mode": "rw"}],
-            "vcpus": item.vcpus,
-            "admin_state": "up",
-            "nodes": [names[item.primary], names[item.secondary]],
-            "disk_template": "drbd",
-            "tags": [],
-            "spindle_use": 1,
-            "nics": [{"mac": "aa:00:00:00:00:01", "ip": None, "mode": "bridged", "link": "br0"}],
-        }
-        for item in data.instances
-    }
-    request = {
+def allocation() -> dict[str, object]:
+    """Return a request for one mirrored instance."""
+    return {
         "type": "allocate",
         "name": "new.example.com",
         "memory": 4096,
         "vcpus": 2,
-        "disks": [{"size": 131072, "mode": "rw"}],
+        "disks": [{"size": 131072}],
         "disk_space_total": 131200,
         "disk_template": "drbd",
         "spindle_use": 1,
@@ -224,24 +181,76 @@ def document(text: str) -> dict[str, object]:
         "nics": [],
         "required_nodes": 2,
     }
-    return {
-        "cluster_tags": [],
-        "enabled_hypervisors": ["fake"],
-        "nodegroups": {"uuid-0": group},
-        "nodes": nodes,
-        "instances": existing,
-        "request": request,
+
+
+def document_of(text: str, request: dict[str, object]) -> str:
+    """Return an iallocator document for the cluster and a request."""
+    return json.dumps(document(random.Random(1), parse_cluster(text), request))  # noqa: S311 - no secrets here
+
+
+def uneven(count: int, per_node: float, template: str) -> str:
+    """Return a cluster of which no two nodes are equal: each has some more memory, disk and CPUs than the last."""
+    head, *nodes = (text := build(count, per_node, template)).split("\n\n", 2)
+    rows = []
+    for place, row in enumerate(nodes[0].splitlines()):
+        columns = row.split("|")
+        for column, step in ((1, 64), (3, 64), (4, 1000), (5, 1000), (6, place % 3)):
+            columns[column] = str(int(columns[column]) + (step if column == 6 else step * place))
+        rows.append("|".join(columns))
+    assert len(nodes) == 2, text
+    return "\n\n".join([head, "\n".join(rows), nodes[1]])
+
+
+def requests(folder: Path, most: float, only: str) -> None:
+    """Print what took long once: one row a question, beside the real program."""
+    print("| question | real | gpolicy | real by gpolicy | equal |")
+    print("|---|---|---|---|---|")
+    plain, drbd = build(200, 3.2, "plain"), build(160, 0.0125, "drbd")
+    small, dedicated = build(8, 3, "drbd"), build(1000, 3, "plain", exclusive=True)
+    evacuation: dict[str, object] = {
+        "type": "node-evacuate",
+        "instances": ["inst0.example.com", "inst1.example.com"],
+        "evac_mode": "all",
     }
+    one = allocation() | {"disk_template": "plain", "required_nodes": 1, "disks": [{"size": 131072, "spindles": 1}]}
+    without = "\n".join(row.replace("|N|uuid-0|4|", "|N|uuid-0|0|") for row in build(20, 3.5, "drbd").split("\n"))
+    spaced = ["hspace", "-t", "c.data", "--machine-readable"]
+    cases: list[tuple[str, str, dict[str, object] | None, list[str]]] = [
+        ("hspace, 1,000 uneven drbd nodes, 3,203 instances", uneven(1000, 3.203, "drbd"), None, spaced),
+        ("hspace, 10 drbd nodes", build(10, 3.5, "drbd"), None, spaced),
+        ("hspace --independent-groups, 200 plain nodes", plain, None, [*spaced, "--independent-groups"]),
+        ("hspace, 20 drbd nodes with spindle_count 0", without, None, spaced),
+        ("hail node-evacuate, 160 nodes", drbd, evacuation, ["hail", "r.json"]),
+        ("hail allocate, 1,000 dedicated nodes", dedicated, one, ["hail", "r.json"]),
+        ("hail allocate, 8 nodes", small, allocation(), ["hail", "r.json"]),
+        ("hail node-evacuate, 8 nodes", small, evacuation, ["hail", "r.json"]),
+    ]
+    for name, text, request, (program, *arguments) in cases:
+        if only not in name:
+            continue
+        (folder / "c.data").write_text(text)
+        (folder / "r.json").write_text("" if request is None else document_of(text, request))
+        ours = timed([*OURS, program, *arguments], folder, most)
+        binary = shutil.which("hspace")
+        real = timed([str(Path(binary).resolve()), *arguments], folder, most, program) if binary else None
+        columns = [f"over {most:.0f} s" if run is None else f"{run.seconds:.2f} s" for run in (real, ours)]
+        if real is not None and ours is not None:
+            columns += [f"{real.seconds / ours.seconds:,.1f}", "yes" if real.output == ours.output else "NO"]
+        print(f"| {name} | {' | '.join(columns)} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=float, default=3600, help="seconds that the real program may take")
     parser.add_argument("--curve", action="store_true", help="only ours, over the number of nodes")
+    parser.add_argument("--requests", action="store_true", help="only questions that took long once")
     parser.add_argument("--largest", type=int, default=2000, help="largest number of nodes of the curve")
     parser.add_argument("--only", default="", help="only the clusters whose name contains this")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        if options.requests:
+            requests(Path(folder), options.most, options.only)
+            return
         if not options.curve:
             ratios(Path(folder), options.most, options.only)
             print()

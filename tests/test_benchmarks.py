@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-WITH_GPOLICY = ("start_up", "check_speed", "large_cluster", "plan_impact")
+WITH_GPOLICY = ("start_up", "check_speed", "large_cluster", "plan_impact", "allocator_speed")
 
 
 @pytest.mark.parametrize("name", WITH_GPOLICY)

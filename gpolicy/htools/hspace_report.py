@@ -123,7 +123,7 @@ class MachineReport(NamedTuple):
         totals = cluster_totals(run.final.nodes)
         if self.instances + placed != totals.instances:
             raise InputError(
-                f"internal inconsistency, allocated ({self.instances + placed}) != counted ({totals.instances})"
+                f"internal inconsistency, allocated ({self.instances + placed}) != counted ({totals.instances})\n"
             )
         self._block("FIN", run.final.nodes, totals)
         usage = divide(float(self.instances), float(self.instances + placed))

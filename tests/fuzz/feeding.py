@@ -7,28 +7,21 @@ The last line counts.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import resource
-import signal
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from mutating import damaged
+from patience import TooSlow, within
 from targets import TARGETS, Target
 
 MEMORY = 2 * 1024**3  # bytes of address space
 _MOST_FAULTS = 20
-
-
-class TooSlow(BaseException):
-    """An input took longer than it may. No Exception: nobody on the way may catch it."""
 
 
 def main() -> int:
@@ -77,22 +70,6 @@ def fault_of(target: Target, data: bytes, scratch: Path) -> str | None:
         frames = traceback.format_exception(error, limit=-6)
         return "".join(frames)[-2500:]
     return None
-
-
-@contextlib.contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Raise `TooSlow` in the block when it takes longer (of processor time: machines are shared)."""
-
-    def ring(_: int, __: FrameType | None) -> None:
-        raise TooSlow(f"more than {seconds} s")
-
-    before = signal.signal(signal.SIGVTALRM, ring)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def tell(what: dict[str, Any]) -> None:

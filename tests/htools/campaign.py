@@ -1,28 +1,26 @@
 """Compare many random questions with the real programs: `campaign.py --help`.
 
-The work is done in child processes, some hundred cases of one kind in each: a crash ends one child, and is told with
-the seed that the child was at. What a child found is a line of the journal; a run with the journal of an earlier one
-goes on behind it.
+The work is done in child processes, some hundred cases of one kind in each. What came of them is a line of the journal;
+a run with the journal of an earlier one goes on behind it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from children import Died, in_children
+
 from .random_requests import KINDS, make_case
 from .three_ways import CRASHED, DIFFERENT, EQUAL, INSTALLED, SKIPPED, compare
 
-TESTS = Path(__file__).resolve().parents[1]
+PATIENCE = 120.0  # seconds after which a case of ours has not ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,56 +45,26 @@ class Found:
     differences: list[str] = field(default_factory=list)
 
 
-def work(chunk: Chunk) -> Found:
-    """Compare the cases of a chunk in this process; the seed at hand is in the file `at` of the current directory."""
-    found = Found(chunk)
-    counts: Counter[str] = Counter()
+def work(chunk: Chunk) -> None:
+    """Compare the cases of a chunk in this process; print a line for each."""
     for seed in range(chunk.first, chunk.first + chunk.count):
-        Path("at").write_text(str(seed))
+        case = make_case(chunk.kind, seed, chunk.most_nodes)
         law = chunk.law_every > 0 and seed % chunk.law_every == 0
-        outcome, difference = compare(make_case(chunk.kind, seed, chunk.most_nodes), chunk.seconds, law=law)
-        counts[outcome] += 1
-        found.law += law and outcome != SKIPPED
-        if difference:
-            found.differences.append(f"{chunk.kind}, seed {seed}: {difference}")
-    found.counts = dict(counts)
-    return found
+        outcome, difference = compare(case, chunk.seconds, law=law)
+        sys.stdout.write(json.dumps([outcome, difference, law and outcome != SKIPPED]) + "\n")
+        sys.stdout.flush()
 
 
 def in_child(chunk: Chunk) -> Found:
-    """Let child processes do the chunk; where one is killed, say so and go on behind the case that killed it."""
-    counts: Counter[str] = Counter()
-    found = Found(chunk)
-    first, end = chunk.first, chunk.first + chunk.count
-    while first < end:
-        part = asdict(chunk) | {"first": first, "count": end - first}
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run(
-                [sys.executable, "-m", "htools.campaign", "--chunk", json.dumps(part)],
-                cwd=folder,
-                env={**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS.parent}"},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            at = Path(folder, "at")
-            if done.returncode == 0:
-                new = Found(**json.loads(done.stdout))
-                counts.update(new.counts)
-                found.law += new.law
-                found.differences += new.differences
-                break
-            seed = int(at.read_text()) if at.exists() else first
-        # what the child had counted before is gone: count it again, without the case that killed it
-        if seed > first:
-            before = in_child(Chunk(**(part | {"count": seed - first})))
-            counts.update(before.counts)
-            found.law += before.law
-            found.differences += before.differences
-        counts[DIFFERENT] += 1
-        why = f"died of signal {-done.returncode}" if done.returncode < 0 else done.stderr[-1500:]
-        found.differences.append(f"{chunk.kind}, seed {seed}: ours {why}")
-        first = seed + 1
+    """Let a child process do the chunk; what kills ours is a difference."""
+    found, counts = Found(chunk), Counter[str]()
+    settings = [chunk.kind, str(chunk.most_nodes), str(chunk.law_every), str(chunk.seconds)]
+    for seed, line in in_children(["-m", "htools.campaign", "chunk", *settings], chunk.first, chunk.count, PATIENCE):
+        outcome, difference, law = (DIFFERENT, f"ours: {line}", False) if isinstance(line, Died) else json.loads(line)
+        counts[outcome] += 1
+        found.law += law
+        if difference:
+            found.differences.append(f"{chunk.kind}, seed {seed}: {difference}")
     found.counts = dict(counts)
     return found
 
@@ -155,6 +123,10 @@ def todo(options: argparse.Namespace, lines: list[Found]) -> list[Chunk]:
 
 def main() -> int:
     """Run what the command line asks for; the exit code is 1 where something differs."""
+    if sys.argv[1:2] == ["chunk"]:
+        kind, most_nodes, law_every, seconds, first, count = sys.argv[2:]
+        work(Chunk(kind, int(first), int(count), int(most_nodes), int(law_every), float(seconds)))
+        return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=100_000, help="of all kinds together")
     parser.add_argument("--first", type=int, default=0, help="first seed of each kind")
@@ -163,16 +135,12 @@ def main() -> int:
     parser.add_argument("--size", type=int, default=250, help="cases of a child process")
     parser.add_argument("--law-every", type=int, default=10, help="ask the law in one of so many cases; 0: never")
     parser.add_argument("--seconds", type=float, default=3.0, help="that the real program may take for a case")
-    parser.add_argument("--most-nodes", type=int, default=7, help="of a cluster")
+    parser.add_argument("--most-nodes", type=int, default=10, help="of a cluster")
     parser.add_argument("--table", action="store_true", help="print the table of the journal, and do nothing")
     parser.add_argument("--case", nargs=2, metavar=("KIND", "SEED"), help="compare one case here, its files left here")
-    parser.add_argument("--chunk", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not INSTALLED:
         parser.error("the real programs are not installed (Debian: apt-get install ganeti-htools)")
-    if options.chunk:
-        sys.stdout.write(json.dumps(asdict(work(Chunk(**json.loads(options.chunk))))))
-        return 0
     if options.case:
         case = make_case(options.case[0], int(options.case[1]), options.most_nodes)
         outcome, difference = compare(case, options.seconds, law=True)

@@ -85,8 +85,8 @@ def _policy(rng: random.Random, owner: str, template: str, disk: int, memory: in
     return f"{owner}|{','.join(map(str, std))}|{pairs}|{','.join(templates)}|{ratios}"
 
 
-def random_cluster(rng: random.Random, template: str, most_nodes: int) -> RandomCluster:
-    """Return a cluster whose policies allow `template`."""
+def random_cluster(rng: random.Random, template: str, most_nodes: int, *, sound: bool = False) -> RandomCluster:
+    """Return a cluster whose policies allow `template`; `sound`: every mirrored instance has both nodes in a group."""
     groups = rng.choice([1, 1, 1, 2, 3])
     exclusive = rng.random() < 0.2
     spindleless = rng.random() < 0.03
@@ -121,7 +121,9 @@ def random_cluster(rng: random.Random, template: str, most_nodes: int) -> Random
                 unknown=rng.random() < 0.02,
             )
         )
-    rows = _instances(rng, nodes, template, odd=odd)
+    # pairs over two groups, without a second node, or with one that nothing needs
+    odd_pairs = rng.random() < 0.1 and not sound
+    rows = _instances(rng, nodes, template, odd=odd, odd_pairs=odd_pairs)
     tags = [tag for tag in CLUSTER_TAGS if tagged and rng.random() < 0.5]
     policies = ["", *(f"g{number}" for number in range(groups))]
     if rng.random() < 0.1:
@@ -136,17 +138,18 @@ def _alloc_policy(rng: random.Random) -> str:
     return rng.choice(["preferred", "preferred", "preferred", "last_resort", "unallocable"])
 
 
-def _instances(rng: random.Random, nodes: list[Node], template: str, *, odd: bool) -> list[str]:
+def _instances(rng: random.Random, nodes: list[Node], template: str, *, odd: bool, odd_pairs: bool) -> list[str]:
     rows = []
     mixed = rng.random() < 0.5
-    odd_pairs = rng.random() < 0.05  # pairs over two groups, and without a second node
     for number in range(rng.randrange(0, rng.choice([3, 3, 6]) * len(nodes))):
         kind = rng.choice([template, template, *TEMPLATES]) if mixed else template
         primary = rng.choice(nodes)
         mates = [node for node in nodes if (node.group == primary.group or odd_pairs) and node is not primary]
         if kind == "drbd" and not mates:
             continue
-        secondary = rng.choice(mates) if kind == "drbd" and not (odd_pairs and rng.random() < 0.1) else None
+        paired = kind == "drbd" and not (odd_pairs and rng.random() < 0.1)
+        paired = paired or (odd_pairs and bool(mates) and rng.random() < 0.1)
+        secondary = rng.choice(mates) if paired else None
         memory = _odd(rng, rng.choice([64, 128, 256, 500, 1024]), odd)
         disk = _odd(rng, rng.choice([256, 512, 700, 1024]), odd)
         state = rng.choice(STATES)

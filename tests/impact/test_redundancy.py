@@ -35,7 +35,7 @@ def states() -> list[ClusterState]:
     for seed in range(60):
         rng = random.Random(seed)  # noqa: S311 (no secrets here)
         try:
-            found.append(from_text(random_cluster(rng, rng.choice([*TEMPLATES, "drbd", "plain"]), 7).text))
+            found.append(from_text(random_cluster(rng, rng.choice([*TEMPLATES, "drbd", "plain"]), 7, sound=True).text))
         except GpolicyError:
             continue
     return [state for state in found if not any(lacks_secondary(item) for item in cluster_data(state).instances)]

@@ -1,0 +1,115 @@
+"""The engine needs little stack, time and memory, however deep it has to look: each case in a child process."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sanitizers
+
+from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.model import Disk
+from gpolicy.allocator.model import SpecPair as Pair
+from gpolicy.errors import GpolicyError
+
+from .helpers import allocator, cluster, instance, node, policy, spec, start
+
+TESTS = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.skipif(bool(sanitizers.ACTIVE), reason="sanitizers need stack and memory of their own")
+STACKS = ["1024", "2048", "4096", "8192", "unlimited"]  # KiB, as `ulimit -s` takes them
+
+
+def crowded(count: int, kind: DiskTemplate) -> int:
+    """Fill three nodes of which one has `count` instances that have to find room elsewhere; return how many fit."""
+    room = policy(Pair(spec(64, 1, 256), spec(900_000, 8, 900_000)))
+    used, disk = 64 * count, 10_000_000
+    residents = [instance(64, 300, 1, kind, index=number, name=f"i{number}", primary=0) for number in range(count)]
+    nodes = [
+        node(0, used + 200, disk, float(8 * count), free_memory=200, free_disk=disk - 300 * count),
+        *(node(other, used * 6 // 10, disk, float(8 * count)) for other in (1, 2)),
+    ]
+    where = cluster([replace(item, spindles=count) for item in nodes], residents, group_policy=room)
+    wanted = replace(instance(300, 400, 1, kind), disks=(Disk(400, 1),))
+    return len(allocator(where, 1).tiered(start(where), wanted, None).placed)
+
+
+def shrunk(memory: int, disk: int, cpus: int, kind: DiskTemplate) -> str:
+    """Shrink from a size that nothing has room for; return how many are placed, or the error that says why not."""
+    huge = policy(Pair(spec(64, 1, 256), spec(memory, cpus, disk)))
+    where = cluster([node(place, 16_384, 204_800) for place in range(4)], group_policy=huge)
+    wanted = replace(instance(memory, disk, cpus, kind), disks=(Disk(disk, 1),))
+    try:
+        return str(
+            len(allocator(where, 2 if kind is DiskTemplate.DRBD else 1).tiered(start(where), wanted, None).placed)
+        )
+    except GpolicyError as error:
+        return str(error)
+
+
+def in_child(call: str, stack: str = "8192", *, memory: int = 2**40, seconds: int = 600) -> tuple[str, float]:
+    """Return what a call of this module gives, and the MiB that it took, within so many bytes and processor seconds."""
+    code = (
+        "import json, resource, sys\n"
+        f"resource.setrlimit(resource.RLIMIT_CPU, ({seconds}, {seconds}))\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({memory}, {memory}))\n"
+        "from allocator.test_bounds import *\n"
+        f"found = {call}\n"
+        "json.dump([str(found), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024], sys.stdout)"
+    )
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'ulimit -S -s {stack} && exec "$@"', "sh", sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS.parent}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
+    found, took = json.loads(done.stdout)
+    return found, took
+
+
+@pytest.mark.parametrize("kind", [DiskTemplate.PLAIN, DiskTemplate.EXT], ids=lambda kind: kind.value)
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_small_stack_is_enough(stack: str, kind: DiskTemplate) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    if hard != resource.RLIM_INFINITY and (stack == "unlimited" or int(stack) * 1024 > hard):
+        pytest.skip("this system limits the stack")
+    for count, fit in ((600, 26), (1500, 64), (3000, 128), (4000, 170)):
+        assert in_child(f"crowded({count}, DiskTemplate.{kind.name})", stack)[0] == str(fit)
+
+
+SIZES = {
+    "cpus": (1024, 1024, 30_000_000),
+    "memory": (2**40, 1024, 1),
+    "disk": (1024, 2**40, 1),
+    "all": (2**40, 2**40, 2**40),
+}
+
+
+@pytest.mark.parametrize("kind", [DiskTemplate.PLAIN, DiskTemplate.DRBD], ids=lambda kind: kind.value)
+@pytest.mark.parametrize("size", SIZES)
+def test_shrinking_from_any_size_takes_seconds_and_little_memory(size: str, kind: DiskTemplate) -> None:
+    memory, disk, cpus = SIZES[size]
+    _, took = in_child(f"shrunk({memory}, {disk}, {cpus}, DiskTemplate.{kind.name})", memory=2**30, seconds=10)
+    assert took < 200
+
+
+@pytest.mark.parametrize("kind", [DiskTemplate.PLAIN, DiskTemplate.DRBD], ids=lambda kind: kind.value)
+@pytest.mark.parametrize(("memory", "disk", "cpus"), [(1024, 1024, 300), (1024, 1024, 4097), (20_000, 3000, 65)])
+def test_shrinking_by_cpus_ends_as_step_by_step(memory: int, disk: int, cpus: int, kind: DiskTemplate) -> None:
+    huge = policy(Pair(spec(64, 1, 256), spec(memory, cpus, disk)))
+    where = cluster([node(place, 4096, 20_480, 4.0) for place in range(3)], group_policy=huge)
+    wanted = replace(instance(memory, disk, cpus, kind), disks=(Disk(disk, 1),))
+    fast, law = (
+        allocator(where, 2 if kind is DiskTemplate.DRBD else 1, checks=False, reference=reference).tiered(
+            start(where), wanted, None
+        )
+        for reference in (False, True)
+    )
+    assert fast == law

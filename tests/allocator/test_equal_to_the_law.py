@@ -1,0 +1,114 @@
+"""Placements on which the engine once decided otherwise than the law (which decided as the real hail), made small."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from htools.random_requests import document
+from htools.three_ways import by_the_law
+
+from gpolicy.allocator.capacity import State
+from gpolicy.allocator.engines import find_placement, make_allocator
+from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.model import ClusterData, Group, Instance
+from gpolicy.allocator.node_changes import remove_primary
+from gpolicy.allocator.placement import Attempt, Candidates, PairCandidates, SingleCandidates
+from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.errors import InputError
+
+from .helpers import cluster, instance, node
+
+RACKS = ("htools:nlocation:rack",)
+
+
+def asked_both_ways(where: Cluster, wanted: Instance, candidates: Candidates) -> Attempt:
+    """Return what the law finds, which the engine must find as well."""
+    with by_the_law():
+        law = _ask(where, wanted, candidates)
+    assert repr(_ask(where, wanted, candidates)) == repr(law)
+    return law
+
+
+def _ask(where: Cluster, wanted: Instance, candidates: Candidates) -> Attempt:
+    return find_placement(where.nodes, where.instances, wanted, candidates, force=False, capacity_checks=False)
+
+
+def in_racks(*racks: str, residents: tuple[Instance, ...] = (), offline: int = -1) -> Cluster:
+    """Return a cluster with a node for each rack (empty: none)."""
+    tags = [(f"rack:{rack}",) if rack else () for rack in racks]
+    nodes = [node(place, 4096, 20480, tags=own, offline=place == offline) for place, own in enumerate(tags)]
+    return cluster(nodes, list(residents), tags=RACKS)
+
+
+@pytest.mark.filterwarnings("ignore::gpolicy.allocator.engines.SlowAllocatorWarning")
+class TestLocations:
+    """The common locations of a pair count where the primary is online, and only those of the new pair."""
+
+    def test_the_primary_is_offline(self) -> None:
+        """allocate-secondary: the sums of online nodes have no part of an offline primary."""
+        resident = instance(512, 1024, 1, DiskTemplate.PLAIN, index=0, name="i0", primary=0)
+        where = in_racks("a", "a", "b", residents=(resident,), offline=0)
+        left = remove_primary(where.nodes[0], where.instances[0])
+        where = replace(where, nodes={**where.nodes, 0: left})
+        wanted = replace(where.instances[0], template=DiskTemplate.DRBD)
+        same, other = (asked_both_ways(where, wanted, PairCandidates(((0, (place,)),))).solution for place in (1, 2))
+        assert same is not None
+        assert other is not None
+        assert abs(same.score - other.score) < 0.5  # one location in common would cost 1
+
+    def test_the_instance_has_a_pair_already(self) -> None:
+        """change-group: a second one of a mirrored instance, whose present pair has a location in common."""
+        resident = instance(512, 1024, 1, DiskTemplate.DRBD, index=0, name="i0", primary=0, secondary=1)
+        where = in_racks("a", "a", "", "", residents=(resident,))
+        assert where.instances[0].location_score == 1
+        attempt = asked_both_ways(where, where.instances[0], PairCandidates(((2, (2, 3)), (3, (2, 3)))))
+        assert attempt.solution is not None
+        assert attempt.solution.instance.location_score == 0
+
+
+@pytest.mark.filterwarnings("ignore::gpolicy.allocator.engines.SlowAllocatorWarning")
+def test_an_instance_on_foreign_storage_with_a_second_node() -> None:
+    """change-group looks for one node; the second node of the record is none of its business."""
+    resident = instance(512, 1024, 1, DiskTemplate.EXT, index=0, name="i0", primary=0, secondary=1)
+    where = cluster([node(place, 4096, 20480) for place in range(3)], [resident])
+    attempt = asked_both_ways(where, where.instances[0], SingleCandidates((2,)))
+    assert attempt.solution is not None
+    assert attempt.solution.nodes == (2,)
+
+
+@pytest.mark.filterwarnings("ignore::gpolicy.allocator.engines.SlowAllocatorWarning")
+def test_a_mirrored_instance_without_a_second_node_ends_every_run() -> None:
+    """N+1 cannot be judged with it, whether anything else fits or not; the real hspace dies there."""
+    resident = instance(512, 1024, 1, DiskTemplate.DRBD, index=0, name="i0", primary=0)
+    where = cluster([node(place, 4096, 20480, free_disk=100) for place in range(2)], [resident])
+    wanted = instance(512, 1024, 1, DiskTemplate.PLAIN)
+    for reference in (True, False):
+        runner = make_allocator(
+            where.nodes, where.instances, SingleCandidates((0, 1)), CapacityRules(),
+            capacity_checks=True, reference=reference,
+        )  # fmt: skip
+        with pytest.raises(InputError, match="has no secondary node"):
+            runner.standard(State(where.nodes, where.instances), wanted, None)
+
+
+def test_a_mirrored_instance_wished_for_on_one_node(tmp_path: Path) -> None:
+    """The real hail ends with exit code 1 where N+1 is judged; a process of its own, since ours once died there."""
+    data = ClusterData((Group(0, "g0", "u0"),), tuple(node(place, 4096, 20480) for place in range(3)), ())
+    request = {
+        "type": "allocate", "name": "new", "memory": 512, "vcpus": 1, "disks": [{"size": 1024}], "required_nodes": 1,
+        "disk_space_total": 1024, "disk_template": "drbd", "spindle_use": 1, "tags": [], "nics": [],
+    }  # fmt: skip
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(document(random.Random(1), data, request)))  # noqa: S311 (no secrets here)
+    done = subprocess.run(
+        [sys.executable, "-m", "gpolicy", "htools", "hail", str(path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: ")

@@ -1,0 +1,221 @@
+"""Feed the compiled engine: `python -m engine_feeding FIRST COUNT` prints for each seed what came of it.
+
+A line is JSON: the statuses of the answers, or the fault. Each seed is a cluster, as Python's values or as streams of
+numbers, sound or damaged, and some questions one after the other on one engine. GPOLICY_ENGINE names another library
+than the one that is installed (tests/sanitizers.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import resource
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import sanitizers
+from engine_inputs import Values, damaged, some_values
+from patience import TooSlow, within
+
+from gpolicy.allocator.capacity import DivisionError, State
+from gpolicy.allocator.compiled import compiled_attempt, compiled_redundancy
+from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.native.library import Engine, Question, Status, StoppedError, load
+from gpolicy.allocator.native.streams import Cluster, Numbers, UnfitError
+from gpolicy.allocator.placement import Attempt, try_allocate
+from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
+from gpolicy.errors import InputError
+
+# ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
+
+MEMORY = 2 * 1024**3  # bytes of address space, where no sanitizer needs all of it
+PATIENCE = 0.3  # seconds after which the engine is stopped: a question may be a long one
+LONG = 1.0  # seconds of processor time after which nobody waits for the law
+
+sanitizers.use()
+LOADED = load()
+assert LOADED.library is not None, LOADED.trouble
+LIBRARY = LOADED.library
+
+
+def main() -> None:
+    first, count = int(sys.argv[1]), int(sys.argv[2])
+    if not sanitizers.ACTIVE:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for seed in range(first, first + count):
+        sys.stdout.write(json.dumps(fed(seed)) + "\n")
+        sys.stdout.flush()
+
+
+def fed(seed: int) -> dict[str, object]:
+    """Ask what belongs to a seed; return the names of the statuses, or the fault."""
+    rng = random.Random(seed)
+    try:
+        if rng.random() < 0.3:
+            return {"asked": by_values(rng)}
+        return {"asked": by_streams(rng)}
+    except Exception:  # noqa: BLE001 (whatever it is, it is a fault)
+        return {"fault": traceback.format_exc(limit=-6)[-2500:]}
+
+
+def streams_of(values: Values) -> tuple[Numbers, Numbers] | None:
+    """Return the streams of cluster and wanted instance; None where Python says already that they do not fit."""
+    try:
+        known = Cluster(
+            values.nodes, values.instances, values.candidates, values.rules,
+            wanted=values.wanted, force=values.force, capacity_checks=values.checked,
+        )  # fmt: skip
+        return known.numbers, known.instance(values.wanted)
+    except UnfitError:
+        return None
+
+
+def by_streams(rng: random.Random) -> list[str]:
+    """Open a cluster, most often a damaged one, and ask a few questions, most often about damaged instances."""
+    one, two = streams_of(some_values(rng)), streams_of(some_values(rng))
+    if one is None or two is None:
+        return ["unfit"]
+    cluster = damaged(rng, one[0], two[0]) if rng.random() < 0.6 else one[0]
+    engine = Engine(LIBRARY)
+    statuses = [engine.open(cluster)]
+    nodes = cluster.integers[0] if len(cluster.integers) else 0
+    for _ in range(rng.choice([1, 2, 3, 6]) if statuses[0] is Status.DONE else 0):
+        wanted = rng.choice([one[1], one[1], two[1]])
+        wanted = damaged(rng, wanted, two[1]) if rng.random() < 0.5 else wanted
+        statuses.append(ASK[rng.choice(list(ASK))](rng, engine, wanted, nodes))
+    return [status.name for status in statuses]
+
+
+def ask_about_instance(question: Question, rng: random.Random, engine: Engine, wanted: Numbers, nodes: int) -> Status:
+    """Ask one question about a wanted instance, and hold against the cluster what comes back."""
+    before = engine.placed
+    keep = rng.choice([0, 0, before, before // 2, before + 1, -1])
+    limit = rng.choice([None, 0, 1, 3, 20, -1, 2**62, -(2**63)])
+    with stopped_after(engine, PATIENCE):
+        try:
+            status, result = engine.ask(question, wanted, keep=keep, limit=limit, checked=rng.random() < 0.5)
+        except StoppedError:
+            status, result = Status.STOPPED, None
+    if status is not Status.DONE:
+        assert engine.placed in {before, keep}, "a question without an answer leaves placements behind"
+        return status
+    assert result is not None
+    assert 0 <= keep <= before
+    assert all(count >= 0 for count in result.failures)
+    assert -1 <= result.primary < nodes
+    assert -1 <= result.secondary < nodes
+    for placed in engine.placements(keep):
+        assert 0 <= placed.primary < nodes
+        assert -1 <= placed.secondary < nodes
+        assert placed.secondary != placed.primary
+        assert min(placed.memory, placed.vcpus, placed.least_disk) >= 0
+    return status
+
+
+ASK = {question.name: lambda *given, question=question: ask_about_instance(question, *given) for question in Question}
+"""How to ask each question of the engine: a new one that needs other things gets an entry of its own."""
+
+
+@contextlib.contextmanager
+def stopped_after(engine: Engine, seconds: float) -> Iterator[None]:
+    """Stop the engine if the block takes longer."""
+    timer = threading.Timer(seconds, engine.stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def by_values(rng: random.Random) -> list[str]:
+    """Ask through the functions that the rest of gpolicy calls; hold what is soon answered against the law."""
+    values = some_values(rng)
+    match rng.randrange(3):
+        case 0:
+            return [_same("attempt", lambda: _attempt_by_law(values), lambda: _attempt_by_engine(values))]
+        case 1:
+            return [
+                _same(
+                    "redundancy",
+                    lambda: is_redundant(values.nodes, values.instances, values.rules),
+                    lambda: compiled_redundancy(
+                        LIBRARY, values.nodes, values.instances, values.candidates, values.rules, values.wanted
+                    ),
+                )
+            ]
+        case _:
+            tiered, limit = rng.random() < 0.5, rng.choice([0, 1, 2])
+            wanted = replace(values.wanted, index=-1)
+
+            def run(*, reference: bool) -> object:
+                runner = make_allocator(
+                    values.nodes, values.instances, values.candidates, values.rules,
+                    capacity_checks=values.checked, reference=reference,
+                )  # fmt: skip
+                state = State(values.nodes, values.instances)
+                return (runner.tiered if tiered else runner.standard)(state, wanted, limit)
+
+            return [
+                _same("tiered" if tiered else "standard", lambda: run(reference=True), lambda: run(reference=False))
+            ]
+
+
+def _attempt_by_law(values: Values) -> object:
+    predicate = redundancy_predicate(values.nodes, values.instances, CapacityRules()) if values.checked else None
+    return try_allocate(values.nodes, values.wanted, values.candidates, force=values.force, predicate=predicate)
+
+
+def _attempt_by_engine(values: Values) -> object:
+    return compiled_attempt(
+        LIBRARY, values.nodes, values.instances, values.wanted, values.candidates, CapacityRules(),
+        force=values.force, checked=values.checked,
+    )  # fmt: skip
+
+
+def _same(what: str, law: Callable[[], object], engine: Callable[[], object]) -> str:
+    """Run both; the engine may leave it to the law (None), and else has to say the same, or to refuse alike.
+
+    Odd numbers can mean more steps than anybody would wait for: then nothing is compared.
+    """
+    try:
+        with within(LONG):
+            found = _answer(engine)
+            if found is None:
+                return f"{what} UNFIT"
+            expected = _answer(law)
+    except TooSlow:
+        return f"{what} SLOW"
+    except (ArithmeticError, ValueError) as error:  # numbers that not even the law was made for
+        return f"{what} {type(error).__name__}"
+    assert _short(found) == _short(expected), f"{what}: {_short(found):.900} instead of {_short(expected):.900}"
+    assert repr(found) == repr(expected), f"{what}: other nodes after {_short(found):.900}"
+    return f"{what} EQUAL"
+
+
+def _short(answer: object) -> str:
+    """Return what was decided, without the nodes after it."""
+    if isinstance(answer, Attempt):
+        found = answer.solution
+        where = None if found is None else (found.nodes, found.score, found.instance.location_score)
+        return repr((answer.failures, answer.successes, where))
+    if isinstance(answer, State):
+        placed = [(item.primary, item.secondary, item.memory, item.disk, item.vcpus) for item in answer.placed]
+        return repr((answer.failures, answer.attempted, placed))
+    return repr(answer)
+
+
+def _answer(ask: Callable[[], object]) -> object:
+    try:
+        return ask()
+    except (InputError, DivisionError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""A bound on the processor time that something may take."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+
+class TooSlow(BaseException):
+    """An input took longer than it may. No Exception: nobody on the way may catch it."""
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise `TooSlow` in the block when it takes longer (of processor time: machines are shared)."""
+
+    def ring(_: int, __: FrameType | None) -> None:
+        raise TooSlow(f"more than {seconds} s")
+
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.1)  # again: what it raised in a finalizer is lost
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
