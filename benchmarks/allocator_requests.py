@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from allocator_speed import OURS, Run, build, document, timed
+from allocator_speed import OURS, Run, allocation, build, document_of, timed
 
-REAL_HAIL = Path("/usr/lib/ganeti/3.0/usr/bin/htools")
+REAL = Path(shutil.which("hspace") or "hspace").resolve()  # one program: its name or HTOOLS says which
 Document = dict[str, Any]
 
 
@@ -57,7 +57,7 @@ def without_spindles(text: str) -> str:
 
 def hail(nodes: int, change: Callable[[Document], None], template: str = "drbd", groups: int = 1) -> str:
     """Return a request on a cluster with three instances a node."""
-    made: Document = document(build(nodes, 3, "drbd"))
+    made: Document = json.loads(document_of(build(nodes, 3, "drbd"), allocation()))
     if template != "drbd":
         for instance in made["instances"].values():
             instance.update(nodes=instance["nodes"][:1], disk_template=template)
@@ -167,24 +167,22 @@ REQUESTS = (
 )
 
 
-def commands(request: Request) -> tuple[list[str], list[str], dict[str, str]]:
-    """Return ours, the real command, and what that wants in its environment."""
-    if request.program == "hspace":
-        arguments = ["-t", "input", "--machine-readable", *request.options]
-        return [*OURS, "hspace", *arguments], ["hspace", *arguments], {}
-    return [*OURS, "hail", "input", *request.options], [str(REAL_HAIL), "input", *request.options], {"HTOOLS": "hail"}
+def commands(request: Request) -> tuple[list[str], list[str]]:
+    """Return our command and the real one."""
+    arguments = ["-t", "input", "--machine-readable"] if request.program == "hspace" else ["input"]
+    arguments += request.options
+    return [*OURS, request.program, *arguments], [str(REAL), *arguments]
 
 
 def row(request: Request, folder: Path, most: float) -> str:
     (folder / "input").write_text(request.make())
-    ours, real, more = commands(request)
+    ours, real = commands(request)
     runs = [timed(ours, folder, most) for _ in range(3)]
     done = [run for run in runs if run is not None]
     if not done:
         return f"| {request.name} | over {most:.0f} s | | | |"
     best = min(done, key=lambda run: run.seconds)
-    os.environ.update(more)
-    theirs: Run | None = timed(real, folder, most)
+    theirs: Run | None = timed(real, folder, most, request.program)
     if theirs is None:
         return f"| {request.name} | {best.seconds:.2f} s | over {most:.0f} s | | |"
     equal = "yes" if theirs.output == best.output else "NO"

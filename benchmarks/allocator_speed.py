@@ -3,7 +3,6 @@
     python benchmarks/allocator_speed.py              both tables (the real program takes the better part of an hour)
     python benchmarks/allocator_speed.py --most 60    leave out what takes the real program over 60 seconds
     python benchmarks/allocator_speed.py --curve      only ours, from 10 to 2,000 nodes
-    python benchmarks/allocator_speed.py --requests   questions that took long once, beside the real programs
 
 Whole processes are timed (CPU seconds, start-up included). Output is Markdown.
 """
@@ -188,69 +187,14 @@ def document_of(text: str, request: dict[str, object]) -> str:
     return json.dumps(document(random.Random(1), parse_cluster(text), request))  # noqa: S311 - no secrets here
 
 
-def uneven(count: int, per_node: float, template: str) -> str:
-    """Return a cluster of which no two nodes are equal: each has some more memory, disk and CPUs than the last."""
-    head, *nodes = (text := build(count, per_node, template)).split("\n\n", 2)
-    rows = []
-    for place, row in enumerate(nodes[0].splitlines()):
-        columns = row.split("|")
-        for column, step in ((1, 64), (3, 64), (4, 1000), (5, 1000), (6, place % 3)):
-            columns[column] = str(int(columns[column]) + (step if column == 6 else step * place))
-        rows.append("|".join(columns))
-    assert len(nodes) == 2, text
-    return "\n\n".join([head, "\n".join(rows), nodes[1]])
-
-
-def requests(folder: Path, most: float, only: str) -> None:
-    """Print what took long once: one row a question, beside the real program."""
-    print("| question | real | gpolicy | real by gpolicy | equal |")
-    print("|---|---|---|---|---|")
-    plain, drbd = build(200, 3.2, "plain"), build(160, 0.0125, "drbd")
-    small, dedicated = build(8, 3, "drbd"), build(1000, 3, "plain", exclusive=True)
-    evacuation: dict[str, object] = {
-        "type": "node-evacuate",
-        "instances": ["inst0.example.com", "inst1.example.com"],
-        "evac_mode": "all",
-    }
-    one = allocation() | {"disk_template": "plain", "required_nodes": 1, "disks": [{"size": 131072, "spindles": 1}]}
-    without = "\n".join(row.replace("|N|uuid-0|4|", "|N|uuid-0|0|") for row in build(20, 3.5, "drbd").split("\n"))
-    spaced = ["hspace", "-t", "c.data", "--machine-readable"]
-    cases: list[tuple[str, str, dict[str, object] | None, list[str]]] = [
-        ("hspace, 1,000 uneven drbd nodes, 3,203 instances", uneven(1000, 3.203, "drbd"), None, spaced),
-        ("hspace, 10 drbd nodes", build(10, 3.5, "drbd"), None, spaced),
-        ("hspace --independent-groups, 200 plain nodes", plain, None, [*spaced, "--independent-groups"]),
-        ("hspace, 20 drbd nodes with spindle_count 0", without, None, spaced),
-        ("hail node-evacuate, 160 nodes", drbd, evacuation, ["hail", "r.json"]),
-        ("hail allocate, 1,000 dedicated nodes", dedicated, one, ["hail", "r.json"]),
-        ("hail allocate, 8 nodes", small, allocation(), ["hail", "r.json"]),
-        ("hail node-evacuate, 8 nodes", small, evacuation, ["hail", "r.json"]),
-    ]
-    for name, text, request, (program, *arguments) in cases:
-        if only not in name:
-            continue
-        (folder / "c.data").write_text(text)
-        (folder / "r.json").write_text("" if request is None else document_of(text, request))
-        ours = timed([*OURS, program, *arguments], folder, most)
-        binary = shutil.which("hspace")
-        real = timed([str(Path(binary).resolve()), *arguments], folder, most, program) if binary else None
-        columns = [f"over {most:.0f} s" if run is None else f"{run.seconds:.2f} s" for run in (real, ours)]
-        if real is not None and ours is not None:
-            columns += [f"{real.seconds / ours.seconds:,.1f}", "yes" if real.output == ours.output else "NO"]
-        print(f"| {name} | {' | '.join(columns)} |", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=float, default=3600, help="seconds that the real program may take")
     parser.add_argument("--curve", action="store_true", help="only ours, over the number of nodes")
-    parser.add_argument("--requests", action="store_true", help="only questions that took long once")
     parser.add_argument("--largest", type=int, default=2000, help="largest number of nodes of the curve")
     parser.add_argument("--only", default="", help="only the clusters whose name contains this")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        if options.requests:
-            requests(Path(folder), options.most, options.only)
-            return
         if not options.curve:
             ratios(Path(folder), options.most, options.only)
             print()

@@ -266,7 +266,7 @@ def _attempt(result: Result, nodes: Nodes, instance: Instance, indices: list[int
         return Attempt(failures, result.successes, None)
     primary, secondary = indices[result.primary], indices[result.secondary] if result.secondary >= 0 else NO_NODE
     placed = _on_nodes(nodes, instance, instance.index, instance.name, primary, secondary)
-    changed = _changed(nodes, placed, force=force)
+    changed = _changed(nodes, placed, secondary, force=force)
     return Attempt(failures, result.successes, Placement(changed, placed, result.score))
 
 
@@ -278,12 +278,12 @@ def _on_nodes(nodes: Nodes, instance: Instance, index: int, name: str, primary: 
     return instance.at(index, name, primary, secondary, common)
 
 
-def _changed(nodes: Nodes, placed: Instance, *, force: bool = False) -> tuple[Node, ...]:
-    """Return the nodes of a placement with the instance on them."""
+def _changed(nodes: Nodes, placed: Instance, secondary: int, *, force: bool = False) -> tuple[Node, ...]:
+    """Return the nodes of a placement with the instance on them; its record may name a secondary that is not meant."""
     primary = accepted(add_primary(nodes[placed.primary], placed, force=force))
-    if placed.secondary == NO_NODE:
+    if secondary == NO_NODE:
         return (primary,)
-    return primary, accepted(add_secondary(nodes[placed.secondary], placed, placed.primary))
+    return primary, accepted(add_secondary(nodes[secondary], placed, placed.primary))
 
 
 def _with_placements(state: State, wanted: Instance, placements: list[Placed], indices: list[int]) -> State:
@@ -300,7 +300,7 @@ def _with_placements(state: State, wanted: Instance, placements: list[Placed], i
         secondary = indices[item.secondary] if item.secondary >= 0 else NO_NODE
         name = f"new-{len(placed)}"
         new = _on_nodes(nodes, shapes[size], len(instances), name, indices[item.primary], secondary)
-        for node in _changed(nodes, new):
+        for node in _changed(nodes, new, secondary):
             nodes[node.index] = node
         instances[new.index] = new
         placed.append(new)

@@ -90,10 +90,8 @@ def test_a_mirrored_instance_without_a_second_node_ends_every_run() -> None:
     where = cluster([node(place, 4096, 20480, free_disk=100) for place in range(2)], [resident])
     wanted = instance(512, 1024, 1, DiskTemplate.PLAIN)
     for reference in (True, False):
-        runner = make_allocator(
-            where.nodes, where.instances, SingleCandidates((0, 1)), CapacityRules(),
-            capacity_checks=True, reference=reference,
-        )  # fmt: skip
+        candidates = SingleCandidates((0, 1))
+        runner = make_allocator(candidates, CapacityRules(), capacity_checks=True, reference=reference)
         with pytest.raises(InputError, match="has no secondary node"):
             runner.standard(State(where.nodes, where.instances), wanted, None)
 

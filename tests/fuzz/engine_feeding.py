@@ -14,6 +14,7 @@ import resource
 import sys
 import threading
 import traceback
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -24,7 +25,7 @@ from patience import TooSlow, within
 from gpolicy.allocator.capacity import DivisionError, State
 from gpolicy.allocator.compiled import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.engines import make_allocator
-from gpolicy.allocator.native.library import Engine, Question, Status, StoppedError, load
+from gpolicy.allocator.native.library import Engine, Leaving, Question, Status, StoppedError, load
 from gpolicy.allocator.native.streams import Cluster, Numbers, UnfitError
 from gpolicy.allocator.placement import Attempt, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
@@ -117,7 +118,41 @@ def ask_about_instance(question: Question, rng: random.Random, engine: Engine, w
     return status
 
 
-ASK = {question.name: lambda *given, question=question: ask_about_instance(question, *given) for question in Question}
+def move_away(rng: random.Random, engine: Engine, wanted: Numbers, nodes: int) -> Status:
+    """Move an instance away from whatever nodes its numbers name, to some others."""
+    rows = [rng.choice([row, row, row - 1, -1, nodes, 2**62]) for row in range(nodes) if rng.random() < 0.7]
+    count = rng.choice([len(rows)] * 8 + [len(rows) + 1, -1, 2**40])
+    record = Numbers(wanted.integers + array("q", [count, *rows]), wanted.reals)
+    with stopped_after(engine, PATIENCE):
+        try:
+            status, result = engine.move_away(record, rng.choice(list(Leaving)), force=rng.random() < 0.5)
+        except StoppedError:
+            return Status.STOPPED
+    assert -1 <= result.primary < nodes
+    assert -1 <= result.secondary < nodes
+    return status
+
+
+def lose(rng: random.Random, engine: Engine, _wanted: Numbers, nodes: int) -> Status:
+    """Lose some nodes, with the right number of instances or another one."""
+    rows = [rng.choice([rng.randrange(-1, nodes + 1)] * 9 + [2**62]) for _ in range(rng.choice([0, 1, 1, 2, 3]))]
+    with stopped_after(engine, PATIENCE):
+        try:
+            for residents in range(8):
+                status, targets = engine.lose(rows, residents)
+                if status is Status.DONE:
+                    assert all(-1 <= target < nodes for target in targets)
+                    break
+        except StoppedError:
+            return Status.STOPPED
+    return status
+
+
+ASK = {
+    **{question.name: lambda *given, question=question: ask_about_instance(question, *given) for question in Question},
+    "MOVE_AWAY": move_away,
+    "LOSE": lose,
+}
 """How to ask each question of the engine: a new one that needs other things gets an entry of its own."""
 
 
@@ -144,9 +179,7 @@ def by_values(rng: random.Random) -> list[str]:
                 _same(
                     "redundancy",
                     lambda: is_redundant(values.nodes, values.instances, values.rules),
-                    lambda: compiled_redundancy(
-                        LIBRARY, values.nodes, values.instances, values.candidates, values.rules, values.wanted
-                    ),
+                    lambda: compiled_redundancy(LIBRARY, values.nodes, values.instances, values.rules),
                 )
             ]
         case _:
@@ -154,10 +187,8 @@ def by_values(rng: random.Random) -> list[str]:
             wanted = replace(values.wanted, index=-1)
 
             def run(*, reference: bool) -> object:
-                runner = make_allocator(
-                    values.nodes, values.instances, values.candidates, values.rules,
-                    capacity_checks=values.checked, reference=reference,
-                )  # fmt: skip
+                checked = values.checked
+                runner = make_allocator(values.candidates, values.rules, capacity_checks=checked, reference=reference)
                 state = State(values.nodes, values.instances)
                 return (runner.tiered if tiered else runner.standard)(state, wanted, limit)
 

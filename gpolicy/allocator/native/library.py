@@ -134,6 +134,14 @@ class StoppedError(Exception):
     """An engine was stopped before it had an answer (`stop_engines`)."""
 
 
+def _wait(thread: threading.Thread, ended: threading.Event, turn: threading.Lock) -> bool:
+    """Wait for the end of the work; False where the thread has died before it could begin, for want of memory."""
+    while not ended.wait(1.0):
+        if not thread.is_alive() and turn.acquire(blocking=False):
+            return False
+    return True
+
+
 _asked: set[Engine] = set()
 
 
@@ -218,8 +226,9 @@ class Engine:
         self._library.gpolicy_stop(self._handle, 0)
         _asked.add(self)
         try:
-            threading.Thread(target=work, name="allocator", daemon=True).start()
-            ended.wait()
+            thread = threading.Thread(target=work, name="allocator", daemon=True)
+            thread.start()
+            begun = _wait(thread, ended, turn)
         except BaseException:
             if turn.acquire(blocking=False):
                 self._lock.release()
@@ -229,10 +238,12 @@ class Engine:
             raise
         finally:
             _asked.discard(self)
+        if not begun:
+            self._lock.release()
+        if not begun or status is Status.OUT_OF_MEMORY:
+            raise MemoryError("not enough memory for the allocation")
         if status is Status.STOPPED:
             raise StoppedError
-        if status is Status.OUT_OF_MEMORY:
-            raise MemoryError("not enough memory for the allocation")
         return status
 
     def stop(self) -> None:

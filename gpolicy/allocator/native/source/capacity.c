@@ -141,7 +141,7 @@ void standard(struct engine *engine, const struct instance *instance, int64_t li
         return;
     }
     const struct counts *trial = known_trial(engine, instance);
-    if (trial->successes == 0) {
+    if (trial->successes == 0 && engine->missing == 0) {
         /* nothing is placed whichever way it is tried, so N+1 does not matter */
         outcome->counts = *trial;
         outcome->attempted = true;
