@@ -56,8 +56,8 @@ MISTAKES = {
         """
 numbers = streams.Numbers(array("q", [1] * 10), array("d", []))
 address, length, reals, count = numbers.arguments
-handle, stop = ctypes.c_void_p(), ctypes.c_int32()
-opened = loaded.library.gpolicy_open(address, length + 100, reals, count, ctypes.byref(stop), ctypes.byref(handle))
+handle = ctypes.c_void_p()
+opened = loaded.library.gpolicy_open(address, length + 100, reals, count, ctypes.byref(handle))
 """,
     ),
     "an engine that is never closed": (

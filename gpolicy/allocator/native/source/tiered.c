@@ -17,7 +17,7 @@ struct levels {
     struct outcome reached;
 };
 
-enum { MOST_LEVELS = 1 << 18 };
+enum { MOST_LEVELS = 1 << 18 }; /* of all pending runs, of one that are probed, and of the steps of a walk */
 
 static struct instance level(const struct levels *levels, int64_t place) {
     return shrink(&levels->first, levels->reason, place);
@@ -71,10 +71,11 @@ static int64_t steps_while_hopeless(struct engine *engine, const struct instance
 /* Shrink by one reason until an instance fits, or until that reason is no longer the trouble. */
 static bool walk(struct engine *engine, const struct instance *from, enum reason reason, struct instance *found) {
     struct instance current = *from;
-    while (!ended(engine)) {
+    for (int64_t count = 0; !ended(engine); count++) {
         struct attempt attempt;
         int64_t possible = possible_shrinks(&current, reason), steps = 1;
         if (possible == 0) return false; /* the smallest one is never tried */
+        if (count == MOST_LEVELS) fail(engine, TOO_DEEP);
         known_attempt(engine, &current, engine->capacity_checks, &attempt);
         if (attempt.primary != NOWHERE) {
             *found = current;
@@ -145,12 +146,16 @@ static bool probe_levels(struct engine *engine, const struct levels *levels, str
         }
     }
     if (count == 0) return false;
-    int64_t first = first_that_may(engine, levels, reasons, count);
-    for (int64_t number = levels->count - 1; number >= first; number--) {
+    int64_t last = levels->count - 1, first = first_that_may(engine, levels, reasons, count);
+    /* All levels of the run end alike on every node. So where N+1 does not ask how big an instance is, all walks go where
+     * those of the last level go. */
+    if (!engine->capacity_checks) first = last;
+    for (int64_t number = last; number >= first && !ended(engine); number--) {
         struct instance instance = level(levels, number);
+        if (last - number == MOST_LEVELS) fail(engine, TOO_DEEP);
         for (int place = 0; place < count; place++) {
             /* all levels of the run end alike, so this walk goes where that of the last one went */
-            if (reasons[place] == levels->reason && number < levels->count - 1) continue;
+            if (reasons[place] == levels->reason && number < last) continue;
             if (may_fit(engine, &instance, 1u << reasons[place], reasons[place]) &&
                 walk(engine, &instance, reasons[place], found)) {
                 return true;
