@@ -84,7 +84,10 @@ def allocate_many(
     placed = []
     failed = []
     for item in wanted:
-        answer = _answer(groups, state, table, item, options, dedicated=dedicated)
+        # on dedicated nodes the original solves each request for one group on the state of the beginning
+        anew = dedicated and item.group_name is not None
+        solved_on = (nodes, instances) if anew else (state, table)
+        answer = _answer(groups, *solved_on, item, options, dedicated=dedicated)
         if answer.placement is None:
             if item.group_name is None:
                 raise RequestError(", ".join(answer.messages))
@@ -92,15 +95,12 @@ def allocate_many(
             failed.append((item.instance, text.partition("): ")[2] if dedicated else ", ".join(answer.messages)))
             continue
         placed.append((item.instance, answer.placement))
-        if dedicated and item.group_name is not None:
-            # the original solves each of these on the state of the beginning
-            continue
         number = len(table)
         changed = {node.index: settled(node, number) for node in answer.placement.changed}
         narrow = dedicated or item.group_name is not None
         state = {
             index: changed.get(index, node)
-            for index, node in state.items()
+            for index, node in solved_on[0].items()
             if not narrow or node.facts.group == answer.group
         }
         table[number] = answer.placement.instance

@@ -101,8 +101,10 @@ def _show(
         from gpolicy.htools.haskell_records import shown_cluster  # noqa: PLC0415 - only what is needed
 
         sys.stderr.write(f"Received cluster data: {shown_cluster(cluster, hypervisor, entries)}\n")
+    if request.group_names is None:
+        return
     names = set(request.group_names)
-    if names and is_dedicated(cluster.groups, cluster.nodes, names.pop() if len(names) == 1 else None):
+    if is_dedicated(cluster.groups, cluster.nodes, names.pop() if len(names) == 1 else None):
         sys.stderr.write("Allocation on a dedicated cluster; using lost-allocations metrics.\n")
 
 

@@ -33,9 +33,8 @@ class RelocateRequest(NamedTuple):
         return (self.instance,)
 
     @property
-    def group_names(self) -> tuple[str | None, ...]:
-        """No new instance."""
-        return ()
+    def group_names(self) -> None:
+        """Nothing is placed."""
 
     def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
         """Return it as Haskell shows it."""
@@ -62,9 +61,8 @@ class EvacuateRequest(NamedTuple):
     mode: EvacuationMode
 
     @property
-    def group_names(self) -> tuple[str | None, ...]:
-        """No new instance."""
-        return ()
+    def group_names(self) -> None:
+        """Nothing is placed."""
 
     def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
         """Return it as Haskell shows it."""
@@ -83,9 +81,8 @@ class ChangeGroupRequest(NamedTuple):
     targets: tuple[int, ...]
 
     @property
-    def group_names(self) -> tuple[str | None, ...]:
-        """No new instance."""
-        return ()
+    def group_names(self) -> None:
+        """Nothing is placed."""
 
     def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
         """Return it as Haskell shows it."""
@@ -116,9 +113,8 @@ class SecondaryRequest(NamedTuple):
         return (self.instance,)
 
     @property
-    def group_names(self) -> tuple[str | None, ...]:
-        """No new instance."""
-        return ()
+    def group_names(self) -> None:
+        """Nothing is placed."""
 
     def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
         """Return it as Haskell shows it."""

@@ -55,10 +55,12 @@ class AllocateRequest(NamedTuple):
         if found.placement is None:
             raise RequestError(", ".join(found.messages))
         number = len(instances)
+        narrow = self.wanted.group_name is not None  # then -S writes the nodes of that group alone
+        after = {index: node for index, node in nodes.items() if not narrow or node.facts.group == found.group}
         return Answer(
             ", ".join(found.messages),
             list(names_of(nodes, found.placement.nodes)),
-            {**nodes, **{node.index: settled(node, number) for node in found.placement.changed}},
+            {**after, **{node.index: settled(node, number) for node in found.placement.changed}},
             {number: found.placement.instance, **instances},  # -S writes the new one first: it has no index yet
         )
 

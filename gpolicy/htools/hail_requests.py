@@ -37,8 +37,8 @@ class Request(Protocol):
         """The existing instances that it is about."""
 
     @property
-    def group_names(self) -> Sequence[str | None]:
-        """The group that each new instance asks for, None for any."""
+    def group_names(self) -> Sequence[str | None] | None:
+        """The group that each new instance asks for, None for any; None if the request places nothing."""
 
     def shown(self, document: Mapping[str, Json]) -> str:
         """Return it as Haskell shows it; `document` is the request's own object (`-v`)."""

@@ -75,7 +75,14 @@ def hspace_options(rng: random.Random, template: str) -> list[str]:
         options.append("--tiered-alloc=2000,1500,4,3")
     if rng.random() < 0.15:
         options.append("--standard-alloc=1g,250,1")
-    return options
+    if rng.random() < 0.1:
+        options.append("-p")
+    return options + verbosity(rng)
+
+
+def verbosity(rng: random.Random) -> list[str]:
+    """Return at times that more is to be said."""
+    return ["-v"] * rng.choice([0, 0, 0, 0, 0, 0, 0, 1, 2, 3])
 
 
 def hail_options(rng: random.Random, cluster: RandomCluster) -> list[str]:
@@ -93,7 +100,7 @@ def hail_options(rng: random.Random, cluster: RandomCluster) -> list[str]:
         options.append("--static-kvm-node-memory=64")
     if rng.random() < 0.05:
         options.append(f"--restrict-allocation-to={','.join(_some_nodes(rng, cluster))}")
-    return options
+    return options + verbosity(rng)
 
 
 def _some_nodes(rng: random.Random, cluster: RandomCluster) -> list[str]:
