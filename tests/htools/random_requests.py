@@ -75,9 +75,7 @@ def hspace_options(rng: random.Random, template: str) -> list[str]:
         options.append("--tiered-alloc=2000,1500,4,3")
     if rng.random() < 0.15:
         options.append("--standard-alloc=1g,250,1")
-    if rng.random() < 0.1:
-        options.append("-p")
-    return options + verbosity(rng)
+    return options + (["-p"] if rng.random() < 0.1 else []) + verbosity(rng)
 
 
 def verbosity(rng: random.Random) -> list[str]:
