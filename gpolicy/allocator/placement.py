@@ -47,17 +47,6 @@ class PairCandidates:
             if others:
                 yield primary, others
 
-    @property
-    def primaries(self) -> tuple[int, ...]:
-        """All possible primaries."""
-        return tuple(primary for primary, _ in self.members)
-
-    @property
-    def secondaries(self) -> tuple[int, ...]:
-        """All possible secondaries."""
-        distinct = {id(members): members for _, members in self.members}
-        return tuple(sorted({other for members in distinct.values() for other in members}))
-
 
 Candidates = SingleCandidates | PairCandidates
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.extended import GREATEST_RATIO, ExtendedRules, ExtraDemand, fill
+from gpolicy.allocator.extended import GREATEST_RATIO, ExtendedRules, fill
 from gpolicy.allocator.kinds import FailReason
 from gpolicy.allocator.placement import NO_FAILURES, SingleCandidates
 from gpolicy.errors import UsageError
@@ -119,8 +119,7 @@ def _fit(run: Run, name: str, spec: Spec, least: int, spindle_use: int, rules: E
     if run.candidates is None:
         return ExtendedFit(name, 0, run.hindrance, minimum, spec.memory)
     instance = replace(run.instance(spec, spindle_use), memory=minimum)
-    demand = ExtraDemand(maximum_memory=spec.memory)
-    final = fill(run.cluster, run.candidates, instance, demand, rules)
+    final = fill(run.cluster, run.candidates, instance, rules, maximum_memory=spec.memory)
     why = _binding(run, final, instance, spec.memory, rules)
     return ExtendedFit(name, len(final.placed), why, minimum, spec.memory)
 

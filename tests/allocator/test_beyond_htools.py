@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpolicy.allocator.capacity import Allocator, ReferenceEngine, State
-from gpolicy.allocator.extended import DiskDemand, ExtendedRules, ExtraDemand, VolumeGroup, fill
+from gpolicy.allocator.extended import ExtendedRules, fill
 from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.model import ClusterData, Group, Instance
@@ -46,11 +46,11 @@ def clusters(draw: st.DrawFn, template: DiskTemplate | None = None) -> tuple[Clu
     return cluster(nodes, existing), kind
 
 
-def run(where: Cluster, kind: DiskTemplate, rules: ExtendedRules, demand: ExtraDemand | None = None) -> State:
+def run(where: Cluster, kind: DiskTemplate, rules: ExtendedRules, most: int | None = None) -> State:
     count = 2 if kind is DiskTemplate.DRBD else 1
     candidates = candidate_nodes(where.groups, where.nodes, count, drop_unallocable=True)
     wanted = instance(900, 1500, 1, kind)
-    return fill(where, candidates, wanted, demand or ExtraDemand(), rules, limit=12)
+    return fill(where, candidates, wanted, rules, maximum_memory=most, limit=12)
 
 
 @settings(max_examples=25, deadline=None)
@@ -88,40 +88,16 @@ def test_the_sum_of_maximum_memories_stays_below_the_over_subscribed_memory(
     found: tuple[Cluster, DiskTemplate], ratio: float
 ) -> None:
     where, kind = found
-    demand = ExtraDemand(maximum_memory=1800)
-    result = run(where, kind, ExtendedRules(max_node_failures=0, oversubscription=ratio), demand)
+    result = run(where, kind, ExtendedRules(max_node_failures=0, oversubscription=ratio), 1800)
     names = {item.name for item in result.placed}
     for state in result.nodes.values():
         placed = [result.instances[number] for number in state.primaries]
         if any(item.name in names for item in placed):
             most = sum(1800 if item.name in names else item.memory for item in placed)
             assert most <= MEMORY * ratio
-    free = run(where, kind, ExtendedRules(max_node_failures=0, oversubscription=100.0), demand)
+    free = run(where, kind, ExtendedRules(max_node_failures=0, oversubscription=100.0), 1800)
     assert len(result.placed) <= len(free.placed)
     assert free.placed == run(where, kind, ExtendedRules(max_node_failures=0)).placed
-
-
-@settings(max_examples=20, deadline=None)
-@given(found=clusters(), free=st.integers(0, 6000), spindles=st.integers(0, 4))
-def test_a_volume_group_is_never_overdrawn(found: tuple[Cluster, DiskTemplate], free: int, spindles: int) -> None:
-    where, kind = found
-    groups = {state.facts.name: {"fast": VolumeGroup(free, spindles)} for state in where.nodes.values()}
-    rules = ExtendedRules(max_node_failures=0, volume_groups=groups)
-    result = run(where, kind, rules, ExtraDemand(disks={"fast": DiskDemand(1500, 1)}))
-    if not kind.local:
-        return
-    for index in result.nodes:
-        here = [item for item in result.placed if index in {item.primary, item.secondary}]
-        assert 1500 * len(here) <= free
-        assert len(here) <= spindles
-
-
-def test_a_node_without_the_volume_group_takes_nothing() -> None:
-    where = cluster([node(0, MEMORY, DISK), node(1, MEMORY, DISK)])
-    rules = ExtendedRules(max_node_failures=0, volume_groups={"node1": {"fast": VolumeGroup(5000)}})
-    result = run(where, DiskTemplate.PLAIN, rules, ExtraDemand(disks={"fast": DiskDemand(1500)}))
-    assert {item.primary for item in result.placed} == {1}
-    assert len(result.placed) == 3
 
 
 def data(*instances: Instance) -> ClusterData:
