@@ -65,3 +65,16 @@ def test_a_room_imports_only_what_is_left_of_it(room: str) -> None:
 def test_the_common_modules_import_no_room() -> None:
     for name in COMMON:
         assert _imported_rooms(PACKAGE / f"{name}.py") <= COMMON
+
+
+def test_the_files_of_the_engine_have_no_circles() -> None:
+    """A module of the engine is a header and its source; what it includes is begun before it."""
+    folder = PACKAGE / "allocator" / "native" / "source"
+    includes: dict[str, set[str]] = {}
+    for path in folder.glob("*.[ch]"):
+        used = {line.split('"')[1].removesuffix(".h") for line in path.read_text().splitlines() if '#include "' in line}
+        includes.setdefault(path.stem, set()).update(used - {path.stem})
+    done: set[str] = set()
+    while ready := {name for name, used in includes.items() if name not in done and used <= done}:
+        done |= ready
+    assert done == set(includes)
