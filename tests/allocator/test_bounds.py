@@ -60,7 +60,8 @@ def in_child(call: str, stack: str = "8192", *, memory: int = 2**40, seconds: in
         f"resource.setrlimit(resource.RLIMIT_AS, ({memory}, {memory}))\n"
         "from allocator.test_bounds import *\n"
         f"found = {call}\n"
-        "used = next(line for line in open('/proc/self/status') if line.startswith('VmHWM:'))\n"  # of this program alone
+        # what getrusage tells would be the most of the process that this one was forked from
+        "used = next(line for line in open('/proc/self/status') if line.startswith('VmHWM:'))\n"
         "json.dump([str(found), int(used.split()[1]) / 1024], sys.stdout)"
     )
     done = subprocess.run(
