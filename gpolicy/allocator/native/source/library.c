@@ -154,6 +154,7 @@ EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, co
     if (!failed(engine) && move_away(engine, &instance, (enum leaving)leaving, force != 0, rows.items, rows.count)) {
         result->primary = instance.primary;
         result->secondary = instance.secondary;
+        engine->version = ++engine->versions;
     }
     free(rows.items);
     return end(engine, 0, before);
