@@ -55,7 +55,8 @@ class AllocateRequest(NamedTuple):
         if found.placement is None:
             raise RequestError(", ".join(found.messages))
         number = len(instances)
-        narrow = self.wanted.group_name is not None  # then -S writes the nodes of that group alone
+        # of one group, or of dedicated nodes, -S writes the nodes of the chosen group alone
+        narrow = self.wanted.group_name is not None or found.placement.lost is not None
         after = {index: node for index, node in nodes.items() if not narrow or node.facts.group == found.group}
         return Answer(
             ", ".join(found.messages),

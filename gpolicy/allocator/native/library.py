@@ -134,9 +134,9 @@ class StoppedError(Exception):
     """An engine was stopped before it had an answer (`stop_engines`)."""
 
 
-def _wait(thread: threading.Thread, ended: threading.Event, turn: threading.Lock) -> bool:
+def _wait(thread: threading.Thread, ended: threading.Lock, turn: threading.Lock) -> bool:
     """Wait for the end of the work; False where the thread has died before it could begin, for want of memory."""
-    while not ended.wait(1.0):
+    while not ended.acquire(timeout=1.0):
         if not thread.is_alive() and turn.acquire(blocking=False):
             return False
     return True
@@ -210,7 +210,8 @@ class Engine:
         """
         status = Status.STOPPED
         turn = threading.Lock()  # who takes it decides: the work begins, or the caller has given up before
-        ended = threading.Event()
+        ended = threading.Lock()  # free when the work has ended; an interrupted wait leaves a plain lock as it was
+        ended.acquire()
 
         def work() -> None:
             nonlocal status
@@ -220,7 +221,7 @@ class Engine:
                 status = Status(function(self._handle, *arguments))
             finally:
                 self._lock.release()
-                ended.set()
+                ended.release()
 
         self._lock.acquire()
         self._library.gpolicy_stop(self._handle, 0)
@@ -234,7 +235,7 @@ class Engine:
                 self._lock.release()
             else:
                 self.stop()
-                ended.wait()
+                ended.acquire()
             raise
         finally:
             _asked.discard(self)

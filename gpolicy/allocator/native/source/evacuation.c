@@ -65,6 +65,7 @@ static bool change_primary(struct search *search, struct instance *instance, int
 
 static void try_pairs(struct search *search, const int64_t *rows, int64_t count) {
     struct engine *engine = search->engine;
+    if (count < 2) return; /* no pair, so nobody asks where the instance is */
     for (int64_t first = 0; first < count && !ended(engine); first++) {
         struct instance moved = *search->instance;
         if (change_primary(search, &moved, rows[first])) {
