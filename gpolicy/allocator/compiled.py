@@ -89,8 +89,8 @@ class CompiledAllocator(Allocator):
             wanted = opened.cluster.instance(instance)
         except UnfitError:
             return None
-        status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)
         opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
+        status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)
         if not _answered(status, opened.engine, state.nodes):
             return None
         placed = opened.engine.placements(keep)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gpolicy.allocator.capacity import Allocator, DivisionError, State
 from gpolicy.allocator.compiled import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, merge, with_offline
 from gpolicy.allocator.model import Disk, Instance
@@ -34,6 +35,7 @@ from gpolicy.errors import InputError
 from gpolicy.htools.text_format import parse_cluster
 
 from .random_clusters import TEMPLATES, random_cluster
+from .three_ways import by_the_law
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 
@@ -210,6 +212,28 @@ def test_redundancy(seed: int) -> None:
             engine()
     else:
         assert engine() is expected
+
+
+@pytest.mark.filterwarnings("ignore::gpolicy.allocator.engines.SlowAllocatorWarning")
+@settings(max_examples=150, deadline=None)
+@given(seed=SEEDS)
+def test_evacuations(seed: int) -> None:
+    """Of few nodes, too, where there is no pair to move to."""
+    rng, where, _ = some_cluster(seed, 2 + seed % 7)
+    mode, force = rng.choice(list(EvacuationMode)), rng.random() < 0.3
+    there = list(where.instances)
+    wanted = rng.sample(there, min(len(there), rng.randrange(1, 5)))
+
+    def evacuated() -> object:
+        try:
+            found = evacuate_nodes(where.nodes, where.instances, mode, wanted, force=force)
+        except InputError as error:
+            return str(error)
+        return found.moved, found.failed, dict(found.nodes), dict(found.instances)
+
+    with by_the_law():
+        law = evacuated()
+    assert evacuated() == law
 
 
 @settings(max_examples=80, deadline=None)

@@ -61,7 +61,7 @@ static void choose_checked_single(struct engine *engine, const struct instance *
     const int64_t *rows;
     int64_t count = fitting_rows(engine, &rows);
     bool *broken = reserve(engine, &engine->flags, engine->node_count, sizeof *broken);
-    double *scores = reserve(engine, &engine->moving, count, sizeof *scores);
+    double *scores = reserve(engine, &engine->scores, count, sizeof *scores);
     struct scored *order = reserve(engine, &engine->scored, count, sizeof *order);
     if (failed(engine)) return;
     if (only_simulation_tells(engine, instance) || !own_number(engine, instance, number)) {

@@ -15,8 +15,8 @@ void try_allocate(struct engine *engine, const struct instance *instance, int64_
 
 /* Whether every possible placement of an instance on a single node breaks N+1 for good, whatever follows. */
 bool surely_breaks(struct engine *engine, const struct instance *instance);
-/* Whether every possible placement of an instance, not mirrored, on a single node surely breaks N+1 in this state. If so,
- * a bigger one that fits on no other nodes breaks it as well. */
+/* Whether every possible placement of an instance, not mirrored, on a single node surely breaks N+1 in this state. If
+ * so, a bigger one that fits on no other nodes breaks it as well. */
 bool breaks_everywhere(struct engine *engine, const struct instance *instance);
 
 #endif

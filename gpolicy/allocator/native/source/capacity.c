@@ -29,6 +29,7 @@ void forget_sizes(struct engine *engine) {
     if (engine->memo == NULL) engine->memo = zeroed(engine, 1, sizeof *engine->memo);
     if (failed(engine)) return;
     engine->memo->run++;
+    engine->memo->redundant_version = 0;
     forget_sizes_of_room(engine);
 }
 
@@ -37,7 +38,7 @@ static bool known_redundant(struct engine *engine) {
     struct memo *memo = engine->memo;
     if (memo->redundant_version != engine->version + 1) {
         memo->redundant = is_redundant(engine);
-        memo->redundant_version = engine->version + 1;
+        memo->redundant_version = failed(engine) ? 0 : engine->version + 1;
     }
     return memo->redundant;
 }
@@ -67,13 +68,13 @@ static void keep(struct engine *engine, const struct instance *instance, unsigne
 }
 
 /* Return the outcomes on all candidates. */
-static const struct counts *trial_of(struct engine *engine, const struct instance *instance, unsigned free) {
+static const struct counts *trial_of(struct engine *engine, const struct instance *instance, unsigned unbounded) {
     bool found;
-    struct known *known = look_up(engine, instance, TRIAL | free, &found);
+    struct known *known = look_up(engine, instance, TRIAL | unbounded, &found);
     if (!found) {
         known->attempt = (struct attempt){.primary = NOWHERE, .secondary = NOWHERE};
-        known->attempt.counts = *look_at_candidates(engine, instance, free);
-        keep(engine, instance, TRIAL | free, known);
+        known->attempt.counts = *look_at_candidates(engine, instance, unbounded);
+        keep(engine, instance, TRIAL | unbounded, known);
     }
     return &known->attempt.counts;
 }
@@ -82,8 +83,8 @@ const struct counts *known_trial(struct engine *engine, const struct instance *i
     return trial_of(engine, instance, 0);
 }
 
-bool known_to_fit(struct engine *engine, const struct instance *instance, unsigned free) {
-    return trial_of(engine, instance, free)->successes > 0;
+bool known_to_fit(struct engine *engine, const struct instance *instance, unsigned unbounded) {
+    return trial_of(engine, instance, unbounded)->successes > 0;
 }
 
 void known_attempt(struct engine *engine, const struct instance *instance, bool checked, struct attempt *attempt) {

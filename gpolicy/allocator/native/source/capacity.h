@@ -20,8 +20,8 @@ void tiered(struct engine *engine, const struct instance *instance, int64_t limi
 void known_attempt(struct engine *engine, const struct instance *instance, bool checked, struct attempt *attempt);
 /* The outcomes on all candidates, N+1 not asked. To be read before the next question. */
 const struct counts *known_trial(struct engine *engine, const struct instance *instance);
-/* Whether any candidate takes the instance, without the bounds of policies on the resources in `free`. */
-bool known_to_fit(struct engine *engine, const struct instance *instance, unsigned free);
+/* Whether any candidate takes the instance, without the bounds of policies on the resources in `unbounded`. */
+bool known_to_fit(struct engine *engine, const struct instance *instance, unsigned unbounded);
 void forget_sizes(struct engine *engine);
 void close_memo(struct engine *engine);
 

@@ -46,7 +46,8 @@ bool save_node(struct engine *engine, int64_t row) {
     const struct shares *peers = &engine->peers[row];
     struct mark *top = &journal->top;
     if (!grow(engine, &journal->nodes, &journal->node_capacity, top->nodes + 1, sizeof *journal->nodes)) return false;
-    if (!grow(engine, &journal->shares, &journal->share_capacity, top->shares + peers->count, sizeof *journal->shares)) {
+    if (!grow(engine, &journal->shares, &journal->share_capacity, top->shares + peers->count,
+              sizeof *journal->shares)) {
         return false;
     }
     struct saved_node *saved = &journal->nodes[top->nodes++];

@@ -1,7 +1,8 @@
 /* The state of a cluster as the engine keeps it, and how it is changed and taken back.
  *
  * Names are those of the law (gpolicy/allocator/node.py, model.py). Nodes are rows, in ascending index order; sizes are
- * MiB. Everything that is added up is below 2^51 in size, so sums of a few fit in 64 bits and are exact as doubles.
+ * MiB. No amount is above 2^41, and there are at most 2^21 of anything, so sums fit in 64 bits; sums of a few are exact
+ * as doubles.
  *
  * Trouble is a status that stays until the call ends: a function that meets trouble calls fail() and returns, and what
  * it returns then means nothing. Whoever changes the state makes room in the journal first, so that after trouble of
@@ -118,7 +119,8 @@ struct memo;
 struct steps;
 
 struct engine {
-    bool open; /* a cluster was read */
+    bool open;  /* a cluster was read */
+    bool moved; /* an instance was moved away: lists and records no longer say where it is */
     enum status status;
     atomic_int stop; /* set by another thread */
     int64_t missing_index;
@@ -159,7 +161,7 @@ struct engine {
     struct room *room;
     struct memo *memo;
     struct steps *steps;
-    struct buffer levels, rows, flags, scored, moving, merged;
+    struct buffer levels, rows, flags, scored, scores, moving, merged;
 };
 
 void fail(struct engine *engine, enum status status);

@@ -13,7 +13,7 @@ enum { MOST_SLOTS = 1 << 20 };
 struct dedicated {
     struct engine *engine;
     const struct instance *instance;
-    int64_t width, *slots, *lost, *least_lost, disk_left;
+    int64_t width, *slots, *lost, *lost_of_primary, *least_lost, disk_left;
     struct instance *sizes;
     bool *known;
 };
@@ -53,7 +53,7 @@ static void add_loss(struct dedicated *dedicated, int64_t policy, int64_t row, c
     struct engine *engine = dedicated->engine;
     int64_t *slots = &dedicated->slots[row * dedicated->width];
     const struct instance *sizes = &dedicated->sizes[policy * dedicated->width];
-    for (int64_t size = 0; size < engine->policies[policy].count && !failed(engine); size++) {
+    for (int64_t size = 0; size < engine->policies[policy].count && !ended(engine); size++) {
         if (!dedicated->known[row]) slots[size] = slots_on(engine, row, engine->nodes[row], &sizes[size]);
         dedicated->lost[size] += slots[size] - slots_on(engine, row, *after, &sizes[size]);
     }
@@ -96,8 +96,7 @@ static void try_secondaries(struct dedicated *dedicated, int64_t primary, const 
         }
         struct node node = engine->nodes[row];
         with_secondary(engine, row, instance, peer, &node);
-        memset(dedicated->lost, 0, (size_t)dedicated->width * sizeof *dedicated->lost);
-        add_loss(dedicated, policy, primary, with);
+        memcpy(dedicated->lost, dedicated->lost_of_primary, (size_t)dedicated->width * sizeof *dedicated->lost);
         add_loss(dedicated, policy, row, &node);
         judge_loss(dedicated, attempt, primary, row, with->disk + node.disk);
     }
@@ -121,16 +120,18 @@ static void try_primary(struct dedicated *dedicated, int64_t row, struct attempt
     }
     struct node node = engine->nodes[row];
     with_primary(engine, row, instance, &node);
+    memset(dedicated->lost, 0, (size_t)dedicated->width * sizeof *dedicated->lost);
+    add_loss(dedicated, engine->facts[row].policy, row, &node);
     if (engine->mirrored) {
+        memcpy(dedicated->lost_of_primary, dedicated->lost, (size_t)dedicated->width * sizeof *dedicated->lost);
         try_secondaries(dedicated, row, &node, attempt);
         return;
     }
-    memset(dedicated->lost, 0, (size_t)dedicated->width * sizeof *dedicated->lost);
-    add_loss(dedicated, engine->facts[row].policy, row, &node);
     judge_loss(dedicated, attempt, row, NOWHERE, node.disk);
 }
 
-/* Make the sizes of all policies; those of which any number fits, or that are less than nothing, only the law judges. */
+/* Make the sizes of all policies; those of which any number fits, or that are less than nothing, only the law judges.
+ */
 static void make_all_sizes(struct dedicated *dedicated) {
     struct engine *engine = dedicated->engine;
     for (int64_t number = 0; number < engine->policy_count; number++) {
@@ -153,6 +154,7 @@ void try_dedicated(struct engine *engine, const struct instance *instance, struc
     dedicated.sizes = zeroed(engine, dedicated.width * engine->policy_count, sizeof *dedicated.sizes);
     dedicated.slots = zeroed(engine, dedicated.width * engine->node_count, sizeof *dedicated.slots);
     dedicated.lost = zeroed(engine, dedicated.width, sizeof *dedicated.lost);
+    dedicated.lost_of_primary = zeroed(engine, dedicated.width, sizeof *dedicated.lost_of_primary);
     dedicated.least_lost = zeroed(engine, dedicated.width, sizeof *dedicated.least_lost);
     dedicated.known = zeroed(engine, engine->node_count, sizeof *dedicated.known);
     if (!failed(engine)) make_all_sizes(&dedicated);
@@ -162,6 +164,7 @@ void try_dedicated(struct engine *engine, const struct instance *instance, struc
     free(dedicated.sizes);
     free(dedicated.slots);
     free(dedicated.lost);
+    free(dedicated.lost_of_primary);
     free(dedicated.least_lost);
     free(dedicated.known);
 }

@@ -9,8 +9,9 @@
 /* Where the reading stands. */
 struct reader { struct engine *engine; const int64_t *integer, *integers_end; const double *real, *reals_end; };
 
-static const int64_t ORDINARY = (int64_t)1 << 50;
+static const int64_t ORDINARY = (int64_t)1 << 41; /* of anything in MiB; see cluster.h */
 static const int64_t MOST_NUMBERS = (int64_t)1 << 32;
+enum { MOST_ITEMS = 1 << 20 /* nodes, and instances */, MOST_TAGS = 1 << 12 /* of an instance; Ganeti's own limit */ };
 enum { TEMPLATES = 9, DISKLESS = 0, SHARED_FILE = 2, PLAIN = 3, DRBD = 5, RBD = 6 };
 
 /* Return the next number, which must be in its range. After trouble it is `from`: counts are 0, so all loops end. */
@@ -201,7 +202,7 @@ static void read_record(struct reader *reader, struct instance *instance) {
     instance->online = flag(reader);
     instance->uses_memory = flag(reader);
     instance->needs_secondary_memory = flag(reader);
-    instance->tag_count = count_of(reader, 1);
+    instance->tag_count = integer(reader, 0, MOST_TAGS);
     if (failed(engine)) return;
     instance->tags = block(reader, instance->tag_count, 0, engine->tag_count - 1);
     for (int load = 0; load < 4; load++) instance->load[load] = finite(reader);
@@ -226,12 +227,16 @@ static void read_instances(struct reader *reader) {
         engine->unmirrored += !mirrored;
         engine->missing += mirrored && instance->secondary == NOWHERE;
     }
+    bool *listed = zeroed(engine, table->count, sizeof *listed);
     for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {
         const struct list *primaries = &engine->primaries[row];
         for (int64_t place = 0; place < primaries->count; place++) {
-            if (table->items[primaries->items[place]].primary != row) fail(engine, INVALID);
+            int64_t slot = primaries->items[place];
+            if (table->items[slot].primary != row || listed[slot]) fail(engine, INVALID);
+            listed[slot] = true;
         }
     }
+    free(listed);
 }
 
 /* Nodes of one group have one policy. */
@@ -286,6 +291,7 @@ void read_cluster(struct engine *engine, const struct numbers *numbers) {
     engine->force = flag(&reader);
     engine->capacity_checks = flag(&reader);
     engine->placements.before = amount(&reader);
+    if (nodes > MOST_ITEMS || engine->table.count > MOST_ITEMS) fail(engine, INVALID);
     if (failed(engine)) return;
     engine->node_count = nodes;
     reserve_tables(engine);
@@ -298,16 +304,22 @@ void read_cluster(struct engine *engine, const struct numbers *numbers) {
 }
 
 /* Tags of an instance wanted, which copies of it may use as long as the engine lives. */
-struct tag_block { struct tag_block *next; int64_t tags[]; };
+struct tag_block { struct tag_block *next; int64_t count, tags[]; };
 
 static void keep_tags(struct engine *engine, struct instance *instance) {
     if (failed(engine) || instance->tag_count == 0) return;
     size_t size = (size_t)instance->tag_count * sizeof *instance->tags;
-    struct tag_block *block = malloc(sizeof *block + size);
+    struct tag_block *block = engine->tag_blocks; /* of the last one, which often has the same */
+    if (block != NULL && block->count == instance->tag_count && memcmp(block->tags, instance->tags, size) == 0) {
+        instance->tags = block->tags;
+        return;
+    }
+    block = malloc(sizeof *block + size);
     if (block == NULL) {
         fail(engine, OUT_OF_MEMORY);
         return;
     }
+    block->count = instance->tag_count;
     memcpy(block->tags, instance->tags, size);
     block->next = engine->tag_blocks;
     engine->tag_blocks = block;
@@ -349,11 +361,33 @@ void close_cluster(struct engine *engine) {
         engine->tag_blocks = next;
     }
     void *const everything[] = {
-        engine->facts, engine->nodes, engine->primaries, engine->peers, engine->tags, engine->located_tags,
-        engine->changed, engine->exclusions.counts, engine->table.items, engine->table.numbers, engine->policies,
-        engine->pairs, engine->list_of_primary, engine->list_of_secondary, engine->integers, engine->journal.nodes,
-        engine->journal.shares, engine->journal.tags, engine->placements.items, engine->placements.replaced.items,
-        engine->levels.items, engine->rows.items, engine->flags.items, engine->scored.items, engine->moving.items, engine->merged.items,
+        engine->facts,
+        engine->nodes,
+        engine->primaries,
+        engine->peers,
+        engine->tags,
+        engine->located_tags,
+        engine->changed,
+        engine->exclusions.counts,
+        engine->table.items,
+        engine->table.numbers,
+        engine->policies,
+        engine->pairs,
+        engine->list_of_primary,
+        engine->list_of_secondary,
+        engine->integers,
+        engine->journal.nodes,
+        engine->journal.shares,
+        engine->journal.tags,
+        engine->placements.items,
+        engine->placements.replaced.items,
+        engine->levels.items,
+        engine->rows.items,
+        engine->flags.items,
+        engine->scored.items,
+        engine->scores.items,
+        engine->moving.items,
+        engine->merged.items,
     };
     for (size_t place = 0; place < sizeof everything / sizeof *everything; place++) free(everything[place]);
 }

@@ -120,7 +120,8 @@ EXPORTED int gpolicy_ask(struct engine *engine, int64_t keep, int kind, const in
     struct instance instance;
     memset(result, 0, sizeof *result);
     result->primary = result->secondary = NOWHERE;
-    if (kind < 0 || kind >= KINDS || limit < NO_LIMIT || !begin(engine, keep)) return INVALID;
+    bool sensible = kind >= 0 && kind < KINDS && limit >= NO_LIMIT && !engine->moved;
+    if (!sensible || !begin(engine, keep)) return INVALID;
     struct mark before = engine->journal.top;
     if (kind == REDUNDANT) {
         result->successes = is_redundant(engine);
@@ -137,9 +138,9 @@ EXPORTED int gpolicy_ask(struct engine *engine, int64_t keep, int kind, const in
     return end(engine, keep, before);
 }
 
-/* Move an instance away from its nodes (evacuation.h). The integers are its record, then how many candidates there are and
- * their rows, ascending. `result` says where it is then; its primary is NOWHERE, and the state as before, if no candidate
- * takes it. There must be no placements. */
+/* Move an instance away from its nodes (evacuation.h). The integers are its record, then how many candidates there are
+ * and their rows, ascending. `result` says where it is then; its primary is NOWHERE, and the state as before, if no
+ * candidate takes it. Only further moves can be asked for then. */
 EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, const int64_t *integers,
                                int64_t integer_count, const double *reals, int64_t real_count, struct result *result) {
     struct numbers numbers = {integers, integer_count, reals, real_count};
@@ -155,6 +156,7 @@ EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, co
         result->primary = instance.primary;
         result->secondary = instance.secondary;
         engine->version = ++engine->versions;
+        engine->moved = true;
     }
     free(rows.items);
     return end(engine, 0, before);
@@ -164,7 +166,7 @@ EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, co
 EXPORTED int gpolicy_lose(struct engine *engine, const int64_t *rows, int64_t count, int64_t *targets,
                           int64_t target_count) {
     int64_t residents = 0;
-    if (count < 1 || !begin(engine, 0)) return INVALID;
+    if (count < 1 || engine->moved || !begin(engine, 0)) return INVALID;
     for (int64_t place = 0; place < count; place++) {
         bool row = rows[place] >= 0 && rows[place] < engine->node_count;
         if (!row || engine->facts[rows[place]].group != engine->facts[rows[0]].group) return INVALID;

@@ -9,8 +9,8 @@ static bool has_secondary(struct engine *engine, const struct instance *instance
     return false;
 }
 
-/* Both nodes may be the same one after a move to another group onto the old primary. Then the node as it is with the new
- * secondary stands, as the later one of two (htools, Container.hs, `addTwo`). */
+/* Both nodes may be the same one after a move to another group onto the old primary. Then the node as it is with the
+ * new secondary stands, as the later one of two (htools, Container.hs, `addTwo`). */
 static enum reason fail_over_in_place(struct engine *engine, const struct instance *instance, bool listed, bool force) {
     int64_t row = instance->primary;
     struct mark before = engine->journal.top;
@@ -58,7 +58,8 @@ enum reason fail_over_to(struct engine *engine, struct instance *instance, int64
     return FITS;
 }
 
-enum reason replace_secondary(struct engine *engine, struct instance *instance, int64_t target, bool listed, bool force) {
+enum reason replace_secondary(struct engine *engine, struct instance *instance, int64_t target, bool listed,
+                              bool force) {
     int64_t primary = instance->primary, old = instance->secondary;
     if (!has_secondary(engine, instance)) return INTERNAL;
     struct instance moved = *instance;
@@ -67,7 +68,8 @@ enum reason replace_secondary(struct engine *engine, struct instance *instance, 
     int64_t peer = peer_memory(engine, target, primary);
     enum reason reason = secondary_reason(engine, target, &moved, peer, force || engine->facts[old].offline, false);
     if (reason != FITS) return reason;
-    /* each node is worked out from what it was; of nodes that are the same the later one stands: old, target, primary */
+    /* each node is worked out from what it was; of nodes that are the same the later one stands: old, target, primary
+     */
     if (target != primary) add_secondary(engine, target, &moved, primary);
     if (old != target && old != primary) remove_secondary(engine, old, instance, listed);
     remove_primary(engine, primary, instance, listed);

@@ -35,10 +35,11 @@ static bool same_demand(const struct instance *a, const struct instance *b) {
            a->tags == b->tags && a->tag_count == b->tag_count;
 }
 
-static int8_t primary_code(const struct engine *engine, const struct instance *instance, unsigned free, int64_t row) {
+static int8_t primary_code(const struct engine *engine, const struct instance *instance, unsigned unbounded,
+                           int64_t row) {
     if (engine->list_of_primary[row] == NOWHERE) return INTERNAL;
     int8_t *verdict = &engine->outcomes->verdicts[2 * engine->facts[row].policy + engine->facts[row].exclusive];
-    if (*verdict == INTERNAL) *verdict = (int8_t)check_policy(engine, row, instance, free);
+    if (*verdict == INTERNAL) *verdict = (int8_t)check_policy(engine, row, instance, unbounded);
     return *verdict == FITS ? (int8_t)primary_reason(engine, row, instance, engine->force) : *verdict;
 }
 
@@ -109,15 +110,16 @@ static void count_pairs(struct engine *engine, int64_t list) {
     counts->failures[MEM] += refused;
 }
 
-const struct counts *look_at_candidates(struct engine *engine, const struct instance *instance, unsigned free) {
+const struct counts *look_at_candidates(struct engine *engine, const struct instance *instance, unsigned unbounded) {
     struct outcomes *outcomes = engine->outcomes;
-    bool known = outcomes->known && outcomes->free == free && same_demand(&outcomes->demand, instance), other = !known;
+    bool known = outcomes->known && outcomes->unbounded == unbounded && same_demand(&outcomes->demand, instance);
+    bool other = !known; /* whether other primaries fit than before */
     if (known && outcomes->as_of == engine->clock) return &outcomes->counts;
     int64_t as_of = known ? outcomes->as_of : -1;
     if (!known) memset(outcomes->verdicts, INTERNAL, (size_t)(2 * engine->policy_count)); /* which no policy says */
     for (int64_t row = 0; row < engine->node_count; row++) {
         if (engine->changed[row] <= as_of) continue;
-        int8_t code = primary_code(engine, instance, free, row);
+        int8_t code = primary_code(engine, instance, unbounded, row);
         other = other || (code == FITS) != (outcomes->primary_codes[row] == FITS);
         outcomes->primary_codes[row] = code;
         if (engine->mirrored) outcomes->secondary_codes[row] = secondary_code(engine, instance, row);
@@ -134,7 +136,7 @@ const struct counts *look_at_candidates(struct engine *engine, const struct inst
         count_singles(engine);
     }
     outcomes->demand = *instance;
-    outcomes->free = free;
+    outcomes->unbounded = unbounded;
     outcomes->as_of = engine->clock;
     outcomes->known = true;
     return &outcomes->counts;

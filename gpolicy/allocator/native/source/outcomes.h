@@ -16,7 +16,7 @@ struct outcomes {
     int64_t *refused_pairs; /* per secondary: primaries that fit, but for which it keeps too much already */
     int8_t *verdicts;       /* per policy, without and with exclusive storage */
     struct instance demand;
-    unsigned free;
+    unsigned unbounded;
     int64_t as_of; /* the engine's clock then */
     bool known;
     struct counts counts;
@@ -25,8 +25,8 @@ struct outcomes {
 bool open_outcomes(struct engine *engine);
 void close_outcomes(struct engine *engine);
 
-/* Look at all candidates; policies do not look at the resources in `free` (policy_check.h). */
-const struct counts *look_at_candidates(struct engine *engine, const struct instance *instance, unsigned free);
+/* Look at all candidates; policies do not look at the resources in `unbounded` (policy_check.h). */
+const struct counts *look_at_candidates(struct engine *engine, const struct instance *instance, unsigned unbounded);
 
 /* Whether a pair of candidates takes the instance last looked at. */
 bool pair_fits(const struct engine *engine, const struct instance *instance, int64_t primary, int64_t secondary);

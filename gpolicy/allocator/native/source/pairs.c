@@ -147,7 +147,8 @@ static void make_secondary(struct engine *engine, int64_t row) {
     }
     double total = engine->facts[row].total_memory;
     search->specials[row] = (struct specials){count, (double)low / total, (double)high / total};
-    if (count > 0) note_size(search->sides, RESERVED, search->secondaries[row].before[KEPT], search->specials[row].high);
+    if (count > 0)
+        note_size(search->sides, RESERVED, search->secondaries[row].before[KEPT], search->specials[row].high);
 }
 
 void prepare_pairs(struct engine *engine, const struct instance *instance) {
@@ -339,7 +340,8 @@ static void work_out_parts(const struct engine *engine, struct ranges *p, struct
     for (int64_t number = 0; number < search->p.count; number++) {
         const struct primary_side *side = &search->sides->items[search->p.rows[number].row];
         double parts[OF_PRIMARY];
-        for (int place = 0; place < OF_PRIMARY; place++) parts[place] = side->own[place] - sums[place] * side->slope[place];
+        for (int place = 0; place < OF_PRIMARY; place++)
+            parts[place] = side->own[place] - sums[place] * side->slope[place];
         for (int place = 0; place < OF_PRIMARY; place++) widen(p, place, parts[place]);
         memcpy(&search->primary_parts[number * OF_PRIMARY], parts, sizeof parts);
     }
@@ -348,7 +350,8 @@ static void work_out_parts(const struct engine *engine, struct ranges *p, struct
         int64_t row = search->s.rows[number].row;
         const struct secondary_side *side = &search->secondaries[row];
         double parts[OF_SECONDARY];
-        for (int place = 0; place < OF_SECONDARY; place++) parts[place] = side->own[place] - sums[place] * side->slope[place];
+        for (int place = 0; place < OF_SECONDARY; place++)
+            parts[place] = side->own[place] - sums[place] * side->slope[place];
         for (int place = 0; place < OF_SECONDARY; place++) widen(s, place, parts[place]);
         memcpy(&search->secondary_parts[number * OF_SECONDARY], parts, sizeof parts);
         widen_by_specials(search, row, s);
@@ -377,9 +380,11 @@ static void lay_chords(struct pair_search *search, const struct ranges *p, const
         search->slopes[place] *= WEIGHTS[component];
         *(place < SHARED ? &common->shared : &common->of_primary) += root;
     }
-    double base = safe_variance(search->sides, statistics, RESERVED, 2.0 * search->sides->widest[RESERVED]) + s->low[KEPT];
+    double base =
+        safe_variance(search->sides, statistics, RESERVED, 2.0 * search->sides->widest[RESERVED]) + s->low[KEPT];
     search->from_s[KEPT] = s->low[KEPT];
-    common->of_secondary = WEIGHTS[RESERVED] * lay_chord(base, s->high[KEPT] - s->low[KEPT], &search->slopes[OF_PRIMARY]);
+    common->of_secondary =
+        WEIGHTS[RESERVED] * lay_chord(base, s->high[KEPT] - s->low[KEPT], &search->slopes[OF_PRIMARY]);
     search->slopes[OF_PRIMARY] *= WEIGHTS[RESERVED];
     common->shared += WEIGHTS[RESERVED_TOTAL] * statistics->sums[RESERVED_TOTAL];
     common->of_primary += WEIGHTS[N1_COUNT] * statistics->sums[N1_COUNT] +
@@ -634,7 +639,8 @@ bool pair_scores_are_undefined(const struct engine *engine) {
     return isnan(engine->pair_search->statistics.sums[RESERVED_TOTAL]);
 }
 
-/* Of scores that cannot be compared the last primary counts, with its first secondary (htools, AllocationSolution.hs). */
+/* Of scores that cannot be compared the last primary counts, with its first secondary (htools, AllocationSolution.hs).
+ */
 static void choose_undefined(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     for (int64_t i = search->p.count - 1; i >= 0; i--) {

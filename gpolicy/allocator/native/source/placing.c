@@ -62,7 +62,8 @@ void place(struct engine *engine, const struct instance *instance, int64_t numbe
     /* node lists call it by its index, if it has one, whatever record is found there */
     int64_t slot = slot_of(table, number), listed = instance->index < 0 ? slot : slot_of(table, instance->index);
     bool called_otherwise = instance->index >= 0 && instance->index != number;
-    if (called_otherwise && listed == table->count) fail(engine, ASK_THE_LAW);
+    bool listed_nowhere = listed == table->count || table->items[listed].primary == NOWHERE;
+    if (called_otherwise && listed_nowhere) fail(engine, ASK_THE_LAW);
     if (!reserve_placement(engine, primaries)) return;
     struct placed placed = {.slot = slot, .version = engine->version, .missing = engine->missing,
                             .clashing = engine->clashing, .before = engine->journal.top};

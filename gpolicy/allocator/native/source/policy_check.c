@@ -2,27 +2,28 @@
 
 /* `sign` is -1 for a lower bound and 1 for an upper one. */
 static enum reason check_bound(const struct spec *bound, const struct instance *instance, bool exclusive, int sign,
-                               unsigned free) {
-    if (!(free & 1u << MEM) && (instance->memory - bound->memory) * sign > 0) return MEM;
-    if (!(free & 1u << DISK) && instance->disks > 0) {
+                               unsigned unbounded) {
+    if (!(unbounded & 1u << MEM) && (instance->memory - bound->memory) * sign > 0) return MEM;
+    if (!(unbounded & 1u << DISK) && instance->disks > 0) {
         int64_t disk = sign < 0 ? instance->least_disk : instance->most_disk;
         if ((disk - bound->disk_size) * sign > 0) return DISK;
     }
-    if (!(free & 1u << CPU) && (instance->vcpus - bound->cpus) * sign > 0) return CPU;
+    if (!(unbounded & 1u << CPU) && (instance->vcpus - bound->cpus) * sign > 0) return CPU;
     int64_t spindles = exclusive ? instance->spindles : instance->spindle_use;
     if (exclusive && spindles == UNKNOWN_SPINDLES) return SPINDLES;
-    if (!(free & 1u << SPINDLES) && (spindles - bound->spindle_use) * sign > 0) return SPINDLES;
+    if (!(unbounded & 1u << SPINDLES) && (spindles - bound->spindle_use) * sign > 0) return SPINDLES;
     if (!instance->diskless && (instance->disks - bound->disk_count) * sign > 0) return DISK_COUNT;
     return FITS;
 }
 
-enum reason check_policy(const struct engine *engine, int64_t row, const struct instance *instance, unsigned free) {
+enum reason check_policy(const struct engine *engine, int64_t row, const struct instance *instance,
+                         unsigned unbounded) {
     const struct facts *facts = &engine->facts[row];
     const struct policy *policy = &engine->policies[facts->policy];
     enum reason verdict = FITS;
     for (int64_t place = policy->count - 1; place >= 0; place--) {
-        verdict = check_bound(&policy->pairs[place].min, instance, facts->exclusive, -1, free);
-        if (verdict == FITS) verdict = check_bound(&policy->pairs[place].max, instance, facts->exclusive, 1, free);
+        verdict = check_bound(&policy->pairs[place].min, instance, facts->exclusive, -1, unbounded);
+        if (verdict == FITS) verdict = check_bound(&policy->pairs[place].max, instance, facts->exclusive, 1, unbounded);
         if (verdict == FITS) break;
     }
     if (verdict == FITS && !(policy->templates >> instance->disk_template & 1)) return DISK;

@@ -4,8 +4,8 @@
 
 #include "cluster.h"
 
-/* Return why the policy of the node at `row` refuses `instance`, or FITS. `free` has a bit for every reason (MEM, DISK,
- * CPU, SPINDLES) whose bounds are not looked at. */
-enum reason check_policy(const struct engine *engine, int64_t row, const struct instance *instance, unsigned free);
+/* Return why the policy of the node at `row` refuses `instance`, or FITS. `unbounded` has a bit for every reason (MEM,
+ * DISK, CPU, SPINDLES) whose bounds are not looked at. */
+enum reason check_policy(const struct engine *engine, int64_t row, const struct instance *instance, unsigned unbounded);
 
 #endif

@@ -39,7 +39,8 @@ static struct resident *residents_of(struct engine *engine, const int64_t *rows,
     const struct table *table = &engine->table;
     int64_t total = 0;
     for (int64_t place = 0; place < count; place++) total += engine->primaries[rows[place]].count;
-    struct resident *residents = reserve(engine, &engine->evacuating->residents, total, sizeof *residents), *next = residents;
+    struct resident *residents = reserve(engine, &engine->evacuating->residents, total, sizeof *residents),
+                    *next = residents;
     for (int64_t place = 0; place < count && residents != NULL; place++) {
         const struct list *primaries = &engine->primaries[rows[place]];
         for (int64_t item = primaries->count - 1; item >= 0; item--) {
@@ -62,7 +63,7 @@ static bool is_lost(const struct lost *lost, int64_t row) {
     return false;
 }
 
-/* Do the same for an instance that runs elsewhere by its record: its number is that of another one, which was placed on
+/* Move an instance whose record names a node that is not lost: its number is that of another one, which was placed on
  * the lost node (hail asks so for a change of group). It may stay where it is, which takes it off that node. */
 static int64_t move_from_elsewhere(struct engine *engine, const struct lost *lost, const struct resident *resident) {
     int64_t best = NOWHERE;
@@ -126,6 +127,8 @@ static int64_t copy(struct engine *engine, const struct lost *lost, const struct
 static int64_t fail_over_resident(struct engine *engine, const struct resident *resident) {
     struct mark before = engine->journal.top;
     struct instance swapped = *resident->instance;
+    if (swapped.primary == NOWHERE) fail(engine, ASK_THE_LAW);
+    if (failed(engine)) return NOWHERE;
     if (fail_over(engine, &swapped, resident->listed, true) == FITS) return swapped.primary;
     take_back(engine, before);
     return NOWHERE;

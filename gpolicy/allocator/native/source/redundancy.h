@@ -7,8 +7,8 @@
 bool open_evacuating(struct engine *engine);
 void close_evacuating(struct engine *engine);
 
-/* Whether each examined node can be evacuated. Fails with MISSING_NODE where an instance has to fail over to a node that
- * there is not. */
+/* Whether each examined node can be evacuated. Fails with MISSING_NODE where an instance has to fail over to a node
+ * that there is not. */
 bool is_redundant(struct engine *engine);
 
 /* Find out what becomes of the instances of `count` nodes of one group that are lost at once. `targets` has a place for

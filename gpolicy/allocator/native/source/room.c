@@ -8,7 +8,8 @@
 
 enum { MEMORY, SPACE, SPINDLE, RESOURCES };
 enum { TARGETS_COMPARED = 64, PATIENCE = 4000 };
-static const int64_t UNLIMITED = (int64_t)1 << 40;
+static const int64_t UNLIMITED = (int64_t)1 << 40;       /* copies, of what nothing is asked for */
+static const int64_t ANY_SPINDLES = INT64_MAX / 4;       /* of a node where nobody counts them */
 
 /* What an instance takes where it is started, as far as the checks ask for it. */
 struct size { int64_t of[RESOURCES]; };
@@ -74,7 +75,7 @@ static bool same(const struct size *a, const struct size *b) { return covers(a, 
 static struct size free_room(const struct engine *engine, int64_t row) {
     const struct node *node = &engine->nodes[row];
     return (struct size){
-        {node->unallocated, node->disk, engine->facts[row].exclusive ? node->free_spindles : UNLIMITED}};
+        {node->unallocated, node->disk, engine->facts[row].exclusive ? node->free_spindles : ANY_SPINDLES}};
 }
 
 /* How many instances of a size fit: of memory and disk at least 1 MiB must be left, of spindles nothing. */
@@ -195,12 +196,15 @@ enum verdict judge_room(struct engine *engine, int64_t row) {
         struct size size = size_of(residents[place]);
         int64_t as_big = 0, copies = 0;
         bool seen = false;
+        for (int64_t other = place - 1; other >= 0 && !seen; other--) {
+            struct size earlier = size_of(residents[other]);
+            seen = same(&earlier, &size);
+        }
+        if (seen) continue;
         for (int64_t other = 0; other < count; other++) {
             struct size more = size_of(residents[other]);
             as_big += covers(&more, &size);
-            seen = seen || (other < place && same(&more, &size));
         }
-        if (seen) continue;
         for (int64_t other = 0; other < target_count && copies < as_big; other++) {
             copies += copies_in(free_room(engine, rows[other]), &size);
         }
@@ -221,8 +225,8 @@ static bool takes(const struct size *left, const struct size *wanted) {
     return true;
 }
 
-/* Return the next target after `target` that takes `wanted`, and that is not as one shortly before it; `targets` if there
- * is none. */
+/* Return the next target after `target` that takes `wanted`, and that is not as one shortly before it; `targets` if
+ * there is none. */
 static int64_t next_target(const struct size *left, int64_t targets, int64_t target, const struct size *wanted) {
     for (target++; target < targets; target++) {
         bool known = !takes(&left[target], wanted);
@@ -407,7 +411,7 @@ static void break_by_size(struct engine *engine, const struct instance *instance
         if (others >= copies[row]) continue; /* more than all copies are never lost */
         struct size left = free_room(engine, row);
         for (int resource = 0; resource < RESOURCES; resource++) left.of[resource] -= wanted.of[resource];
-        if (!engine->facts[row].exclusive) left.of[SPINDLE] = UNLIMITED;
+        if (!engine->facts[row].exclusive) left.of[SPINDLE] = ANY_SPINDLES;
         if (others < copies[row] - copies_in(left, size)) broken[row] = true;
     }
 }

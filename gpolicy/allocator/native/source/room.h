@@ -13,8 +13,8 @@ enum verdict { NO, YES, UNSURE };
 /* Whether a node without mirrored instances can be evacuated, as far as that is sure. */
 enum verdict judge_room(struct engine *engine, int64_t row);
 
-/* Whether there is surely too little room in the group for what runs on the node at `row`, in whatever order and wherever
- * it is put. */
+/* Whether there is surely too little room in the group for what runs on the node at `row`, in whatever order and
+ * wherever it is put. */
 bool lacks_room(struct engine *engine, int64_t row);
 
 /* Set `broken[row]` for each of `rows` on which a new instance surely breaks N+1, for a reason that no further

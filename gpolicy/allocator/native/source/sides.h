@@ -1,5 +1,5 @@
-/* What becomes of a node with an instance as a new primary, kept from placement to placement: only nodes that have changed
- * are worked out anew. And how that bounds scores from below.
+/* What becomes of a node with an instance as a new primary, kept from placement to placement: only nodes that have
+ * changed are worked out anew. And how that bounds scores from below.
  */
 #ifndef GPOLICY_SIDES_H
 #define GPOLICY_SIDES_H
@@ -21,8 +21,8 @@ struct primary_side {
     uint64_t hash; /* of all before it */
 };
 
-/* The sides of one instance. `count` is how many online nodes count in the score; `greatest` and `widest` are bounds, per
- * component, of the sums of two squares (before and after) and of the changes without their sign. */
+/* The sides of one instance. `count` is how many online nodes count in the score; `greatest` and `widest` are bounds,
+ * per component, of the sums of two squares (before and after) and of the changes without their sign. */
 struct sides {
     struct instance demand;
     bool known;
@@ -50,8 +50,8 @@ void note_size(struct sides *sides, int component, double x, double y);
 
 /* Return what is left of a variance after all that rounding may have added; the values change by `reach` at most. */
 double safe_variance(const struct sides *sides, const struct statistics *statistics, int component, double reach);
-/* Lay a chord under the square root of a variance, which is `base` and more, by what lies in a range. Where it may fall to
- * 0, the root is bounded by 0. Return the root at the lower end. */
+/* Lay a chord under the square root of a variance, which is `base` and more, by what lies in a range. Where it may fall
+ * to 0, the root is bounded by 0. Return the root at the lower end. */
 double lay_chord(double base, double range, double *slope);
 
 #endif

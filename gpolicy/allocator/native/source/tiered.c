@@ -103,12 +103,12 @@ static bool probe(struct engine *engine, const struct outcome *reached, const st
 }
 
 /* Whether some candidate might take the instance if it were as small as possible in `reason`, with policies not asked
- * about the resources in `free`. Never wrongly false. */
-static bool may_fit(struct engine *engine, const struct instance *instance, unsigned free, enum reason reason) {
+ * about the resources in `unbounded`. Never wrongly false. */
+static bool may_fit(struct engine *engine, const struct instance *instance, unsigned unbounded, enum reason reason) {
     int64_t possible = possible_shrinks(instance, reason);
     if (possible == 0) return false;
     struct instance smallest = shrink(instance, reason, possible);
-    return known_to_fit(engine, &smallest, free);
+    return known_to_fit(engine, &smallest, unbounded);
 }
 
 /* Return the first level at which a probe by one of the reasons may find something; the later ones all may. */
@@ -120,8 +120,8 @@ static int64_t first_that_may(struct engine *engine, const struct levels *levels
         struct instance instance = level(levels, middle);
         bool may = false;
         for (int place = 0; place < count && !may; place++) {
-            unsigned free = 1u << reasons[place] | 1u << levels->reason;
-            may = reasons[place] != levels->reason && may_fit(engine, &instance, free, reasons[place]);
+            unsigned unbounded = 1u << reasons[place] | 1u << levels->reason;
+            may = reasons[place] != levels->reason && may_fit(engine, &instance, unbounded, reasons[place]);
         }
         if (may) {
             high = middle;
@@ -140,15 +140,15 @@ static bool probe_levels(struct engine *engine, const struct levels *levels, str
     struct instance deepest = level(levels, levels->count - 1);
     most_frequent_first(levels->reached.counts.failures, all);
     for (int place = 0; place < REASONS; place++) {
-        unsigned free = 1u << all[place] | 1u << levels->reason;
-        if (levels->reached.counts.failures[all[place]] > 0 && may_fit(engine, &deepest, free, all[place])) {
+        unsigned unbounded = 1u << all[place] | 1u << levels->reason;
+        if (levels->reached.counts.failures[all[place]] > 0 && may_fit(engine, &deepest, unbounded, all[place])) {
             reasons[count++] = all[place];
         }
     }
     if (count == 0) return false;
     int64_t last = levels->count - 1, first = first_that_may(engine, levels, reasons, count);
-    /* All levels of the run end alike on every node. So where N+1 does not ask how big an instance is, all walks go where
-     * those of the last level go. */
+    /* All levels of the run end alike on every node. So where N+1 does not ask how big an instance is, all walks go
+     * where those of the last level go. */
     if (!engine->capacity_checks) first = last;
     for (int64_t number = last; number >= first && !ended(engine); number--) {
         struct instance instance = level(levels, number);

@@ -44,9 +44,9 @@ static void replace_values(struct statistics *statistics, bool offline, const do
     }
 }
 
-/* By how much the score may be off if the values of up to `rows` nodes were replaced instead of adding up all anew: both
- * ways round sums of as many numbers as there are nodes. No number is further from the mean than the root of all squares
- * together, and near 0 a root magnifies what its argument is off. */
+/* By how much the score may be off if the values of up to `rows` nodes were replaced instead of adding up all anew:
+ * both ways round sums of as many numbers as there are nodes. No number is further from the mean than the root of all
+ * squares together, and near 0 a root magnifies what its argument is off. */
 static double estimate_error(const struct statistics *before, const struct statistics *after, double rows) {
     double count = before->count, off = 0.0;
     for (int place = 0; place < COMPONENTS; place++) {
@@ -144,8 +144,8 @@ static void work_out_parts(struct engine *engine, const int64_t *rows, int64_t c
     }
 }
 
-/* Bound the scores of all candidates from below, by chords of the square roots (sides.h); an offline one is not bounded.
- * Return by how much rounding may falsify a bound. */
+/* Bound the scores of all candidates from below, by chords of the square roots (sides.h); an offline one is not
+ * bounded. Return by how much rounding may falsify a bound. */
 static double bound_rows(struct engine *engine, const int64_t *rows, int64_t count) {
     struct whole_search *search = engine->whole_search;
     const struct statistics *statistics = &search->statistics;
@@ -154,7 +154,8 @@ static double bound_rows(struct engine *engine, const int64_t *rows, int64_t cou
     work_out_parts(engine, rows, count, low, high);
     for (int place = 0; place < OF_PRIMARY; place++) {
         int component = PRIMARY_COMPONENTS[place];
-        double base = safe_variance(search->sides, statistics, component, search->sides->widest[component]) + low[place];
+        double base =
+            safe_variance(search->sides, statistics, component, search->sides->widest[component]) + low[place];
         double root = lay_chord(base, high[place] - low[place], &slopes[place]);
         slopes[place] *= WEIGHTS[component];
         rest.variances[component] = root * root;
