@@ -155,7 +155,7 @@ def _of_type(parameter: Parameter, level: Level) -> st.SearchStrategy[Any]:
             names = hostile_texts.filter(lambda text: bool(text) and "=" not in text)
             return st.dictionaries(names, hostile_texts, max_size=4)
     return {
-        Type.SIZE: st.integers(0, 2**40).map(lambda size: size * 4),
+        Type.SIZE: st.integers(0, (parameter.maximum or 2**42) // 4).map(lambda size: size * 4),
         Type.INT: st.integers(least, most),
         Type.MIB: st.integers(least, most),
         Type.FLOAT: st.floats(allow_nan=False, allow_infinity=False).filter(bool),
