@@ -16,7 +16,7 @@ from gpolicy.allocator.kinds import NO_NODE
 from gpolicy.allocator.model import Disk
 from gpolicy.allocator.moves import node_at
 from gpolicy.allocator.native.library import Engine, Question, Status
-from gpolicy.allocator.native.streams import Cluster, UnfitError
+from gpolicy.allocator.native.streams import Cluster, UnfitError, refuse_absurd_numbers
 from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates
 from gpolicy.errors import InputError
@@ -88,6 +88,7 @@ class CompiledAllocator(Allocator):
             opened, keep = self._follow(state, instance)
             wanted = opened.cluster.instance(instance)
         except UnfitError:
+            refuse_absurd_numbers(state.nodes.values(), (*state.instances.values(), instance))
             return None
         opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
         status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)

@@ -282,7 +282,7 @@ LONG = "1" * 5000
 
 
 def test_numbers_of_any_length_wrap_as_64_bit_integers(tmp_path: Path) -> None:
-    """As the original reads them; Python alone would refuse so many digits."""
+    """As the original reads them; Python alone would refuse so many digits. What no cluster has is then refused."""
     whole = int(LONG[:4000]) * 10**1000 + int(LONG[:1000])
     assert parse_int("x", LONG) == wrapped(whole)
     assert parse_int("x", f"-{LONG}") == wrapped(-whole)
@@ -290,8 +290,9 @@ def test_numbers_of_any_length_wrap_as_64_bit_integers(tmp_path: Path) -> None:
     path = tmp_path / "cluster"
     path.write_text(f"{GROUP}\n{NODES}n3|{LONG}|{LONG}|{LONG}|1|{LONG}|4|N|u0\n\n\n\n")
     code, out, err = call("hspace", "-t", str(path), "--disk-template=plain", "-l", LONG, "-pname,tmem,nmem", "-l", "1")
-    assert code == 0, err
+    assert code == 1
     assert f"Infinity {wrapped(whole)}\n" in err
+    assert err.endswith("Error: node n3: its memory is inf: no cluster has more than 2199023255552\n")
     assert out.startswith("The cluster has 3 nodes")
 
 

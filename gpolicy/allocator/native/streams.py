@@ -16,9 +16,10 @@ from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
 from gpolicy.allocator.placement import PairCandidates, SingleCandidates
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.score import node_values
+from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gpolicy.allocator.model import Instance, Policy, Spec
     from gpolicy.allocator.node import Node
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item", bound=Hashable)
 ALL_NODES = CapacityRules()
+MOST = 2**41
+"""The greatest number of anything (MiB of memory, say) that the engine reads (input.c)."""
 _TEMPLATES = {template: number for number, template in enumerate(DiskTemplate)}
 _STATES = {status: (status is not InstanceStatus.STATUS_OFFLINE, status.running) for status in InstanceStatus}
 """Whether an instance in a state is online, and whether it occupies memory."""
@@ -264,6 +267,34 @@ class Cluster:
             *(moves.table(moves, lambda source, target: source[0] <= target[1]) or [1]),
             *(desired.table(places, lambda wanted, offered: len(wanted - offered)) or [0] * len(desired.number)),
         ]
+
+
+def refuse_absurd_numbers(nodes: Iterable[Node], instances: Iterable[Instance]) -> None:
+    """Raise InputError for a number that no cluster has, and with which the law would count for hours."""
+    for node in nodes:
+        facts = node.facts
+        for name, number in (
+            ("memory", facts.total_memory),
+            ("free memory", node.unallocated_memory),
+            ("disk space", facts.total_disk),
+            ("free disk space", node.free_disk),
+            ("number of CPUs", facts.total_cpus),
+            ("number of spindles", facts.spindles),
+        ):
+            _refuse_absurd(f"node {facts.name}", name, number)
+    for instance in instances:
+        for name, number in (
+            ("memory", instance.memory),
+            ("disk space", instance.disk),
+            ("number of virtual CPUs", instance.vcpus),
+            ("spindle use", instance.spindle_use),
+        ):
+            _refuse_absurd(f"instance {instance.name}", name, number)
+
+
+def _refuse_absurd(owner: str, name: str, number: float) -> None:
+    if abs(number) > MOST:
+        raise InputError(f"{owner}: its {name} is {number:.3g}: no cluster has more than {MOST}")
 
 
 def pair_lists(candidates: PairCandidates) -> tuple[dict[int, int], dict[int, int], int]:
