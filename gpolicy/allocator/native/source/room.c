@@ -181,6 +181,7 @@ enum verdict judge_room(struct engine *engine, int64_t row) {
     int64_t count = engine->primaries[row].count, target_count = 0, open = 0;
     int64_t *rows = reserve(engine, &engine->room->rows, engine->node_count, sizeof *rows);
     struct target *targets = reserve(engine, &engine->room->targets, engine->node_count, sizeof *targets);
+    struct size *sizes = reserve(engine, &engine->room->wanted, count, sizeof *sizes);
     if (failed(engine)) return UNSURE;
     for (int64_t other = 0; other < engine->node_count; other++) {
         if (other != row && engine->facts[other].group == engine->facts[row].group) rows[target_count++] = other;
@@ -192,19 +193,14 @@ enum verdict judge_room(struct engine *engine, int64_t row) {
         if (instance->local && instance->disk <= 0) return UNSURE;
     }
     if (!policies_allow(engine, residents, count, rows, target_count)) return UNSURE;
+    for (int64_t place = 0; place < count; place++) sizes[place] = size_of(residents[place]);
     for (int64_t place = 0; place < count; place++) {
-        struct size size = size_of(residents[place]);
+        struct size size = sizes[place];
         int64_t as_big = 0, copies = 0;
         bool seen = false;
-        for (int64_t other = place - 1; other >= 0 && !seen; other--) {
-            struct size earlier = size_of(residents[other]);
-            seen = same(&earlier, &size);
-        }
+        for (int64_t other = place - 1; other >= 0 && !seen; other--) seen = same(&sizes[other], &size);
         if (seen) continue;
-        for (int64_t other = 0; other < count; other++) {
-            struct size more = size_of(residents[other]);
-            as_big += covers(&more, &size);
-        }
+        for (int64_t other = 0; other < count; other++) as_big += covers(&sizes[other], &size);
         for (int64_t other = 0; other < target_count && copies < as_big; other++) {
             copies += copies_in(free_room(engine, rows[other]), &size);
         }

@@ -45,6 +45,7 @@ bool begin_sides(const struct engine *engine, struct sides *sides, const struct 
     sides->demand = *instance;
     sides->count = count;
     sides->squared_count = count * count;
+    sides->inverse_square = 1.0 / sides->squared_count;
     sides->known = true;
     return other;
 }
@@ -56,8 +57,8 @@ void note_size(struct sides *sides, int component, double x, double y) {
 
 void work_out_change(struct sides *sides, int component, double x, double y, double *own, double *slope) {
     double change = y - x;
-    *own = (sides->count * ((y - x) * (y + x)) - change * change) / sides->squared_count;
-    *slope = 2.0 * change / sides->squared_count;
+    *own = (sides->count * ((y - x) * (y + x)) - change * change) * sides->inverse_square;
+    *slope = 2.0 * change * sides->inverse_square;
     if (isfinite(*own) && isfinite(*slope)) {
         note_size(sides, component, x, y);
     } else {

@@ -26,7 +26,7 @@ struct primary_side {
 struct sides {
     struct instance demand;
     bool known;
-    double count, squared_count;
+    double count, squared_count, inverse_square;
     int64_t *as_of; /* per row: the engine's clock when it was made, plus 1 */
     struct primary_side *items;
     double greatest[COMPONENTS], widest[COMPONENTS];
