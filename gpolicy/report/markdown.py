@@ -26,7 +26,7 @@ _MARK: Final = re.compile(
     r"|(?P<scheme>:(?=//))|(?P<www>(?<=www)\.)",
     re.IGNORECASE,
 )
-_START: Final = re.compile(r"[-+=]|\d+[.)]")
+_START: Final = re.compile(r"\s*(?:[-+=]|\d+[.)])")
 
 
 def clipped(text: str, longest: int = LONGEST_TEXT) -> str:

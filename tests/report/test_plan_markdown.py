@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from impact_samples import full_impact
 from plan_samples import HOSTILE, empty_plan, full_plan, hostile
@@ -136,6 +136,7 @@ def test_any_text_stays_in_its_cell(texts: list[str]) -> None:
 
 
 @given(NAMES)
+@example(" -")
 def test_any_message_stays_in_its_item(text: str) -> None:
     page = page_of_markdown(f"- {prose(text)}\n- x")
     assert page.elements <= {"ul", "li", "span"}
