@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "rules": {"ganeti", "policy", "cluster", "fit"},
     "plan": {"ganeti", "policy", "cluster", "fit"},
     "render": {"ganeti", "plan"},
-    "apply": {"ganeti", "cluster", "plan"},
+    "apply": {"ganeti", "cluster", "plan", "impact"},
     "fixing": {"policy"},
     "formatting": {"policy", "writing"},
     "writing": {"ganeti", "policy"},

@@ -6,17 +6,26 @@ Each begins by looking at the cluster, holds the plan against what it sees, and 
 from __future__ import annotations
 
 import os
+import secrets
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpolicy import __version__
-from gpolicy.apply.carrying import Carrier, CarryingError, Progressing, StoppedError
-from gpolicy.apply.deciding import Decision, decide, decide_by_looking, effects_there
-from gpolicy.apply.journal import FORMAT_VERSION, KIND, Direction, EventName, History
-from gpolicy.apply.journal_file import JournalFile, create_journal, reopen_journal
+from gpolicy.apply.carrying import (
+    Carrier,
+    CarryingError,
+    ClusterIdentity,
+    Progressing,
+    StoppedError,
+    effect_name,
+    told,
+)
+from gpolicy.apply.deciding import Decision, decide, decide_by_looking
+from gpolicy.apply.journal import FORMAT_VERSION, KIND, Attempt, Direction, EventName, Fate, History, mark_start
+from gpolicy.apply.journal_file import JournalError, JournalFile, create_journal, reopen_journal
 from gpolicy.apply.runner import Outcome, Patience, Result, Runner, Stop
 from gpolicy.apply.staleness import Comparison, Difference, Sight, compare_plan, elsewhere
 from gpolicy.apply.tasks import Task, backward, forward
@@ -24,8 +33,10 @@ from gpolicy.apply.verdict import Verdict, judge_applied, judge_restored
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.exit_codes import ExitCode
+from gpolicy.impact.guards import judge_declared_again, measure_impact
+from gpolicy.impact.pair_names import PairNames
 from gpolicy.plan.effects import Effect, written
-from gpolicy.plan.guards import judge_again
+from gpolicy.plan.guards import GUARDS, judge_again
 from gpolicy.plan.plan_file import PlanFile
 
 
@@ -55,7 +66,8 @@ class Run:
     """One run of a plan.
 
     `history` is what earlier runs of this plan did, None for the first. `agree` shows the intention and returns
-    whether to go on; it may raise. `lock_is_lost` is asked before each step: no further one begins without the lock.
+    whether to go on; it may raise. `judging` surrounds the work on guards, and takes what is being computed.
+    `lock_is_lost` is asked before each step: no further one begins without the lock.
     """
 
     plan: PlanFile
@@ -68,6 +80,8 @@ class Run:
     patience: Patience = field(default_factory=Patience)
     stop: Stop = field(default_factory=Stop)
     lock_is_lost: Callable[[], bool] = lambda: False
+    judging: Callable[[], AbstractContextManager[Callable[[str], None]]] = lambda: nullcontext(lambda _: None)
+    _journal_id: str = field(default="", init=False)
 
     def go(self, state: ClusterState) -> Verdict | None:
         """Carry the run out on the cluster that `state` shows, read a moment ago. Return what is seen at the end.
@@ -76,80 +90,88 @@ class Run:
         """
         right_cluster(self.plan, state)
         if self.history is None:
+            self._journal_id = secrets.token_hex(4)
             return self._first(state)
-        return self._back(state) if self.direction is Direction.ROLLBACK else self._further(state)
+        self._journal_id = self.history.id
+        if self.direction is Direction.ROLLBACK:
+            return self._back(state, self.history)
+        return self._further(state, self.history)
 
     # --- the first run ---------------------------------------------------------------------------------------------
 
     def _first(self, state: ClusterState) -> Verdict | None:
         sight = Sight.of(state)
         comparison = compare_plan(self.plan, sight, (), {})
-        self._refuse(comparison, "the cluster has changed since the plan was made; nothing was done")
-        guards_now(self.plan, state)
+        _refuse(comparison.differences, "the cluster has changed since the plan was made; nothing was done")
+        self._judge(state)
         tasks = forward(self.plan)
         other = elsewhere(self.plan, state)
         notes = (*comparison.notes, *((other,) if other else ()))
         if not self.agree(Intention(Direction.APPLY, tuple(tasks), (), (), notes)):
             return None
         with self._writing(create_journal(self.journal_file), resumed=False) as journal:
-            carrier = self._carrier(journal, sight)
+            carrier = self._carrier(journal, state)
             carrier.carry(tasks)
-            return judge_applied(self.plan.changes, carrier.glance())
+            return judge_applied(self.plan.changes, carrier.last_look())
 
     # --- going on --------------------------------------------------------------------------------------------------
 
-    def _further(self, state: ClusterState) -> Verdict | None:
-        assert self.history is not None  # noqa: S101 (said by the caller)
-        if self.history.direction is Direction.ROLLBACK:
+    def _further(self, state: ClusterState, history: History) -> Verdict | None:
+        if history.direction is Direction.ROLLBACK:
             raise UsageError("this plan is being taken back", hint="go on with --rollback, or make a fresh plan")
         tasks = forward(self.plan)
-        open_tasks = [task for task in tasks if decide(self.history.attempts.get(task.key)) is not Decision.SKIP]
+        open_tasks = [task for task in tasks if decide(history.attempts.get(task.key)) is not Decision.SKIP]
+        if open_tasks:
+            self._judge(state)
         if not self.agree(self._intention(tasks, open_tasks)):
             return None
-        with self._writing(reopen_journal(self.journal_file), resumed=True) as journal:
-            carrier = self._carrier(journal, Sight.of(state))
-            done = self._settle(carrier, tasks)
-            effects = self._effects_so_far(carrier.known, tasks, done)
-            comparison = compare_plan(self.plan, carrier.known, effects, self._serials(carrier.known, tasks))
-            self._refuse(comparison, "the cluster has changed since the last run; no further step was begun")
-            left = [task for task in tasks if task.key not in done]
+        with self._writing(reopen_journal(self.journal_file, history), resumed=True) as journal:
+            carrier = self._carrier(journal, state)
+            settled = self._settle(carrier, tasks, history)
+            comparison = compare_plan(self.plan, carrier.known, settled.all_effects(tasks), settled.serials)
+            _refuse(comparison.differences, "the cluster has changed since the last run; no further step was begun")
+            left = [task for task in tasks if task.key not in settled.done]
             carrier.carry(left, first=len(tasks) - len(left) + 1, count=len(tasks))
-            return judge_applied(self.plan.changes, carrier.glance())
+            return judge_applied(self.plan.changes, carrier.last_look())
 
-    def _intention(self, tasks: Sequence[Task], left: Sequence[Task]) -> Intention:
+    def _intention(self, tasks: Sequence[Task], left: Sequence[Task], lost: Sequence[str] = ()) -> Intention:
         keys = {task.key for task in left}
-        return Intention(
-            self.direction, tuple(left), tuple(task.title for task in tasks if task.key not in keys), (), ()
-        )
+        skipped = tuple(task.title for task in tasks if task.key not in keys)
+        return Intention(self.direction, tuple(left), skipped, tuple(lost), ())
 
-    def _settle(self, carrier: Carrier, tasks: Sequence[Task]) -> set[str]:
-        """Find out what became of the steps that had begun when the last run ended; return the keys of all done."""
-        assert self.history is not None  # noqa: S101
-        done: set[str] = set()
+    def _settle(self, carrier: Carrier, tasks: Sequence[Task], history: History) -> _Settled:
+        """Find out what became of the steps that had begun when the last run ended, and write it into the journal."""
+        settled = _Settled(serials=dict(history.serials))
+        late = {job.mark: job.number for job in carrier.marked_jobs()}
+        _nothing_unknown(late, history)
         for task in tasks:
-            attempt = self.history.attempts.get(task.key)
-            match decide(attempt):
-                case Decision.SKIP:
-                    done.add(task.key)
-                case Decision.ASK:
-                    assert attempt is not None  # noqa: S101
-                    carrier.progressing.note(f"step {task.key} ({task.title}) had begun: asking what became of it")
-                    outcome = carrier.resolve(task, attempt.mark, attempt.job, Outcome(Result.UNKNOWN))
-                    if self._was_done(carrier, task, outcome):
-                        carrier.found_done(task)
-                        done.add(task.key)
-        return done
+            attempt = history.attempts.get(task.key)
+            if attempt is None:
+                continue
+            if attempt.fate is Fate.FAILED and attempt.job is None and attempt.mark in late:
+                attempt = replace(attempt, fate=Fate.BEGUN, job=late[attempt.mark])  # its request came late
+            match attempt.fate:
+                case Fate.DONE:
+                    settled.done.add(task.key)
+                    settled.effects[task.key] = task.command.effects
+                case Fate.FAILED:
+                    did = [effect for effect in task.command.effects if effect_name(effect) in attempt.did]
+                    settled.effects[task.key] = did
+                case Fate.BEGUN:
+                    self._settle_begun(carrier, task, attempt, settled)
+        return settled
 
-    def _serials(self, sight: Sight, tasks: Sequence[Task]) -> dict[str, int]:
-        """Return the serial numbers that the journal knows; of objects that a cut-off step wrote, those of now."""
-        assert self.history is not None  # noqa: S101
-        attempts = self.history.attempts
-        cut_off = [task for task in tasks if decide(attempts.get(task.key)) is Decision.ASK]
-        ours = written([effect for task in cut_off for effect in task.command.effects])
-        return {
-            **self.history.serials,
-            **{name: number for name, number in sight.serials().items() if name in ours},
-        }
+    def _settle_begun(self, carrier: Carrier, task: Task, attempt: Attempt, settled: _Settled) -> None:
+        carrier.progressing.note(f"step {task.key} ({task.title}) had begun: asking what became of it")
+        outcome = carrier.resolve(task, attempt.mark, attempt.job, Outcome(Result.UNKNOWN))
+        if self._was_done(carrier, task, outcome):
+            carrier.found_done(task)
+            settled.done.add(task.key)
+            settled.effects[task.key] = task.command.effects
+        else:
+            settled.effects[task.key] = carrier.found_failed(task, outcome, carrier.known)
+        ours = written(task.command.effects)
+        settled.serials.update((name, number) for name, number in carrier.known.serials().items() if name in ours)
 
     def _was_done(self, carrier: Carrier, task: Task, outcome: Outcome) -> bool:
         """Return whether a step that had begun is done. Raise CarryingError if nobody can tell."""
@@ -167,91 +189,81 @@ class Run:
             )
         return decision is Decision.SKIP
 
-    @staticmethod
-    def _effects_so_far(sight: Sight, tasks: Sequence[Task], done: set[str]) -> list[Effect]:
-        """Return the effects of steps that are done, and of the others the part that Ganeti accepted all the same."""
-        effects: list[Effect] = []
-        for task in tasks:
-            mine = task.command.effects
-            effects += mine if task.key in done else _partly(mine, sight)
-        return effects
-
     # --- taking back -----------------------------------------------------------------------------------------------
 
-    def _back(self, state: ClusterState) -> Verdict | None:
-        assert self.history is not None  # noqa: S101 (said by the caller)
-        tasks = forward(self.plan)
-        tried = {task.step for task in tasks if task.key in self.history.attempts}
-        undo = backward(self.plan, tried)
+    def _back(self, state: ClusterState, history: History) -> Verdict | None:
+        tasks = [task for task in forward(self.plan) if task.key in history.attempts]
+        undo = backward(self.plan, {task.step for task in tasks})
+        tried = {task.step for task in tasks}
         lost = [
             f"step {step.id}: {reason}" for step in self.plan.steps if step.id in tried for reason in step.not_restored
         ]
-        open_tasks = [task for task in undo if decide(self.history.attempts.get(task.key)) is not Decision.SKIP]
-        skipped = tuple(task.title for task in undo if task not in open_tasks)
-        if not self.agree(Intention(Direction.ROLLBACK, tuple(open_tasks), skipped, tuple(lost), ())):
+        open_tasks = [task for task in undo if decide(history.attempts.get(task.key)) is not Decision.SKIP]
+        if not self.agree(self._intention(undo, open_tasks, lost)):
             return None
-        with self._writing(reopen_journal(self.journal_file), resumed=True) as journal:
-            carrier = self._carrier(journal, Sight.of(state))
-            forward_done = self._settle(carrier, tasks)
-            back_done = self._settle(carrier, undo)
-            done = self._done_and_undone(carrier.known, tasks, forward_done, undo, back_done)
-            serials = self._serials(carrier.known, [*tasks, *undo])
-            comparison = compare_plan(self.plan, carrier.known, done, serials)
-            self._refuse(comparison, "the cluster has changed since the last run; nothing was taken back")
+        with self._writing(reopen_journal(self.journal_file, history), resumed=True) as journal:
+            carrier = self._carrier(journal, state)
+            settled = self._settle(carrier, [*tasks, *undo], history)
+            done = settled.all_effects([*tasks, *undo])
+            comparison = compare_plan(self.plan, carrier.known, done, settled.serials)
+            self._refuse_foreign(carrier, comparison, [*tasks, *undo])
             left = [
                 task
                 for task in undo
-                if task.key not in back_done and (task.step in forward_done or self._has_effect(carrier.known, task))
+                if task.key not in settled.done and (task.step in settled.done or self._has_effect(carrier.known, task))
             ]
             carrier.carry(left)
             everything = [*done, *(effect for task in left for effect in task.command.effects)]
-            return judge_restored(self.plan, carrier.glance(), everything)
+            return judge_restored(self.plan, carrier.last_look(), everything)
+
+    @staticmethod
+    def _refuse_foreign(carrier: Carrier, comparison: Comparison, tasks: Sequence[Task]) -> None:
+        """Refuse if somebody else has changed an object that our steps wrote; of others a note will do.
+
+        What steps that never began were to change is not ours, whatever its value is now.
+        """
+        effects = [effect for task in tasks for effect in task.command.effects]
+        ours = written(effects) | written([effect.reversed() for effect in effects])
+        mine = [item for item in comparison.differences if item.object in ours]
+        _refuse(mine, "the cluster has changed since the last run; nothing was taken back")
+        for item in comparison.differences:
+            carrier.progressing.note(f"changed by somebody else, and left alone: {told(item)}")
 
     @staticmethod
     def _has_effect(sight: Sight, undo: Task) -> bool:
         """Return whether a step that failed has changed something that `undo` is to bring back."""
         return decide_by_looking(undo, sight) is not Decision.SKIP
 
-    def _done_and_undone(
-        self, sight: Sight, tasks: Sequence[Task], done: set[str], undo: Sequence[Task], undone: set[str]
-    ) -> list[Effect]:
-        """Return all effects so far, forward and back, in the order in which they came."""
-        begun_back = {task.key for task in undo if self.history and task.key in self.history.attempts}
-        forward_effects: list[Effect] = []
-        for task in tasks:
-            back = [item for item in undo if item.step == task.step]
-            taken_back = any(item.key in begun_back for item in back)
-            mine = task.command.effects
-            forward_effects += mine if task.key in done or taken_back else _partly(mine, sight)
-        back_effects: list[Effect] = []
-        for task in undo:
-            mine = task.command.effects
-            back_effects += mine if task.key in undone else _partly(mine, sight) if task.key in begun_back else ()
-        return [*forward_effects, *back_effects]
-
     # --- what all have in common -----------------------------------------------------------------------------------
 
-    def _refuse(self, comparison: Comparison, why: str) -> None:
-        if comparison.differences:
-            hint = "make a fresh plan from the cluster as it is now"
-            raise RefusedError(why, differences=comparison.differences, hint=hint)
+    def _judge(self, state: ClusterState) -> None:
+        with self.judging() as tell:
+            guards_now(self.plan, state, tell)
 
-    def _carrier(self, journal: JournalFile, sight: Sight) -> Carrier:
-        mark = f"gpolicy-plan-{self.plan.digest.rpartition(':')[2][:12]}"
-        return Carrier(self.runner, journal, self.progressing, sight, mark, self.patience, self.stop, self.lock_is_lost)
+    def _carrier(self, journal: JournalFile, state: ClusterState) -> Carrier:
+        cluster = ClusterIdentity(state.name, state.cluster.identity.uuid)
+        return Carrier(
+            self.runner,
+            journal,
+            self.progressing,
+            Sight.of(state),
+            cluster,
+            mark_start(self.plan.digest, self._journal_id),
+            self.patience,
+            self.stop,
+            self.lock_is_lost,
+        )
 
     @contextmanager
     def _writing(self, journal: JournalFile, *, resumed: bool) -> Iterator[JournalFile]:
         """Begin a run in the journal, and write down how it ended, whatever ends it."""
-        outcome = "failed"
         try:
-            if self.history is not None and self.history.torn:
-                journal.end_torn_line()
             journal.write(
                 EventName.BEGIN,
                 kind=KIND,
                 format_version=FORMAT_VERSION,
                 gpolicy=__version__,
+                journal=self._journal_id,
                 direction=self.direction.value,
                 resumed=resumed,
                 plan_digest=self.plan.digest,
@@ -261,36 +273,84 @@ class Run:
                 pid=os.getpid(),
                 host=socket.gethostname(),
             )
-            yield journal
-            outcome = "done"
-        except StoppedError:
-            outcome = "stopped"
-            raise
-        finally:
             try:
-                journal.write(EventName.END, outcome=outcome)
-            finally:
-                journal.close()
+                yield journal
+                journal.write(EventName.END, outcome="done")
+            except BaseException as error:
+                with suppress(JournalError):
+                    journal.write(EventName.END, outcome="stopped" if isinstance(error, StoppedError) else "failed")
+                if isinstance(error, JournalError):
+                    raise CarryingError(error.message) from None
+                raise
+        finally:
+            journal.close()
 
 
-def _partly(effects: Sequence[Effect], sight: Sight) -> list[Effect]:
-    return [effect for effect in effects_there(effects, sight) if sight.shows(effect.object, effect.path)]
+@dataclass(slots=True)
+class _Settled:
+    """What became of the steps that earlier runs began: keys of those that are done, and what each has changed.
+
+    `serials` are the serial numbers of objects as they were seen after our own steps.
+    """
+
+    serials: dict[str, int]
+    done: set[str] = field(default_factory=set)
+    effects: dict[str, Sequence[Effect]] = field(default_factory=dict)
+
+    def all_effects(self, tasks: Sequence[Task]) -> list[Effect]:
+        """Return what `tasks` have changed, in their order."""
+        return [effect for task in tasks for effect in self.effects.get(task.key, ())]
+
+
+def _refuse(differences: Sequence[Difference], why: str) -> None:
+    if differences:
+        raise RefusedError(why, differences=differences, hint="make a fresh plan from the cluster as it is now")
+
+
+def _nothing_unknown(jobs: Mapping[str, int], history: History) -> None:
+    """Raise CarryingError if Ganeti has a job of this journal that the journal does not know."""
+    unknown = sorted(number for mark, number in jobs.items() if mark not in history.marks)
+    if unknown:
+        raise CarryingError(
+            f"job {unknown[0]} belongs to this journal, which does not know it: the last lines of the journal are lost",
+            hint="nothing is done on its word: move it away, look at the cluster, and make a fresh plan",
+        )
 
 
 def right_cluster(plan: PlanFile, state: ClusterState) -> None:
     """Raise RefusedError if the plan is for another cluster."""
+    uuid = state.cluster.identity.uuid
     if state.name != plan.cluster:
         hint = "is --to the right one? If the cluster was renamed, make a fresh plan"
         raise RefusedError(f"the plan is for cluster {plan.cluster}, this is {state.name}; nothing was done", hint=hint)
+    if None not in (uuid, plan.cluster_uuid) and uuid != plan.cluster_uuid:
+        raise RefusedError(
+            f"this is another cluster with the name {plan.cluster}: its UUID is {uuid}, the plan is for"
+            f" {plan.cluster_uuid}; nothing was done",
+            hint="is --to the right one? If the cluster was made anew, make a fresh plan",
+        )
 
 
-def guards_now(plan: PlanFile, state: ClusterState) -> None:
+def measures_nodes(plan: PlanFile) -> bool:
+    """Return whether a guard of `plan` can be judged again only with what nodes measure."""
+    return measure_impact(plan.declared_guards)
+
+
+def guards_now(plan: PlanFile, state: ClusterState, observer: Callable[[str], None] | None = None) -> None:
     """Judge the plan's changes again on the cluster as it is now. Raise RefusedError for a guard that fails now.
 
     A guard that was passed by name when the plan was made stays passed.
     """
     allowed = frozenset(name for name, _, overridden in plan.guards if overridden)
-    failed = [guard for guard in judge_again(plan.changes, state, allowed) if not guard.ok]
+    names = PairNames(
+        plan.pair_names.get("cluster", ()),
+        {name.removeprefix("group/"): names for name, names in plan.pair_names.items() if name != "cluster"},
+    )
+    verdicts = [
+        *judge_again(plan.changes, state, allowed),
+        *judge_declared_again(plan.declared_guards, plan.changes, state, names, allowed, observer),
+    ]
+    failed = [guard for guard in verdicts if not guard.ok]
     if failed:
         reasons = "; ".join(f"{guard.name}: {guard.message}" for guard in failed)
         raise RefusedError(
@@ -319,5 +379,9 @@ def check_plan(plan: PlanFile, where: str) -> None:
     if plan.failed_guards:
         hint = "mend the policy, or make the plan again with --allow NAME for each guard that may be passed"
         raise RefusedError(f"the plan is not safe: {'; '.join(plan.failed_guards)}; nothing was done", hint=hint)
+    declared = {guard.name.value for guard in plan.declared_guards}
+    if {name for name, _, _ in plan.guards} - GUARDS.keys() != declared:
+        hint = "make it again; plans before format 1.3 do not hold what declared guards allow"
+        raise InputError(f"{where}: its guards cannot be judged again on the cluster as it is now", hint=hint)
     if plan.format < (1, 1) or not all(step.command.effects for step in plan.steps):
         raise InputError(f"{where}: is of an older format, which can be rendered but not applied", hint="make it again")

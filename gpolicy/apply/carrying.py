@@ -7,19 +7,23 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from gpolicy.apply.deciding import Decision, decide_by_looking, effects_missing, effects_there, seen_progress
 from gpolicy.apply.journal import EventName
-from gpolicy.apply.journal_file import JournalFile
-from gpolicy.apply.runner import Outcome, Patience, Poll, Result, Runner, Stop, Watch, pause
+from gpolicy.apply.journal_file import JournalError, JournalFile
+from gpolicy.apply.runner import JobStatus, MarkedJob, Outcome, Patience, Poll, Result, Runner, Stop, Watch, pause
 from gpolicy.apply.staleness import Difference, Sight, filled_in, hidden_leaves, leaf_differences
 from gpolicy.apply.tasks import Task
 from gpolicy.apply.transient import passes
-from gpolicy.errors import GpolicyError, UnreachableError
+from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import GpolicyError, InputError, UnreachableError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.effects import Effect, carried_out, written
+
+_T = TypeVar("_T")
 
 
 class CarryingError(GpolicyError):
@@ -34,6 +38,25 @@ class CarryingError(GpolicyError):
 
 class StoppedError(CarryingError):
     """Somebody asked us to stop, or a job takes longer than we wait: nothing is wrong yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterIdentity:
+    """Which cluster a run is about. Every look and every job must find this one; an unknown UUID is not compared."""
+
+    name: str
+    uuid: str | None
+
+    def check(self, state: ClusterState) -> None:
+        """Raise CarryingError if `state` is of another cluster."""
+        uuid = state.cluster.identity.uuid
+        if state.name != self.name or (None not in (uuid, self.uuid) and uuid != self.uuid):
+            found = f"{state.name} ({uuid})" if state.name == self.name else state.name
+            wanted = f"{self.name} ({self.uuid})" if state.name == self.name else self.name
+            raise CarryingError(
+                f"another cluster answers: {found} instead of {wanted}; no further step was begun",
+                hint="is --to still the right address? --resume goes on once it is",
+            )
 
 
 class Progressing(Protocol):
@@ -57,16 +80,18 @@ class Progressing(Protocol):
 
 @dataclass(slots=True)
 class Carrier:
-    """Carries tasks out through `runner`. `known` is the last look, `serials` go into the journal with it."""
+    """Carries tasks out through `runner`. `known` is the last look. The marks of all jobs begin with `mark`."""
 
     runner: Runner
     journal: JournalFile
     progressing: Progressing
     known: Sight
+    cluster: ClusterIdentity
     mark: str
     patience: Patience = field(default_factory=Patience)
     stop: Stop = field(default_factory=Stop)
     lock_is_lost: Callable[[], bool] = lambda: False
+    _unanswered: list[str] = field(default_factory=list)  # steps of requests without an answer and without a job
 
     def carry(self, tasks: Sequence[Task], *, first: int = 1, count: int | None = None) -> None:
         """Carry out `tasks`, which are numbers `first` … of `count`. Raise CarryingError at the first that fails."""
@@ -91,6 +116,7 @@ class Carrier:
         for attempt, rest in enumerate([*pauses, None], start=1):
             if attempt > 1:
                 self._locked(f"step {task.key} ({task.title}) was not tried again")
+                self.await_late_jobs()
                 sight = self.glance()
                 if decide_by_looking(task, sight) is Decision.SKIP:
                     self._after(task, left, sight)
@@ -105,7 +131,7 @@ class Carrier:
                 self._after(task, left, sight)
                 self._done(task, ran=True, since=begun)
                 return
-            self._fail(task, outcome, missing, sight)
+            self.found_failed(task, outcome, sight)
             again = outcome.result is not Result.SUCCESS and passes(outcome.text)
             if rest is None or not again or decide_by_looking(task, sight) is Decision.REFUSE:
                 raise CarryingError(
@@ -125,10 +151,14 @@ class Carrier:
         self.journal.write(
             EventName.STARTED, step=task.key, title=task.title, mark=mark, attempt=number, route=self.runner.route.value
         )
-        watch = self._watch(task)
-        outcome = self.runner.run(task.command, mark, watch)
-        if outcome.result is Result.UNKNOWN:
-            outcome = self.resolve(task, mark, outcome.job, outcome)
+        try:
+            outcome = self.runner.run(task.command, mark, self._watch(task))
+            if outcome.result is Result.UNKNOWN:
+                outcome = self.resolve(task, mark, outcome.job, outcome)
+        except JournalError as error:
+            raise CarryingError(
+                f"{error.message}; step {task.key} ({task.title}) has begun, and its job goes on in Ganeti"
+            ) from None
         return outcome
 
     def resolve(self, task: Task, mark: str, job: int | None, so_far: Outcome) -> Outcome:
@@ -141,10 +171,12 @@ class Carrier:
                 raise self._left_alone(task, so_far)
             try:
                 if job is None:
-                    job = self.runner.find(mark)
-                    if job is not None:
+                    found = self.runner.marked_jobs(mark)
+                    if found:
+                        job = found[0].number
                         self._watch(task).job(job)
                     elif looked:
+                        self._unanswered.append(task.key)
                         return Outcome(Result.FAILED, so_far.text)
                     else:
                         looked = True
@@ -156,11 +188,27 @@ class Carrier:
                 if outcome.result is not Result.UNKNOWN:
                     return outcome
                 so_far = outcome
-            except UnreachableError as error:
+            except (UnreachableError, InputError) as error:
                 so_far = Outcome(Result.UNKNOWN, error.message, job)
             if time.monotonic() >= until:
                 raise self._left_alone(task, so_far)
             poll.wait()
+
+    def await_late_jobs(self) -> None:
+        """Wait for the jobs of requests that got no answer, as far as they have reached Ganeti by now."""
+        if not self._unanswered:
+            return
+        for job in self.marked_jobs():
+            if job.status is JobStatus.PENDING:
+                self.progressing.note(f"job {job.number}, of a request that got no answer, came late: waiting for it")
+                ignored = Watch(lambda _: None, self.progressing.message)
+                outcome = self._reaching(partial(self.runner.follow, job.number, ignored))
+                if outcome is not None and outcome.result is Result.UNKNOWN:
+                    raise StoppedError(f"job {job.number}, of a request that got no answer, goes on in Ganeti")
+
+    def marked_jobs(self) -> list[MarkedJob]:
+        """Return the jobs of this plan and journal that Ganeti's queue holds."""
+        return self._reaching(lambda: self.runner.marked_jobs(self.mark))
 
     def _left_alone(self, task: Task, outcome: Outcome) -> StoppedError:
         job = f"job {outcome.job}" if outcome.job is not None else "its job, if there is one,"
@@ -184,12 +232,25 @@ class Carrier:
 
     def glance(self) -> Sight:
         """Return a new look at the cluster, as soon as it can be had."""
+        state = self._reaching(self.runner.glance)
+        self.cluster.check(state)
+        return Sight.of(state)
+
+    def last_look(self) -> Sight:
+        """Return a look at the cluster behind everything that this run began."""
+        self.await_late_jobs()
+        for key in dict.fromkeys(self._unanswered):
+            self.progressing.note(f"a request of step {key} got no answer, and Ganeti has no job of it yet")
+        return self.glance()
+
+    def _reaching(self, ask: Callable[[], _T]) -> _T:
+        """Return the answer to a question, asked again until it comes. Raise StoppedError if it does not in time."""
         until = time.monotonic() + self.patience.contact
         poll = Poll(self.patience.first_pause, self.patience.longest_pause, self.stop)
         while True:
             try:
-                return Sight.of(self.runner.glance())
-            except UnreachableError as error:
+                return ask()
+            except (UnreachableError, InputError) as error:
                 if time.monotonic() >= until or self.stop.at_once:
                     raise StoppedError(f"the cluster cannot be read: {error.message}") from None
             poll.wait()
@@ -225,7 +286,7 @@ class Carrier:
         ours = [item for item in changed if item.object in touched]
         for item in changed:
             if item not in ours:
-                self.progressing.note(f"also changed, not by this plan: {_told(item)}")
+                self.progressing.note(f"also changed, not by this plan: {told(item)}")
         if ours:
             raise CarryingError(
                 "somebody else has changed what the steps that are left touch; they were not begun",
@@ -254,18 +315,25 @@ class Carrier:
         """Write into the journal that a step is done; `ran` is false if it was found done."""
         self.journal.write(EventName.DONE, step=task.key, found=not ran, serials=_serials(task, self.known))
 
-    def _fail(self, task: Task, outcome: Outcome, missing: Sequence[Effect], sight: Sight) -> None:
-        """Write into the journal that an attempt failed, and how much of it Ganeti did all the same."""
-        there = [effect for effect in effects_there(task.command.effects, sight) if effect.before != effect.after]
-        seen = [item for item in there if sight.shows(item.object, item.path)]
+    def found_failed(self, task: Task, outcome: Outcome, sight: Sight) -> list[Effect]:
+        """Write into the journal that an attempt failed; return what Ganeti did all the same, as far as it is seen."""
+        effects = task.command.effects
+        there = [effect for effect in effects_there(effects, sight) if effect.before != effect.after]
+        seen = [effect for effect in there if sight.shows(effect.object, effect.path)]
         self.journal.write(
             EventName.FAILED,
             step=task.key,
             reason=_why(outcome),
-            done=[f"{item.object} {'.'.join(item.path)}" for item in seen],
-            missing=[f"{item.object} {'.'.join(item.path)}" for item in missing],
+            done=[effect_name(effect) for effect in seen],
+            missing=[effect_name(effect) for effect in effects_missing(effects, sight)],
             serials=_serials(task, sight),
         )
+        return seen
+
+
+def effect_name(effect: Effect) -> str:
+    """Return how the journal names an effect."""
+    return f"{effect.object} {'.'.join(effect.path)}"
 
 
 def _differences(expected: Sight, sight: Sight, done: Sequence[Effect]) -> list[Difference]:
@@ -286,7 +354,8 @@ def _serials(task: Task, sight: Sight) -> dict[str, Value]:
     return {name: number for name, number in sight.serials().items() if name in ours}
 
 
-def _told(item: Difference) -> str:
+def told(item: Difference) -> str:
+    """Return a difference in words."""
     where = f"{item.object} {'.'.join(item.path)}".rstrip()
     return f"{where}, from {json.dumps(item.expected)} to {json.dumps(item.found)}"
 

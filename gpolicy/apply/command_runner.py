@@ -6,14 +6,25 @@ which the job is found again when we did not live to see its number.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from gpolicy.apply.child import Ended, run_lines, without_credentials
-from gpolicy.apply.runner import JobStatus, Outcome, Patience, Result, Stop, Watch, job_status
-from gpolicy.cluster.json_input import decode_text
+from gpolicy.apply.runner import (
+    JobStatus,
+    MarkedJob,
+    Outcome,
+    Patience,
+    Result,
+    Stop,
+    Watch,
+    job_number,
+    job_status,
+)
+from gpolicy.cluster.json_input import decode_text, shown
 from gpolicy.cluster.master import Workplace, read_master_configuration
 from gpolicy.cluster.process import run
 from gpolicy.cluster.state import ClusterState
@@ -23,7 +34,9 @@ from gpolicy.plan.plan_file import PlannedCommand
 
 _LARGEST_LIST: Final = 64 * 1024**2
 _LONGEST_TEXT: Final = 1000
-_CANNOT_BE_RUN: Final = (126, 127, 255)  # as a shell and ssh tell that nothing was run, or that contact was lost
+_COLUMNS: Final = ("--no-headers", "--separator=|", "-o")
+_USAGE: Final = 2  # exit code of a command that did not understand its arguments
+_REFUSAL: Final = "error type: "  # with this a command says why it submits no job
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +69,10 @@ class CommandRunner:
         seen: list[int] = []
 
         def line(text: str) -> None:
-            if not seen and text.isascii() and text.isdigit() and len(text) < 19:
-                seen.append(int(text))
-                watch.job(seen[0])
+            number = None if seen else job_number(text)
+            if number is not None:
+                seen.append(number)
+                watch.job(number)
             else:
                 watch.message(text)
 
@@ -68,8 +82,8 @@ class CommandRunner:
             return Outcome(Result.SUCCESS, job=job)
         if job is not None:  # the job knows better than the command, which may have lost contact to it
             return self._ended(job, ended)
-        unknown = ended.code is None or ended.code in _CANNOT_BE_RUN or "might have been submitted" in ended.errors
-        return Outcome(Result.UNKNOWN if unknown else Result.FAILED, _text(ended))
+        refused = ended.code == _USAGE or _REFUSAL in ended.errors
+        return Outcome(Result.FAILED if refused else Result.UNKNOWN, _text(ended))
 
     def _ended(self, job: int, ended: Ended) -> Outcome:
         try:
@@ -80,17 +94,17 @@ class CommandRunner:
             return Outcome(Result.UNKNOWN, _text(ended), job, waiting=ended.code is None)
         return Outcome(Result.SUCCESS if status is JobStatus.SUCCESS else Result.FAILED, _text(ended), job)
 
-    def find(self, mark: str) -> int | None:
-        """Return the number of the job that carries `mark`."""
-        for line in self._ask(["gnt-job", "list", "--no-headers", "--separator=|", "-o", "id,ops"]).splitlines():
-            number, _, jobs = line.partition("|")
-            if mark in jobs and number.isascii() and number.isdigit() and len(number) < 19:
-                return int(number)
-        return None
-
-    def is_pending(self, job: int) -> bool:
-        """Return whether a job waits or runs."""
-        return self._status(job) is JobStatus.PENDING
+    def marked_jobs(self, start: str) -> list[MarkedJob]:
+        """Return the jobs whose marks begin with `start`."""
+        mark = re.compile(re.escape(start) + "[A-Za-z0-9-]*")
+        found = []
+        for line in self._ask(["gnt-job", "list", *_COLUMNS, "id,status,ops"]).splitlines():
+            number, _, rest = line.partition("|")
+            status, _, operations = rest.partition("|")
+            known = mark.search(operations)
+            if known is not None:
+                found.append(MarkedJob(_number(number), known[0], job_status(status)))
+        return sorted(found, key=lambda job: job.number)
 
     def follow(self, job: int, watch: Watch) -> Outcome | None:
         """Wait for the end of a job."""
@@ -110,7 +124,7 @@ class CommandRunner:
             text = _text(ended) or "the job failed"
 
     def _status(self, job: int) -> JobStatus:
-        said = self._ask(["gnt-job", "list", "--no-headers", "--separator=|", "-o", "id,status", str(job)])
+        said = self._ask(["gnt-job", "list", *_COLUMNS, "id,status", str(job)])
         number, _, word = said.strip().partition("|")
         if number != str(job):
             raise InputError(f"gnt-job list: no answer about job {job}: {said[:80]!r}")
@@ -127,6 +141,13 @@ class CommandRunner:
         if output.code:
             raise UnreachableError(f"{argv[0]} {argv[1]} failed: {_text(Ended(output.code, output.stderr))}")
         return decode_text(output.stdout, f"{argv[0]} {argv[1]}")
+
+
+def _number(text: str) -> int:
+    number = job_number(text)
+    if number is None:
+        raise InputError(f"gnt-job list: {shown(text)} is no number of a job")
+    return number
 
 
 def _text(ended: Ended) -> str:

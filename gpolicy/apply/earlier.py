@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpolicy.apply.journal import Direction, Fate, History, read_history
+from gpolicy.apply.journal import Direction, History, mark_start, read_history
 from gpolicy.apply.journal_file import read_journal, set_aside
-from gpolicy.apply.runner import Runner
+from gpolicy.apply.runner import JobStatus, Runner
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.plan.plan_file import PlanFile
 
@@ -36,11 +36,9 @@ def history_for(plan: PlanFile, path: Path, *, resume: bool, rollback: bool) -> 
 
 def clear_away(history: History, path: Path, runner: Runner) -> Path:
     """Give the journal of an earlier plan another name and return it, unless a job of that plan is under way still."""
-    for key in history.keys(Fate.BEGUN):
-        attempt = history.attempts[key]
-        job = attempt.job if attempt.job is not None else runner.find(attempt.mark)
-        if job is not None and runner.is_pending(job):
-            message = f"job {job} of an earlier plan (step {key}, {path}) is still under way"
+    for job in runner.marked_jobs(mark_start(history.plan_digest, history.id)):
+        if job.status is JobStatus.PENDING:
+            message = f"job {job.number} of an earlier plan ({path}) is still under way"
             raise GpolicyError(message, hint="wait for its end, then make a fresh plan")
     return set_aside(path, history.plan_digest)
 

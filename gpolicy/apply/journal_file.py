@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpolicy.apply.journal import EventName, event_line
+from gpolicy.apply.journal import EventName, History, event_line
 from gpolicy.cluster.json_input import read_bytes
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.ganeti.parameter import Value
@@ -22,29 +22,36 @@ class JournalError(GpolicyError):
 
 
 class JournalFile:
-    """An open journal. `write` returns when the event is on disk."""
+    """An open journal. `write` returns when the event is on disk.
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    `ending` ends a last line that was cut short, `checksum` is that of the last whole one (`History`).
+    """
+
+    def __init__(self, path: Path, descriptor: int, *, ending: bytes = b"", checksum: str = "") -> None:
         self.path = path
         self._descriptor = descriptor
+        self._ending = ending
+        self._checksum = checksum
 
     def write(self, name: EventName, **fields: Value) -> None:
         """Append an event with the time (UTC). Raise JournalError if it did not get to the disk."""
-        line = event_line(name, {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **fields})
-        self._append(line)
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line, checksum = event_line(name, {"time": time, **fields}, self._checksum)
+        self._append(self._ending + line)
+        self._ending, self._checksum = b"", checksum
 
     def _append(self, line: bytes) -> None:
+        """Append `line` and have it on disk, or leave the file as it was."""
+        end = os.fstat(self._descriptor).st_size
         try:
             left = memoryview(line)
             while left:
                 left = left[os.write(self._descriptor, left) :]
             os.fsync(self._descriptor)
         except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, end)
             raise JournalError(f"{self.path}: the journal cannot be written: {error.strerror}") from None
-
-    def end_torn_line(self) -> None:
-        """Put what is written next on a line of its own, behind one that was cut short."""
-        self._append(b"\n")
 
     def close(self) -> None:
         """Close the file."""
@@ -77,8 +84,8 @@ def create_journal(path: Path) -> JournalFile:
     return JournalFile(path, descriptor)
 
 
-def reopen_journal(path: Path) -> JournalFile:
-    """Return the journal in a file, to go on with it. Raise InputError if it is not ours alone."""
+def reopen_journal(path: Path, history: History) -> JournalFile:
+    """Return the journal in a file, to go on behind `history`. Raise InputError if it is not ours alone."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
@@ -89,7 +96,7 @@ def reopen_journal(path: Path) -> JournalFile:
         os.close(descriptor)
         reason = "belongs to another user, or others can read it"
         raise InputError(f"{path}: is no private file of yours: it {reason}", hint=f"look at it, then chmod 600 {path}")
-    return JournalFile(path, descriptor)
+    return JournalFile(path, descriptor, ending=history.ending, checksum=history.checksum)
 
 
 def read_journal(path: Path) -> bytes:
@@ -111,8 +118,3 @@ def set_aside(path: Path, plan_digest: str) -> Path:
     except OSError as error:
         raise JournalError(f"{path}: cannot be renamed to {target.name}: {error.strerror}") from None
     return target
-
-
-def mapping(values: Mapping[str, int]) -> dict[str, Value]:
-    """Return numbers by name as a JSON value."""
-    return dict(values)

@@ -9,19 +9,31 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpolicy.apply.runner import JobStatus, Outcome, Patience, Poll, Result, Stop, Watch, job_status, pause
+from gpolicy.apply.runner import (
+    JobStatus,
+    MarkedJob,
+    Outcome,
+    Patience,
+    Poll,
+    Result,
+    Stop,
+    Watch,
+    job_number,
+    job_status,
+    pause,
+)
 from gpolicy.cluster.https import NoAnswerError
-from gpolicy.cluster.json_input import Record, parse_json
+from gpolicy.cluster.json_input import Record, kind_of, parse_json
 from gpolicy.cluster.rapi import read_rapi, read_rapi_configuration
-from gpolicy.cluster.rapi_client import Client, netloc, reason
+from gpolicy.cluster.rapi_client import Client, NotFoundError, netloc, reason
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import UnreachableError
+from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.plan_file import PlannedCommand
 
 _LONGEST_TEXT: Final = 1000
-_NOBODY_KNOWS: Final = (502, 504)  # the gateway to Ganeti's queue failed: before or behind it
+_NOBODY_KNOWS: Final = (408, 429, 499)  # a proxy's word, before or behind Ganeti's queue; so is all that is not 4xx
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +71,34 @@ class RapiRunner:
         except UnreachableError as error:
             return Outcome(Result.FAILED, error.message)
         if answer.status != 200:
-            text = f"HTTP {answer.status}{reason(answer.body)}"
-            return Outcome(Result.UNKNOWN if answer.status in _NOBODY_KNOWS else Result.FAILED, text)
-        job = _number(parse_json(answer.body, call.path))
+            refused = 400 <= answer.status < 500 and answer.status not in _NOBODY_KNOWS
+            return Outcome(Result.FAILED if refused else Result.UNKNOWN, f"HTTP {answer.status}{reason(answer.body)}")
+        try:
+            job = job_number(parse_json(answer.body, call.path))
+        except InputError:
+            job = None
         if job is None:
             return Outcome(Result.UNKNOWN, "the answer is no job number")
         watch.job(job)
         return self.follow(job, watch) or Outcome(Result.UNKNOWN, "Ganeti does not know the job any more", job)
 
-    def find(self, mark: str) -> int | None:
-        """Return the number of the job that carries `mark`."""
+    def marked_jobs(self, start: str) -> list[MarkedJob]:
+        """Return the jobs whose marks begin with `start`."""
+        found = []
         jobs = self.client.get("/2/jobs?bulk=1")
-        for item in jobs if isinstance(jobs, list) else ():
-            job = Record.of(item, "/2/jobs")
+        if not isinstance(jobs, list):
+            raise InputError(f"{self.destination}: /2/jobs: should be a list, but is {kind_of(jobs)}")
+        for item in jobs:
+            job = Record.of(item, f"{self.destination}: /2/jobs")
             marks = [text for operation in job.items("ops") for text in _reasons(operation)]
-            if mark in marks:
-                return _number(job.fields.get("id"))
-        return None
-
-    def is_pending(self, job: int) -> bool:
-        """Return whether a job waits or runs."""
-        found = Record.of(self.client.get(f"/2/jobs/{job}"), f"/2/jobs/{job}")
-        return job_status(found.text_or_none("status")) is JobStatus.PENDING
+            mark = next((text for text in marks if isinstance(text, str) and text.startswith(start)), None)
+            number = job_number(job.fields.get("id"))
+            if mark is None:
+                continue
+            if number is None:
+                raise InputError(f"{job.where}: the job with the mark {mark} has no number")
+            found.append(MarkedJob(number, mark, job_status(job.text_or_none("status"))))
+        return sorted(found, key=lambda job: job.number)
 
     def follow(self, job: int, watch: Watch) -> Outcome | None:
         """Wait for the end of a job, however long nobody answers in between, as far as patience goes."""
@@ -90,32 +108,35 @@ class RapiRunner:
         shown = -1
         while True:
             try:
-                found = Record.of(self.client.get(f"/2/jobs/{job}"), f"/2/jobs/{job}")
-            except UnreachableError as error:
+                found = self._job(job)
+                status = job_status(found.text_or_none("status"))
+                failure = _failure(found)
+                shown = _tell(found, shown, watch)
+            except NotFoundError:
+                return None
+            except (UnreachableError, InputError) as error:
                 lost_until = lost_until or time.monotonic() + self.patience.contact
                 if time.monotonic() >= lost_until or self.stop.at_once:
                     return Outcome(Result.UNKNOWN, error.message, job)
                 pause(self.patience.first_pause, self.stop)
                 continue
             lost_until = None
-            status = job_status(found.text_or_none("status"))
-            shown = _tell(found, shown, watch)
             if status is JobStatus.GONE:
                 return None
             if status is JobStatus.SUCCESS:
                 return Outcome(Result.SUCCESS, job=job)
             if status is JobStatus.FAILED:
-                return Outcome(Result.FAILED, _failure(found), job)
+                return Outcome(Result.FAILED, failure, job)
             if time.monotonic() >= until or self.stop.at_once:
                 return Outcome(Result.UNKNOWN, "", job, waiting=True)
             poll.wait()
 
-
-def _number(value: Value) -> int | None:
-    """Return the number of a job, which Ganeti writes as a number or as text."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    def _job(self, job: int) -> Record:
+        where = f"/2/jobs/{job}"
+        found = Record.of(self.client.get(where), where)
+        if "status" not in found.fields or job_number(found.fields.get("id")) not in (job, None):
+            raise InputError(f"{self.destination}: {where}: the answer is not about this job")
+        return found
 
 
 def _reasons(operation: Value) -> list[Value]:

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Route
+from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.plan_file import PlannedCommand
 
 
@@ -53,6 +54,15 @@ def job_status(word: str | None) -> JobStatus:
     if word == "success":
         return JobStatus.SUCCESS
     return JobStatus.FAILED if word in ("error", "canceled") else JobStatus.GONE
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedJob:
+    """A job that carries a mark in its reason."""
+
+    number: int
+    mark: str
+    status: JobStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +132,7 @@ def pause(seconds: float, stop: Stop) -> None:
 
 
 class Runner(Protocol):
-    """A way to a cluster. Whatever cannot be reached raises UnreachableError."""
+    """A way to a cluster. Whatever cannot be reached raises UnreachableError; an answer without sense, InputError."""
 
     @property
     def destination(self) -> str:
@@ -146,14 +156,21 @@ class Runner(Protocol):
         """Run a command to the end of its job, which carries `mark` in its reason."""
         ...
 
-    def find(self, mark: str) -> int | None:
-        """Return the number of the job that carries `mark`, or None if Ganeti has no such job."""
-        ...
-
-    def is_pending(self, job: int) -> bool:
-        """Return whether a job waits or runs."""
+    def marked_jobs(self, start: str) -> list[MarkedJob]:
+        """Return the jobs in Ganeti's queue whose marks begin with `start`, by number."""
         ...
 
     def follow(self, job: int, watch: Watch) -> Outcome | None:
         """Wait for the end of a job that was submitted earlier. None if Ganeti does not know it any more."""
         ...
+
+
+_LONGEST_JOB_NUMBER: Final = 18  # digits
+
+
+def job_number(value: Value) -> int | None:
+    """Return the number of a job, which Ganeti writes as a number or as text; None for anything else."""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _LONGEST_JOB_NUMBER:
+        return int(text)
+    return None

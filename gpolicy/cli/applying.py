@@ -71,13 +71,12 @@ def apply(request: Request) -> int:
 
 
 def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, patience: Patience, stop: Stop) -> int:
-    from gpolicy.apply.applying import Run, can_be_carried, right_cluster  # noqa: PLC0415
-    from gpolicy.apply.earlier import history_for  # noqa: PLC0415
+    from gpolicy.apply.applying import Run, can_be_carried, measures_nodes, right_cluster  # noqa: PLC0415
     from gpolicy.apply.journal import Direction  # noqa: PLC0415
+    from gpolicy.cluster.sources import read_state  # noqa: PLC0415
 
     direction = Direction.ROLLBACK if request.rollback else Direction.APPLY
-    history = history_for(plan, journal, resume=request.resume, rollback=request.rollback)
-    can_be_carried(plan, runner, direction, history)
+    can_be_carried(plan, runner, direction, _history(request, plan, journal))
     if not plan.steps:
         _say("nothing to do: the plan has no steps")
         return int(ExitCode.FINE)
@@ -85,9 +84,9 @@ def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, pati
         first = runner.glance()
     right_cluster(plan, first)
     with _locks(runner, first.name, first.cluster.identity.uuid) as lock_is_lost:
-        history = _own_history(plan, history, journal, runner)
+        history = _own_history(plan, _history(request, plan, journal), journal, runner)  # as it is under the lock
         with working(f"reading {request.destination}"):
-            state = runner.read()
+            state = read_state(request.destination, request.options) if measures_nodes(plan) else runner.read()
         voice = _Voice(colour=wants_colour(sys.stdout))
         for note in state.notes:
             voice.note(note)
@@ -103,6 +102,7 @@ def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, pati
             patience=patience,
             stop=stop,
             lock_is_lost=lock_is_lost,
+            judging=lambda: working("judging the guards on the cluster as it is now"),
         )
         try:
             verdict = run.go(state)
@@ -112,6 +112,12 @@ def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, pati
         complain("nothing was done", None)
         return int(ExitCode.FINDINGS)
     return _tell(run, verdict, journal)
+
+
+def _history(request: Request, plan: PlanFile, journal: Path) -> History | None:
+    from gpolicy.apply.earlier import history_for  # noqa: PLC0415
+
+    return history_for(plan, journal, resume=request.resume, rollback=request.rollback)
 
 
 def _own_history(plan: PlanFile, history: History | None, journal: Path, runner: Runner) -> History | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.impact import Impact
+    from gpolicy.impact.pair_names import PairNames
     from gpolicy.plan.planning import Plan
     from gpolicy.policy.model import Policy
 
@@ -47,8 +48,10 @@ class Request:
 def plan(request: Request) -> int:
     """Make, show and keep a plan; return the exit code."""
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
+    from gpolicy.impact.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
     from gpolicy.plan.planning import make_plan, refused_plan  # noqa: PLC0415
+    from gpolicy.plan.projection import projected  # noqa: PLC0415
 
     known_format(request.form, FORMATS)
     known_budget(request.budget)
@@ -56,16 +59,20 @@ def plan(request: Request) -> int:
     policy, errors = policy_with_errors(request.path, state)
     if errors:
         if request.form != "text":  # there the errors say it all
-            _show(refused_plan(policy, state, errors), None, policy, state, request)
+            _show(refused_plan(policy, state, errors), _Effect(state, state, PairNames(), None), policy, request)
         sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
         return int(ExitCode.FINDINGS)
     _can_be_allowed(request.allowed, policy)
     made = make_plan(policy, state, allowed=request.allowed)
-    known = _impact(policy, state, made, request)
-    made = _judged(made, policy, known, request.allowed)
+    after = projected(state, made.changes)
+    names = pair_names(policy, after)
+    known = None
+    if request.with_impact and not any(item.severity == "error" for item in made.findings):
+        known = _impact(policy, state, after, names, request)
+    made = _judged(made, policy, names, known, request.allowed)
     if request.output is not None:
         write_private(request.output, plan_text(made, _impact_data(known)).encode())
-    _show(made, known, policy, state, request)
+    _show(made, _Effect(state, after, names, known), policy, request)
     return _exit_code(made, detailed=request.detailed_exitcode)
 
 
@@ -84,24 +91,25 @@ def _can_be_allowed(allowed: frozenset[str], policy: Policy) -> None:
         raise UsageError(f"guard {futile[0]} cannot be passed: Ganeti would refuse the step half-way", hint=hint)
 
 
-def _impact(policy: Policy, state: ClusterState, made: Plan, request: Request) -> Impact | None:
-    if not request.with_impact or any(item.severity == "error" for item in made.findings):
-        return None
+def _impact(policy: Policy, before: ClusterState, after: ClusterState, names: PairNames, request: Request) -> Impact:
     from gpolicy.impact.guards import failures_asked  # noqa: PLC0415
     from gpolicy.impact.impact import impact  # noqa: PLC0415
 
-    failures = max(request.failures, failures_asked(policy))
+    failures = max(request.failures, failures_asked(policy.guards))
+    hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
     with working("working out what the changes do") as tell:
-        return impact(policy, state, made.changes, failures=failures, observer=tell)
+        return impact(before, after, names=names, hardware=hardware, failures=failures, observer=tell)
 
 
-def _judged(made: Plan, policy: Policy, known: Impact | None, allowed: frozenset[str]) -> Plan:
-    """Return the plan with the verdicts of the guards that the policy declares."""
+def _judged(made: Plan, policy: Policy, names: PairNames, known: Impact | None, allowed: frozenset[str]) -> Plan:
+    """Return the plan with the guards that the policy declares, and their verdicts."""
     if not policy.guards:
         return made
     from gpolicy.impact.guards import declared_guards  # noqa: PLC0415
 
-    return replace(made, guards=(*made.guards, *declared_guards(policy, made.changes, known, allowed=allowed)))
+    verdicts = declared_guards(policy.guards, made.changes, known, allowed=allowed)
+    pairs = {"cluster": names.cluster, **{f"group/{name}": pairs for name, pairs in names.groups.items()}}
+    return replace(made, guards=(*made.guards, *verdicts), declared_guards=policy.guards, pair_names=pairs)
 
 
 def _impact_data(known: Impact | None) -> dict[str, object] | None:
@@ -112,8 +120,19 @@ def _impact_data(known: Impact | None) -> dict[str, object] | None:
     return impact_data(known)
 
 
-def _show(made: Plan, known: Impact | None, policy: Policy, state: ClusterState, request: Request) -> None:
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """What a plan does to a cluster: the cluster before and after, the names of its spec pairs, the impact if known."""
+
+    before: ClusterState
+    after: ClusterState
+    names: PairNames
+    impact: Impact | None
+
+
+def _show(made: Plan, effect: _Effect, policy: Policy, request: Request) -> None:
     """Write the plan to standard output in the form that was asked for."""
+    known = effect.impact
     match request.form:
         case "text":
             from gpolicy.report.plan_text import plan_report  # noqa: PLC0415
@@ -133,12 +152,9 @@ def _show(made: Plan, known: Impact | None, policy: Policy, state: ClusterState,
             places = {guard.name.value: guard.name.span for guard in policy.guards}
             text = plan_github(made, impact=known, guard_places=places, locate=repository_path)
         case "html":
-            from gpolicy.impact.pair_names import pair_names  # noqa: PLC0415
-            from gpolicy.plan.projection import projected  # noqa: PLC0415
             from gpolicy.report.plan_html import plan_html  # noqa: PLC0415
 
-            after = projected(state, made.changes)
-            text = plan_html(made, impact=known, before=state, after=after, names=pair_names(policy, after))
+            text = plan_html(made, impact=known, before=effect.before, after=effect.after, names=effect.names)
         case _:
             return
     sys.stdout.write(text)

@@ -22,6 +22,10 @@ LARGEST_ANSWER: Final = 256 * 1024**2
 _LONGEST_REASON = 400
 
 
+class NotFoundError(UnreachableError):
+    """The server has nothing at this path (HTTP 404)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """Asks one server. Its credentials go into the request header and nowhere else."""
@@ -92,7 +96,7 @@ class Client:
             case 403:
                 return UnreachableError(f"{where}: this user may not read it (HTTP 403)")
             case 404:
-                return UnreachableError(
+                return NotFoundError(
                     f"{where}: not found (HTTP 404)", hint="is this the remote API of a Ganeti cluster, version 2?"
                 )
             case status if 300 <= status < 400:

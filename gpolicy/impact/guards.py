@@ -6,24 +6,32 @@ silent pass would be a guess. Each can be passed alone, by its name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.change import some
 from gpolicy.plan.guards import GuardResult
+from gpolicy.plan.projection import projected
 from gpolicy.policy.guard import Guard, Measure
 
 if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.breaches import UnknownViolation, ViolationChange
     from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
-    from gpolicy.impact.impact import Impact
+    from gpolicy.impact.pair_names import PairNames
     from gpolicy.impact.redundancy import GroupRedundancy, GroupRedundancyChange, RedundancyChange
     from gpolicy.plan.change import Change
-    from gpolicy.policy.model import Policy
 
 _MOST_REASONS: Final = 4
 _NO_NODES: Final = "it has no nodes"
+_PARTS: Final = {
+    Measure.AT_LEAST: "capacity",
+    Measure.CAPACITY_LOSS: "capacity",
+    Measure.NEWLY_VIOLATING: "violations",
+    Measure.NODE_FAILURES: "redundancy",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +43,41 @@ class _Figure:
 
 
 def declared_guards(
-    policy: Policy, plan_changes: Sequence[Change], impact: Impact | None, *, allowed: frozenset[str] = frozenset()
+    guards: Sequence[Guard], changes: Sequence[Change], impact: Impact | None, *, allowed: frozenset[str] = frozenset()
 ) -> tuple[GuardResult, ...]:
-    """Return the verdict of every guard that `policy` declares, in its order; those named in `allowed` pass.
+    """Return the verdict of every guard that a policy declares, in its order; those named in `allowed` pass.
 
-    `impact` is what `plan_changes` do; None where it was not computed, and then only `max_changes` can be judged.
+    `impact` is what `changes` do; None where it was not computed, and then only `max_changes` can be judged.
     """
-    return tuple(_verdict(guard, plan_changes, impact, allowed) for guard in policy.guards)
+    return tuple(_verdict(guard, changes, impact, allowed) for guard in guards)
 
 
-def failures_asked(policy: Policy) -> int:
+def judge_declared_again(
+    guards: Sequence[Guard],
+    changes: Sequence[Change],
+    state: ClusterState,
+    names: PairNames,
+    allowed: frozenset[str],
+    observer: Callable[[str], None] | None = None,
+) -> tuple[GuardResult, ...]:
+    """Return the verdicts on changes that were planned earlier, for the cluster as `state` shows it now."""
+    parts = {_PARTS[guard.measure] for guard in guards if guard.measure in _PARTS}
+    known = None
+    if parts:
+        after = projected(state, changes)
+        failures = failures_asked(guards)
+        known = impact(state, after, names=names, failures=failures, parts=parts, observer=observer)
+    return declared_guards(guards, changes, known, allowed=allowed)
+
+
+def measure_impact(guards: Sequence[Guard]) -> bool:
+    """Return whether any of `guards` measures more than the changes themselves."""
+    return any(guard.measure in _PARTS for guard in guards)
+
+
+def failures_asked(guards: Sequence[Guard]) -> int:
     """Return how many node failures at once redundancy must be examined for, so that every guard can be judged."""
-    asked = [int(guard.limit) for guard in policy.guards if guard.measure is Measure.NODE_FAILURES]
+    asked = [int(guard.limit) for guard in guards if guard.measure is Measure.NODE_FAILURES]
     return max([1, *asked])
 
 

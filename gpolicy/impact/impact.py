@@ -6,9 +6,9 @@ Each part compares the cluster now with the cluster as it will be. A part is Non
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.breaches import ViolationChange
@@ -17,19 +17,20 @@ from gpolicy.impact.clusters import Clusters
 from gpolicy.impact.exclusive_storage import exclusive_storage_change
 from gpolicy.impact.fit_change import CapacityChange
 from gpolicy.impact.location import LocationChange, location_change
-from gpolicy.impact.pair_names import pair_names
 from gpolicy.impact.redundancy import RedundancyChange, redundancy_change
 from gpolicy.impact.resource_model import ResourceModelChange, resource_model_change
 from gpolicy.impact.storage_findings import ExclusiveStorageChange
 from gpolicy.impact.violations import violation_change
-from gpolicy.plan.projection import projected
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.plan.change import Change
-    from gpolicy.policy.model import Policy
+    from gpolicy.impact.pair_names import PairNames
+    from gpolicy.policy.model import Hardware
 
 _Part = TypeVar("_Part")
+
+PARTS: Final = ("violations", "capacity", "redundancy", "location", "exclusive_storage", "resource_model")
+"""The parts of an impact, as `Impact` and `unavailable` name them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,44 +47,47 @@ class Impact:
 
 
 def impact(
-    policy: Policy,
-    state: ClusterState,
-    changes: Sequence[Change],
+    before: ClusterState,
+    after: ClusterState,
     *,
+    names: PairNames,
+    hardware: Mapping[str, Hardware] | None = None,
     failures: int = 1,
+    parts: Collection[str] = PARTS,
     observer: Callable[[str], None] | None = None,
 ) -> Impact:
-    """Return what `changes`, made for `policy`, do to the cluster in `state`.
+    """Return what it does to a cluster that it becomes `after`, with `names` for its spec pairs.
 
-    `failures`: how many nodes of a group may fail at once in the test of redundancy. `observer` is told what is being
-    computed.
+    `hardware` is what a policy promises of the nodes of a group; `failures`: how many nodes of a group may fail at once
+    in the test of redundancy. Only `parts` are worked out. `observer` is told what is being computed.
     """
-    after = projected(state, changes)
-    names = pair_names(policy, after)
-    hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
     unavailable: dict[str, str] = {}
+    clusters = Clusters()
 
     def part(name: str, compute: Callable[[], _Part]) -> _Part | None:
+        if name not in parts:
+            return None
         try:
             return compute()
         except GpolicyError as error:
             unavailable[name] = error.message
             return None
 
-    clusters = Clusters()
     return Impact(
-        violations=part("violations", lambda: violation_change(state, after, names)),
+        violations=part("violations", lambda: violation_change(before, after, names)),
         capacity=part(
-            "capacity", lambda: capacity_change(state, after, names=names, observer=observer, clusters=clusters)
+            "capacity", lambda: capacity_change(before, after, names=names, observer=observer, clusters=clusters)
         ),
         redundancy=part(
             "redundancy",
-            lambda: redundancy_change(state, after, failures=failures, observer=observer, clusters=clusters),
+            lambda: redundancy_change(before, after, failures=failures, observer=observer, clusters=clusters),
         ),
-        location=part("location", lambda: location_change(state, after)),
-        exclusive_storage=part("exclusive_storage", lambda: exclusive_storage_change(state, after, hardware)),
+        location=part("location", lambda: location_change(before, after)),
+        exclusive_storage=part(
+            "exclusive_storage", lambda: exclusive_storage_change(before, after, dict(hardware or {}))
+        ),
         resource_model=part(
-            "resource_model", lambda: resource_model_change(state, after, observer=observer, clusters=clusters)
+            "resource_model", lambda: resource_model_change(before, after, observer=observer, clusters=clusters)
         ),
         unavailable=unavailable,
     )

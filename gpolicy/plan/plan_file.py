@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 from gpolicy.cluster.json_input import Record, parse_json, read_bytes
 from gpolicy.cluster.state import Identity, Unreadable
 from gpolicy.errors import InputError
+from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.values import canonical
@@ -17,6 +18,8 @@ from gpolicy.plan.contents import Observed
 from gpolicy.plan.effects import Effect
 from gpolicy.plan.plan_json import FORMAT_VERSION
 from gpolicy.plan.trusted_commands import check_argv, check_rapi
+from gpolicy.policy.guard import Guard, Measure
+from gpolicy.policy.located import Located
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +49,12 @@ class PlanFile:
 
     `format` is (major, minor). Plans of format 1.0 have no effects and no observed objects: they can be rendered only.
     `guards` are name, message and whether it passes because it was allowed; `failed_guards` those that stop the plan.
+    `declared_guards` are those of the policy, with `pair_names` the names of spec pairs by object.
     `unreadable` are objects and dotted paths of declared values that the plan could not compare.
     """
 
     cluster: str
+    cluster_uuid: str | None = None
     policy_digest: str
     state_digest: str
     steps: tuple[PlannedStep, ...]
@@ -62,6 +67,8 @@ class PlanFile:
     observed: dict[str, Observed] = field(default_factory=dict)
     gaps: tuple[Unreadable, ...] = ()
     guards: tuple[tuple[str, str, bool], ...] = ()
+    declared_guards: tuple[Guard, ...] = ()
+    pair_names: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
     unreadable: tuple[tuple[str, str], ...] = ()
 
 
@@ -91,6 +98,7 @@ def _plan_file(written: Record, digest: str) -> PlanFile:
         digest=digest,
         format=version,
         cluster=_text(written, "cluster"),
+        cluster_uuid=written.text_or_none("cluster_uuid"),
         source=written.text_or_none("source") or "",
         policy_digest=_text(written, "policy_digest"),
         state_digest=_text(written, "state_digest"),
@@ -106,8 +114,36 @@ def _plan_file(written: Record, digest: str) -> PlanFile:
             *(f"{_text(guard, 'name')}: {_text(guard, 'message')}" for guard in guards if not guard.flag("ok")),
             *(_text(finding, "message") for finding in findings if finding.text("severity") == "error"),
         ),
+        declared_guards=tuple(
+            _declared(Record.of(item, f"{written.where}: declared_guards")) for item in written.items("declared_guards")
+        ),
+        pair_names={name: _names(written.record("pair_names"), name) for name in written.record("pair_names").fields},
         unreadable=tuple((_text(item, "object"), _text(item, "path")) for item in missing),
     )
+
+
+def _declared(written: Record) -> Guard:
+    measure, limit = written.text("measure"), written.number_or_none("limit")
+    if measure not in set(Measure) or limit is None or limit < 0:
+        raise InputError(f"{written.where}: there is no guard with the measure {measure[:20]!r} and this limit")
+    here = Span(written.where, 1, 1, 1, 1)
+    group, spec = written.text_or_none("group"), written.text_or_none("spec")
+    return Guard(
+        name=Located(_text(written, "name"), here),
+        measure=Measure(measure),
+        limit=int(limit) if limit.is_integer() else limit,
+        span=here,
+        percent=written.flag("percent"),
+        group=None if group is None else Located(group, here),
+        spec=None if spec is None else Located(spec, here),
+    )
+
+
+def _names(written: Record, name: str) -> tuple[str | None, ...]:
+    names = written.items(name)
+    if any(not isinstance(item, str | None) for item in names):
+        written.refuse(name, "a list of names")
+    return tuple(item if isinstance(item, str) else None for item in names)
 
 
 def _format(written: Record) -> tuple[int, int]:

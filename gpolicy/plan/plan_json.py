@@ -16,8 +16,9 @@ from gpolicy.plan.contents import Observed
 from gpolicy.plan.effects import Effect
 from gpolicy.plan.planning import Plan
 from gpolicy.plan.step import Inverse, Step
+from gpolicy.policy.guard import Guard
 
-FORMAT_VERSION = "1.2"
+FORMAT_VERSION = "1.3"
 
 
 def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -26,6 +27,7 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
         "format_version": FORMAT_VERSION,
         "kind": "gpolicy-plan",
         "cluster": plan.cluster,
+        "cluster_uuid": plan.cluster_uuid,
         "source": plan.source,
         "snapshot": asdict(plan.snapshot) if plan.snapshot else None,
         "ganeti_version": plan.version,
@@ -42,6 +44,8 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
             {"name": guard.name, "ok": guard.ok, "message": guard.message, "allowed": guard.allowed}
             for guard in plan.guards
         ],
+        "declared_guards": [_declared(guard) for guard in plan.declared_guards],
+        "pair_names": {name: list(names) for name, names in plan.pair_names.items()},
         "unreadable": [
             {"object": item.object, "path": ".".join(item.path), "wanted": item.wanted} for item in plan.unreadable
         ],
@@ -83,6 +87,17 @@ def _change(change: Change) -> dict[str, Any]:
         "reason": change.reason,
         "affects": list(change.affects),
         "origin": str(change.span) if change.span else None,
+    }
+
+
+def _declared(guard: Guard) -> dict[str, Any]:
+    return {
+        "name": guard.name.value,
+        "measure": guard.measure.value,
+        "limit": guard.limit,
+        "percent": guard.percent,
+        "group": guard.group.value if guard.group else None,
+        "spec": guard.spec.value if guard.spec else None,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpolicy.cluster import unreadable
@@ -17,6 +18,7 @@ from gpolicy.plan.digest import policy_digest
 from gpolicy.plan.guards import GuardResult, judge, outlook
 from gpolicy.plan.step import Step
 from gpolicy.plan.steps import make_steps
+from gpolicy.policy.guard import Guard
 from gpolicy.policy.model import Policy
 
 
@@ -27,10 +29,13 @@ class Plan:
     `serials` are the versions of the objects that the plan touches, by object: what apply holds against a new read.
     `observed` are these objects as they were read, `gaps` what the source cannot show of any object, and
     `state_digest_rapi` is the digest without what the remote API does not show, for a plan that is applied through it.
+    `cluster_uuid` is None where the source does not show it. `declared_guards` are those of the policy; `pair_names`,
+    the names of spec pairs by object, let apply judge them again.
     `findings` say what in the policy does not fit this cluster; with an error among them there are no steps.
     """
 
     cluster: str
+    cluster_uuid: str | None = None
     source: str
     version: str
     policy_digest: str
@@ -42,6 +47,8 @@ class Plan:
     changes: tuple[Change, ...] = ()
     steps: tuple[Step, ...] = ()
     guards: tuple[GuardResult, ...] = ()
+    declared_guards: tuple[Guard, ...] = ()
+    pair_names: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     unreadable: tuple[Unreadable, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
@@ -63,6 +70,7 @@ def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = 
     serials = _serials(state, difference.changes)
     return Plan(
         cluster=state.name,
+        cluster_uuid=state.cluster.identity.uuid,
         source=state.source,
         snapshot=state.snapshot,
         version=version,
@@ -85,6 +93,7 @@ def refused_plan(policy: Policy, state: ClusterState, findings: list[Finding]) -
     """Return the plan of a policy with errors: no steps, and `findings` say why."""
     return Plan(
         cluster=state.name,
+        cluster_uuid=state.cluster.identity.uuid,
         source=state.source,
         snapshot=state.snapshot,
         version=command_version(policy, state),

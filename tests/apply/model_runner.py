@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from pretend_ganeti import Job, PretendGaneti
 from gpolicy.apply.applying import Intention, Run
 from gpolicy.apply.journal import Direction, EventName, History, read_history
 from gpolicy.apply.journal_file import JournalFile, read_journal
-from gpolicy.apply.runner import Outcome, Patience, Result, Stop, Watch, job_status
+from gpolicy.apply.runner import MarkedJob, Outcome, Patience, Result, Stop, Watch, job_status
 from gpolicy.apply.verdict import Verdict
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import UnreachableError
@@ -85,11 +86,9 @@ class ModelRunner:
         self.lose("known")
         return self.follow(job.number, watch) or Outcome(Result.UNKNOWN, "archived", job.number)
 
-    def find(self, mark: str) -> int | None:
-        return next((job.number for job in self.ganeti.jobs if job.mark == mark), None)
-
-    def is_pending(self, job: int) -> bool:
-        return self._job(job).status == "queued"
+    def marked_jobs(self, start: str) -> list[MarkedJob]:
+        found = [job for job in self.ganeti.jobs if job.mark.startswith(start) and job.status != "archived"]
+        return [MarkedJob(job.number, job.mark, job_status(job.status)) for job in found]
 
     def follow(self, job: int, watch: Watch) -> Outcome | None:
         found = self._job(job)
@@ -142,7 +141,7 @@ class MortalJournal(JournalFile):
         MortalJournal.left -= 1
         if MortalJournal.left == 0:
             if MortalJournal.torn:
-                self._append(b'{"event": "step-do')
+                os.write(self._descriptor, b'{"event": "step-do')
             raise KilledError
 
 

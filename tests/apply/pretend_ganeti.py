@@ -86,7 +86,7 @@ class PretendGaneti:
         return replace(
             state,
             unreadable=tuple(gaps),
-            cluster=replace(state.cluster, identity=known("cluster")),
+            cluster=replace(state.cluster, identity=replace(known("cluster"), uuid=self.uuid)),
             groups={name: replace(item, identity=known(f"group/{name}")) for name, item in state.groups.items()},
             nodes={name: replace(item, identity=known(f"node/{name}")) for name, item in state.nodes.items()},
         )

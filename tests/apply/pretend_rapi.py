@@ -29,6 +29,8 @@ class Server:
     asked: list[str] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)  # the next requests of these methods get no answer, but are obeyed
     answers: list[tuple[int, dict[str, Any]]] = field(default_factory=list)  # to the next submissions, not obeyed
+    afterwards: list[tuple[int, Any]] = field(default_factory=list)  # answers to the next submissions, which are obeyed
+    backend: dict[str, Any] = field(default_factory=dict)  # backend parameters that all instances have by now
 
     @property
     def address(self) -> str:
@@ -103,7 +105,8 @@ def _answer(server: Server, path: str) -> Any:
         case ["nodes"]:
             return nodes(ganeti)
         case ["instances"]:
-            return _recorded("rapi-instances.json")
+            instances = _recorded("rapi-instances.json")
+            return [{**item, "beparams": {**item["beparams"], **server.backend}} for item in instances]
         case ["query", "node"]:
             return query(ganeti, dict(parse_qsl(parts.query))["fields"].split(","))
         case ["jobs"]:
@@ -173,7 +176,7 @@ def _handler(  # noqa: C901 (one class, which must know the server)
                 server.cut.remove(self.command)
                 self.close_connection = True
                 return
-            self.send(200, str(made.number))
+            self.send(*server.afterwards.pop(0) if server.afterwards else (200, str(made.number)))
 
         do_PUT = do_POST = do_DELETE = submit  # noqa: N815 (the names that http.server looks for)
 

@@ -222,6 +222,95 @@ def test_a_refusal_that_passes_is_tried_again(bench: Bench, answer: tuple[int, d
     assert len(bench.server.ganeti.jobs) == 4
 
 
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+def test_a_job_that_was_accepted_and_answered_with_an_error_is_found(bench: Bench, status: int) -> None:
+    bench.server.ganeti.seconds = 0.3
+    bench.server.afterwards = [(status, {"code": status, "message": "no", "explain": "no"})] * 2
+    done = bench.apply("--yes")
+    assert done.returncode == FINE, done.stderr
+    assert "trying again" not in done.stdout
+    assert len(bench.server.ganeti.jobs) == 4
+
+
+@pytest.mark.parametrize("answer", [10**30, "9" * 5000, -1, None, {"id": 1}])
+def test_a_job_number_of_any_form_makes_no_journal_unreadable(bench: Bench, answer: Any) -> None:
+    bench.server.afterwards = [(200, answer)]
+    done = bench.apply("--yes")
+    assert done.returncode == FINE, done.stderr
+    assert len(bench.server.ganeti.jobs) == 4
+    assert bench.apply("--yes", "--rollback").returncode == FINE
+
+
+def test_a_full_disk_behind_the_first_job_is_said_with_the_way_on(bench: Bench) -> None:
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **bench.env}
+    full = (
+        "import os, sys; from gpolicy.__main__ import main; write = os.write; left = [2]\n"
+        "def failing(descriptor, data):\n"
+        "    left[0] -= bytes(data).startswith(b'{')\n"
+        "    if left[0] < 0: write(descriptor, bytes(data)[:9]); raise OSError(28, 'No space left on device')\n"
+        "    return write(descriptor, data)\n"
+        "os.write = failing; sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", full, *bench.call("--yes")], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == FINDINGS
+    assert "the journal cannot be written: No space left on device; step 1 (" in done.stderr
+    assert "has begun, and its job goes on in Ganeti" in done.stderr
+    assert "go on with --resume" in done.stderr
+    assert bench.apply("--yes", "--resume").returncode == FINE
+    assert len(bench.server.ganeti.jobs) == 4
+
+
+GUARDED = """gpolicy: v1
+kind: Cluster
+name: cluster
+ganeti_version: '3.0'
+ipolicy:
+  minmax:
+    - min: {memory-size: 128, disk-size: 1024, disk-count: 0, cpu-count: 1, nic-count: 0, spindle-use: 1}
+      max: {memory-size: 32768, disk-size: 1048576, disk-count: 16, cpu-count: 4, nic-count: 8, spindle-use: 12}
+---
+gpolicy: v1
+kind: Guards
+guards:
+  - {name: nobody-violates, newly_violating: 0}
+"""
+
+
+def test_a_declared_guard_is_judged_again_on_the_cluster_as_it_is(bench: Bench) -> None:
+    (bench.directory / "policy.yaml").write_text(GUARDED)
+    made: list[str | Path] = [
+        "plan",
+        bench.directory / "policy.yaml",
+        "-s",
+        bench.server.address,
+        "-o",
+        bench.plan,
+        *bench.reach,
+    ]
+    done = gpolicy(*made)
+    assert done.returncode == FINE, done.stdout + done.stderr
+    bench.server.backend = {"vcpus": 5}
+    done = bench.apply("--yes")
+    assert done.returncode == FINDINGS
+    assert "a guard fails on the cluster as it is now: nobody-violates: " in done.stderr
+    assert "newly violate the policy (inst" in done.stderr
+    assert bench.server.ganeti.jobs == []
+    assert not bench.journal.exists()
+    assert gpolicy(*made, "--allow", "nobody-violates").returncode == FINE
+    assert bench.apply("--yes").returncode == FINE
+
+
+def test_a_plan_without_what_its_guards_allow_is_refused(bench: Bench) -> None:
+    plan = json.loads(bench.plan.read_text())
+    plan["guards"].append({"name": "my-guard", "ok": True, "message": "fine", "allowed": False})
+    bench.plan.write_text(json.dumps(plan))
+    done = bench.apply("--yes")
+    assert done.returncode == COULD_NOT_RUN
+    assert "its guards cannot be judged again" in done.stderr
+
+
 def test_a_refusal_of_the_request_stops(bench: Bench) -> None:
     bench.server.answers = [(400, {"code": 400, "message": "Can&#x27;t do", "explain": "Bad request"})]
     done = bench.apply("--yes")

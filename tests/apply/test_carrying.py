@@ -14,11 +14,11 @@ from pretend_ganeti import LOCKS_MOVED, UPDATED, PretendGaneti, fails, gone, hal
 from gpolicy.apply.applying import RefusedError, check_plan
 from gpolicy.apply.carrying import CarryingError, StoppedError
 from gpolicy.apply.journal import Direction
-from gpolicy.apply.runner import Stop
+from gpolicy.apply.runner import Outcome, Result, Stop, Watch
 from gpolicy.cluster import unreadable
 from gpolicy.errors import InputError, UsageError
 from gpolicy.exit_codes import ExitCode
-from gpolicy.plan.plan_file import PlanFile
+from gpolicy.plan.plan_file import PlanFile, PlannedCommand
 
 
 @pytest.fixture
@@ -263,6 +263,94 @@ def test_a_plan_for_another_cluster_is_refused(ganeti: PretendGaneti, tmp_path: 
     plan = replace(wanted(ganeti), cluster="another")
     with pytest.raises(RefusedError, match="for cluster another, this is cluster"):
         run(plan, ModelRunner(ganeti), tmp_path / "journal")
+
+
+def test_another_cluster_of_the_same_name_is_noticed_before_each_job(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = wanted(ganeti)
+    right = ganeti.uuid
+    for steps in range(len(plan.steps)):
+        journal, there = tmp_path / f"journal-{steps}", PretendGaneti.recorded()
+        there.uuid = right
+        there.mishaps = [None] * (steps - 1) + [then(become_another)] if steps else []
+        if not steps:
+            become_another(there)
+        with pytest.raises((CarryingError, RefusedError), match="another cluster"):
+            run(plan, ModelRunner(there), journal)
+        assert len(there.jobs) == steps
+
+
+NODES = (
+    "Cluster\nname: cluster\nipolicy: {vcpu-ratio: 7}\n",
+    "NodeSet\nname: a\nnodes: [node1]\nndparams: {spindle_count: 8}\n",
+    "NodeSet\nname: b\nnodes: [node2]\nndparams: {spindle_count: 9}\n",
+)
+
+
+def become_another(ganeti: PretendGaneti) -> None:
+    ganeti.uuid = "11111111-2222-3333-4444-555555555555"
+
+
+def test_what_somebody_else_did_of_a_step_that_never_began_is_not_taken_for_ours(
+    ganeti: PretendGaneti, tmp_path: Path
+) -> None:
+    """Step 2 of 3 fails, somebody makes the change of step 3 by hand: it is neither taken back nor hidden."""
+    before = ganeti.content()
+    plan = plan_for(ganeti, policy_of(*NODES))
+    assert [step.command.effects[0].object for step in plan.steps] == ["cluster", "node/node1", "node/node2"]
+    ganeti.mishaps = [None, fails("no")]
+    with pytest.raises(CarryingError):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    ganeti.model.nodes["node2"]["ndparams"] = {"spindle_count": 9}
+    with pytest.raises(RefusedError, match="since the last run; no further step was begun"):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    quiet = Quiet()
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal", direction=Direction.ROLLBACK, progressing=quiet)
+    assert verdict is not None
+    assert [(item.object, item.path, item.found) for item in verdict.differences] == [
+        ("node/node2", ("ndparams", "spindle_count"), 9)
+    ]
+    assert any("changed by somebody else, and left alone: node/node2" in line for line in quiet.said)
+    ganeti.model.nodes["node2"]["ndparams"] = {"spindle_count": 4}
+    assert ganeti.content() == before
+
+
+def test_what_somebody_else_did_of_a_step_that_failed_is_not_taken_for_ours(
+    ganeti: PretendGaneti, tmp_path: Path
+) -> None:
+    plan = plan_for(ganeti, policy_of(*NODES))
+    ganeti.mishaps = [None, None, fails("no")]
+    with pytest.raises(CarryingError):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    ganeti.model.nodes["node2"]["ndparams"] = {"spindle_count": 9}
+    jobs = len(ganeti.jobs)
+    with pytest.raises(RefusedError, match="since the last run; nothing was taken back"):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal", direction=Direction.ROLLBACK)
+    assert len(ganeti.jobs) == jobs
+
+
+def test_a_request_that_comes_late_is_known_again(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    """Its answer was lost, no job of it was found, the run ended; then the job came after all."""
+    plan, before = wanted(ganeti), ganeti.content()
+    held: list[tuple[Any, str]] = []
+
+    class Slow(ModelRunner):
+        def run(self, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+            if len(ganeti.jobs) < 1 or held:
+                return super().run(command, mark, watch)
+            held.append((command.rapi, mark))
+            return Outcome(Result.UNKNOWN, "no answer")
+
+    with pytest.raises(CarryingError, match="no answer"):
+        run(plan, Slow(ganeti), tmp_path / "journal")
+    ganeti.submit(*held[0])
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert verdict is not None
+    assert verdict.good
+    assert len(ganeti.jobs) == len(plan.steps)
+    verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal", direction=Direction.ROLLBACK)
+    assert verdict is not None
+    assert verdict.good
+    assert ganeti.content() == before
 
 
 def test_a_guard_that_fails_by_now_refuses_the_plan(ganeti: PretendGaneti, tmp_path: Path) -> None:

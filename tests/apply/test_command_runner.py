@@ -10,9 +10,9 @@ import pytest
 
 from gpolicy.apply.child import run_lines
 from gpolicy.apply.command_runner import CommandRunner
-from gpolicy.apply.runner import Outcome, Patience, Result, Stop, Watch
+from gpolicy.apply.runner import JobStatus, MarkedJob, Outcome, Patience, Result, Stop, Watch
 from gpolicy.cluster.master import LocalMaster, parse_ssh_address
-from gpolicy.errors import UnreachableError
+from gpolicy.errors import InputError, UnreachableError
 from gpolicy.plan.plan_file import PlannedCommand
 
 QUICK = Patience(first_pause=0.01, first_poll=0.01, longest_poll=0.01, job=20, contact=1, settle=0.1, look_again=0)
@@ -112,7 +112,9 @@ def test_the_queue_knows_better_than_the_command(bench: Bench) -> None:
         ("error type: wrong_input", 1, Result.FAILED),
         ("Timeout while talking to the master daemon. Jobs might have been submitted", 1, Result.UNKNOWN),
         ("ssh: connection closed", 255, Result.UNKNOWN),
-        ("", 3, Result.FAILED),
+        ("usage: no such option", 2, Result.FAILED),
+        ("Error while connecting to luxi", 1, Result.UNKNOWN),
+        ("", 3, Result.UNKNOWN),
     ],
 )
 def test_without_a_job_it_was_refused_or_nobody_knows(bench: Bench, complaint: str, code: int, result: Result) -> None:
@@ -124,13 +126,24 @@ def test_without_a_job_it_was_refused_or_nobody_knows(bench: Bench, complaint: s
 
 def test_a_job_is_found_by_its_mark(bench: Bench) -> None:
     bench.program(
-        "gnt-job", "#!/bin/sh\necho \"16|[{'reason': []}]\"; echo \"17|[{'reason': [['gnt:user', 'mark-1', 5]]}]\"\n"
+        "gnt-job",
+        """#!/bin/sh
+echo "18|queued|[{'reason': [['gnt:user', 'mark-1-3', 5]]}]"
+echo "16|error|[{'reason': []}]"; echo "17|success|[{'reason': [['gnt:user', 'mark-1-2', 5]]}]"
+""",
     )
-    assert bench.runner().find("mark-1") == 17
-    assert bench.runner().find("mark-2") is None
+    assert bench.runner().marked_jobs("mark-1") == [
+        MarkedJob(17, "mark-1-2", JobStatus.SUCCESS),
+        MarkedJob(18, "mark-1-3", JobStatus.PENDING),
+    ]
+    assert bench.runner().marked_jobs("mark-1-3") == [MarkedJob(18, "mark-1-3", JobStatus.PENDING)]
+    assert bench.runner().marked_jobs("mark-2") == []
     bench.program("gnt-job", "#!/bin/sh\necho 'no master' >&2\nexit 1\n")
     with pytest.raises(UnreachableError, match="gnt-job list failed: no master"):
-        bench.runner().find("mark-1")
+        bench.runner().marked_jobs("mark-1")
+    bench.program("gnt-job", "#!/bin/sh\necho '99999999999999999999|queued|mark-1'\n")
+    with pytest.raises(InputError, match="no number of a job"):
+        bench.runner().marked_jobs("mark-1")
 
 
 def test_a_job_is_followed_to_its_end(bench: Bench) -> None:
@@ -144,7 +157,6 @@ if [ -e ended ]; then echo '17|error'; else echo '17|running'; fi
     watch = Watch(bench.jobs.append, bench.messages.append)
     assert bench.runner().follow(17, watch) == Outcome(Result.FAILED, "Job 17 failed: no", 17)
     assert bench.messages == [" - WARNING: late"]
-    assert not bench.runner().is_pending(17)
     bench.program("gnt-job", "#!/bin/sh\necho '17|-'\n")
     assert bench.runner().follow(17, watch) is None
 

@@ -16,23 +16,34 @@ from hypothesis import strategies as st
 from model_runner import ModelRunner, plan_for, run
 from pretend_ganeti import PretendGaneti, fails
 
+from gpolicy.apply.carrying import CarryingError
 from gpolicy.apply.journal import Direction, EventName, Fate, event_line, read_history
 from gpolicy.apply.journal_file import create_journal, journal_path, reopen_journal, set_aside
 from gpolicy.errors import GpolicyError, InputError, UsageError
 
 BEGIN: dict[str, Any] = {
-    "kind": "gpolicy-journal", "format_version": "1.0", "direction": "apply", "plan_digest": "sha256:1", "cluster": "c",
+    "kind": "gpolicy-journal", "format_version": "1.1", "journal": "j1", "direction": "apply",
+    "plan_digest": "sha256:1", "cluster": "c",
 }  # fmt: skip
 
 
+def chained(*events: tuple[EventName, dict[str, Any]], before: str = "") -> bytes:
+    """Return events as they are written one behind the other."""
+    written = []
+    for name, fields in events:
+        line, before = event_line(name, fields, before)
+        written.append(line)
+    return b"".join(written)
+
+
 def lines(*events: tuple[EventName, dict[str, Any]]) -> bytes:
-    return b"".join(event_line(name, fields) for name, fields in ((EventName.BEGIN, BEGIN), *events))
+    return chained((EventName.BEGIN, BEGIN), *events)
 
 
 STARTED = (EventName.STARTED, {"step": "1", "mark": "m1", "title": "t"})
 JOB = (EventName.JOB, {"step": "1", "job": 7})
 DONE = (EventName.DONE, {"step": "1", "serials": {"cluster": 3}})
-FAILED = (EventName.FAILED, {"step": "1", "reason": "no"})
+FAILED = (EventName.FAILED, {"step": "1", "reason": "no", "done": ["cluster a.b"]})
 END = (EventName.END, {"outcome": "failed"})
 
 
@@ -40,29 +51,81 @@ def test_events_add_up() -> None:
     history = read_history(lines(STARTED, JOB), "j")
     assert (history.attempts["1"].mark, history.attempts["1"].job, history.attempts["1"].fate) == ("m1", 7, Fate.BEGUN)
     history = read_history(lines(STARTED, JOB, DONE), "j")
-    assert (history.keys(Fate.DONE), history.serials, history.ended) == (["1"], {"cluster": 3}, None)
+    assert (history.attempts["1"].fate, history.serials, history.ended) == (Fate.DONE, {"cluster": 3}, None)
     again = (EventName.STARTED, {"step": "1", "mark": "m2"})
     history = read_history(lines(STARTED, JOB, FAILED, again, END), "j")
     assert (history.attempts["1"].mark, history.attempts["1"].job, history.ended) == ("m2", None, "failed")
+    assert history.marks == {"m1", "m2"}
+    assert read_history(lines(STARTED, JOB, FAILED), "j").attempts["1"].did == ("cluster a.b",)
     back = (EventName.BEGIN, {**BEGIN, "direction": "rollback"})
     history = read_history(lines(STARTED, DONE, END, back), "j")
     assert (history.direction, history.ended) == (Direction.ROLLBACK, None)
 
 
-@given(cut=st.integers(0, 400))
-def test_a_journal_that_is_cut_anywhere_knows_all_whole_lines(cut: int) -> None:
+@given(cut=st.integers(0, 1500))
+def test_a_journal_that_is_cut_anywhere_knows_all_whole_lines_and_goes_on(cut: int) -> None:
     whole = lines(STARTED, JOB, DONE, END)
-    data = whole[: len(whole) - cut]
-    complete = data[: data.rfind(b"\n") + 1]
+    data = whole[: max(len(whole) - cut, 0)]
+    events = whole.split(b"\n")
+    complete = [event for number, event in enumerate(events[:-1]) if b"\n".join(events[: number + 1]) in data]
     if not complete:
         with pytest.raises(InputError):
             read_history(data, "j")
         return
-    history, known = read_history(data, "j"), read_history(complete, "j")
-    assert history.torn == (data != complete)
-    assert (history.attempts, history.ended) == (known.attempts, known.ended)
-    resumed = data + (b"\n" if history.torn else b"") + lines(STARTED)
+    history, known = read_history(data, "j"), read_history(b"\n".join(complete) + b"\n", "j")
+    assert (history.ending == b"") == data.endswith(b"\n")
+    assert (history.attempts, history.ended, history.checksum) == (known.attempts, known.ended, known.checksum)
+    resumed = data + history.ending + chained((EventName.BEGIN, BEGIN), STARTED, before=history.checksum)
     assert read_history(resumed, "j").attempts["1"].fate is Fate.BEGUN
+
+
+EVENTS = [(EventName.BEGIN, BEGIN)]
+for step in ("1", "2"):
+    EVENTS += [(name, {**fields, "step": step}) for name, fields in (STARTED, JOB, FAILED, STARTED, JOB, DONE)]
+EVENTS += [END, (EventName.BEGIN, {**BEGIN, "direction": "rollback"}), END]
+JOURNAL = chained(*EVENTS).splitlines(keepends=True)
+
+
+@given(st.sets(st.integers(0, len(JOURNAL) - 1), min_size=1))
+def test_lines_that_are_lost_are_noticed(lost: set[int]) -> None:
+    """Of the last lines only Ganeti can tell: it has jobs then that the journal does not know."""
+    left = [line for number, line in enumerate(JOURNAL) if number not in lost]
+    if left == JOURNAL[: len(left)] and left:
+        assert read_history(b"".join(left), "j").ending == b""
+        return
+    with pytest.raises(InputError):
+        read_history(b"".join(left), "j")
+
+
+@given(st.permutations(range(len(JOURNAL))))
+def test_lines_out_of_order_are_noticed(order: list[int]) -> None:
+    if order != sorted(order):
+        with pytest.raises(InputError):
+            read_history(b"".join(JOURNAL[number] for number in order), "j")
+
+
+@pytest.mark.parametrize("flip", [0x01, 0x20, 0x80])
+def test_each_byte_that_is_changed_is_noticed(flip: int) -> None:
+    whole = b"".join(JOURNAL)
+    for place in range(len(whole)):
+        with pytest.raises(InputError):
+            read_history(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :], "j")
+
+
+def test_a_job_that_the_journal_does_not_know_shows_that_its_end_is_lost(tmp_path: Path) -> None:
+    ganeti = PretendGaneti.recorded()
+    plan = plan_for(ganeti)
+    ganeti.mishaps = [None, None, fails("no")]
+    with pytest.raises(CarryingError):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    whole = (tmp_path / "journal").read_bytes().splitlines(keepends=True)
+    started = [number for number, line in enumerate(whole) if b"step-started" in line]
+    for direction in Direction:
+        (tmp_path / "journal").write_bytes(b"".join(whole[: started[-1]]))
+        jobs = len(ganeti.jobs)
+        with pytest.raises(CarryingError, match="job 3 belongs to this journal, which does not know it"):
+            run(plan, ModelRunner(ganeti), tmp_path / "journal", direction=direction)
+        assert len(ganeti.jobs) == jobs
 
 
 @given(st.binary(max_size=300))
@@ -77,12 +140,16 @@ def test_anything_else_is_one_error(data: bytes) -> None:
     [
         b"",
         b"{}\n",
-        event_line(*STARTED),
-        event_line(EventName.BEGIN, {**BEGIN, "format_version": "2.0"}),
-        event_line(EventName.BEGIN, {**BEGIN, "direction": "sideways"}),
+        chained(STARTED),
+        chained((EventName.BEGIN, {**BEGIN, "format_version": "2.0"})),
+        chained((EventName.BEGIN, {**BEGIN, "direction": "sideways"})),
+        b'{"event": "begin", "kind": "gpolicy-journal", "format_version": "1.0"}\n',
         lines(JOB),
         lines((EventName.BEGIN, {**BEGIN, "plan_digest": "sha256:2"})),
-        lines() + b"half a line\n" + event_line(*STARTED),
+        lines((EventName.BEGIN, {**BEGIN, "journal": "j2"})),
+        lines() + b"half a line\n",
+        lines() + b"\n",
+        lines() + b"half a line (cut short)\n" + chained(STARTED, before=read_history(lines(), "j").checksum),
     ],
 )
 def test_what_is_no_journal_is_refused(data: bytes) -> None:
@@ -115,13 +182,13 @@ def test_files_are_private_and_never_overwritten(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(UsageError):
         create_journal(path)
-    again = reopen_journal(path)
+    again = reopen_journal(path, read_history(path.read_bytes(), "j"))
     again.write(EventName.END, outcome="done")
     again.close()
     assert read_history(path.read_bytes(), "j").ended == "done"
     path.chmod(0o644)
     with pytest.raises(InputError, match="others can read it"):
-        reopen_journal(path)
+        reopen_journal(path, read_history(path.read_bytes(), "j"))
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
@@ -131,10 +198,10 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     with pytest.raises(GpolicyError):
         create_journal(tmp_path / "journal")
     with pytest.raises(GpolicyError):
-        reopen_journal(tmp_path / "journal")
+        reopen_journal(tmp_path / "journal", read_history(lines(), "j"))
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(GpolicyError):
-        reopen_journal(tmp_path / "pipe")
+        reopen_journal(tmp_path / "pipe", read_history(lines(), "j"))
 
 
 def test_where_it_is_unless_told(tmp_path: Path) -> None:

@@ -477,27 +477,26 @@ def _plans() -> list[bytes]:
 
 def _journals() -> list[bytes]:
     """Return a journal with every event, once, and twice."""
-    from gpolicy.apply.journal import event_line
+    from gpolicy.apply.journal import FORMAT_VERSION, KIND, EventName, event_line
 
-    plan = {"plan_digest": "0" * 64, "destination": "local:", "cluster": "c", "format_version": "1.0"}
-    lines = []
-    for name in _event_names():
-        fields: dict[str, Any] = {
-            **plan, "run": "1", "task": "1", "step": "1", "command": 0, "job": 7, "mark": "gpolicy:1",
-            "direction": "forward", "status": "success", "messages": ["a"], "reason": "x", "seen": True, "time": 1.5,
-            "outcome": "done",
-        }  # fmt: skip
-        with contextlib.suppress(Exception):
-            lines.append(event_line(name, fields))
-    return [b"".join(lines), b"".join(lines * 2), b""]
-
-
-def _event_names() -> list[Any]:
-    from typing import get_args
-
-    from gpolicy.apply import journal
-
-    return list(get_args(journal.EventName))
+    begin: dict[str, Any] = {
+        "kind": KIND, "format_version": FORMAT_VERSION, "journal": "1234abcd", "direction": "apply",
+        "plan_digest": "sha256:" + "0" * 64, "cluster": "c",
+    }  # fmt: skip
+    step: dict[str, Any] = {
+        "step": "1",
+        "mark": "gpolicy:1",
+        "job": 7,
+        "text": "a",
+        "done": ["cluster a.b"],
+        "serials": {"cluster": 3},
+    }
+    lines, checksum = [], ""
+    for name in (EventName.BEGIN, *EventName):
+        fields = begin if name is EventName.BEGIN else {**step, "outcome": "done"}
+        line, checksum = event_line(name, fields, checksum)
+        lines.append(line)
+    return [b"".join(lines), b"".join(lines)[:-9], b""]
 
 
 @cache

@@ -27,7 +27,7 @@ def judged(
     file.write_text(f"gpolicy: v1\nkind: Guards\nguards:\n  - {{name: g, {guard}}}\n", encoding="utf-8")
     policy = load_policy(file)
     assert policy.findings == ()
-    (result,) = declared_guards(policy, changes, impact, allowed=frozenset(allowed))  # type: ignore[arg-type]
+    (result,) = declared_guards(policy.guards, changes, impact, allowed=frozenset(allowed))  # type: ignore[arg-type]
     return result
 
 
@@ -204,9 +204,9 @@ def test_redundancy_is_examined_for_as_many_failures_as_a_guard_asks_for(tmp_pat
     (tmp_path / "a.yaml").write_text(
         "gpolicy: v1\nkind: Guards\nguards:\n  - {name: a, node_failures: 3}\n  - {name: b, node_failures: 2}\n"
     )
-    assert failures_asked(load_policy(tmp_path)) == 3
+    assert failures_asked(load_policy(tmp_path).guards) == 3
     (tmp_path / "a.yaml").write_text("gpolicy: v1\nkind: Guards\nguards:\n  - {name: a, max_changes: 3}\n")
-    assert failures_asked(load_policy(tmp_path)) == 1
+    assert failures_asked(load_policy(tmp_path).guards) == 1
 
 
 def test_the_names_that_are_taken_are_those_of_the_guards_that_every_plan_has() -> None:

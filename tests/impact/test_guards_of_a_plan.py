@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.impact.capacity import capacity
-from gpolicy.impact.guards import declared_guards, failures_asked
+from gpolicy.impact.guards import declared_guards, failures_asked, judge_declared_again
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.impact.pair_names import pair_names
 from gpolicy.plan.diff import diff
@@ -18,22 +18,23 @@ POLICIES = Path(__file__).resolve().parents[2] / "policies"
 POLICY = load_policy(POLICIES / "two-groups")
 STATE = read_snapshot(POLICIES / "two-groups.snapshot.json")
 CHANGES = diff(POLICY, STATE).changes
-IMPACT: Impact = impact(POLICY, STATE, CHANGES, failures=failures_asked(POLICY))
+AFTER = projected(STATE, CHANGES)
+NAMES = pair_names(POLICY, AFTER)
+IMPACT: Impact = impact(STATE, AFTER, names=NAMES, failures=failures_asked(POLICY.guards))
 
 
 def test_every_declared_guard_has_a_verdict_with_figures() -> None:
-    results = declared_guards(POLICY, CHANGES, IMPACT)
+    results = declared_guards(POLICY.guards, CHANGES, IMPACT)
     assert [result.name for result in results] == [guard.name.value for guard in POLICY.guards]
     assert all(re.search(r"[0-9]", result.message) for result in results)
     assert not any("cannot be measured" in result.message for result in results)
 
 
 def test_the_capacity_that_a_guard_names_is_counted_again() -> None:
-    after = projected(STATE, CHANGES)
-    report = capacity(after, names=pair_names(POLICY, after))
+    report = capacity(AFTER, names=NAMES)
     fits = {(group.group, spec.name): spec.fits for group in report.groups for spec in group.specs}
     named = 0
-    for result in declared_guards(POLICY, CHANGES, IMPACT):
+    for result in declared_guards(POLICY.guards, CHANGES, IMPACT):
         for group, spec, now, then in re.findall(
             r"group (\S+), spec (\S+): (?:(\d+) fit now, )?(\d+)(?: fit)? after", result.message
         ):
@@ -43,15 +44,22 @@ def test_the_capacity_that_a_guard_names_is_counted_again() -> None:
 
 
 def test_one_guard_is_passed_alone_and_by_name() -> None:
-    failing = {result.name for result in declared_guards(POLICY, CHANGES, IMPACT) if not result.ok}
+    failing = {result.name for result in declared_guards(POLICY.guards, CHANGES, IMPACT) if not result.ok}
     assert failing
     name = min(failing)
-    results = {result.name: result for result in declared_guards(POLICY, CHANGES, IMPACT, allowed=frozenset({name}))}
+    results = {
+        result.name: result for result in declared_guards(POLICY.guards, CHANGES, IMPACT, allowed=frozenset({name}))
+    }
     assert (results[name].ok, results[name].allowed) == (True, True)
     assert {item.name for item in results.values() if not item.ok} == failing - {name}
 
 
+def test_judged_again_on_the_same_cluster_the_verdicts_are_the_same() -> None:
+    again = judge_declared_again(POLICY.guards, CHANGES, STATE, NAMES, frozenset())
+    assert again == declared_guards(POLICY.guards, CHANGES, IMPACT)
+
+
 def test_without_changes_nothing_is_lost() -> None:
-    nothing = impact(POLICY, STATE, [], failures=1)
+    nothing = impact(STATE, STATE, names=NAMES)
     lost = {guard.name.value for guard in POLICY.guards if guard.measure in ("capacity_loss", "newly_violating")}
-    assert {result.name for result in declared_guards(POLICY, [], nothing) if result.ok} >= lost
+    assert {result.name for result in declared_guards(POLICY.guards, [], nothing) if result.ok} >= lost

@@ -12,8 +12,10 @@ from jsonschema import Draft7Validator
 
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.impact.impact import Impact, impact
+from gpolicy.impact.pair_names import pair_names
 from gpolicy.plan.plan_json import plan_text
 from gpolicy.plan.planning import make_plan
+from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.impact_json import impact_data
 
@@ -64,7 +66,8 @@ def test_the_impact_of_the_example_conforms_too() -> None:
     state = read_state(f"snapshot:{ROOT / 'policies/two-groups.snapshot.json'}", SourceOptions())
     policy = load_policy(ROOT / "policies/two-groups")
     plan = make_plan(policy, state)
-    known = impact(policy, state, plan.changes)
+    after = projected(state, plan.changes)
+    known = impact(state, after, names=pair_names(policy, after))
     assert known.unavailable == {}
     text = plan_text(plan, impact_data(known))
     assert [error.message for error in Draft7Validator(SCHEMA).iter_errors(json.loads(text))] == []

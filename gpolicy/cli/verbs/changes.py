@@ -134,6 +134,7 @@ def apply(  # noqa: PLR0913 (one parameter an option)
         bool, typer.Option("--rollback", help="Take back what was done, last step first; says what is not restored.")
     ] = False,
     insecure_rapi: Insecure = False,
+    physical_volumes: Volumes = False,
 ) -> int:
     """Carry a plan out, step by step. Nothing is done if what it touches has changed since it was made.
 
@@ -146,7 +147,7 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     request = applying.Request(
         plan=plan_file,
         destination=to,
-        options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
+        options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi, volumes=physical_volumes),
         journal=journal,
         resume=resume,
         rollback=rollback,
