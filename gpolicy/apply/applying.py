@@ -142,8 +142,11 @@ class Run:
     def _settle(self, carrier: Carrier, tasks: Sequence[Task], history: History) -> _Settled:
         """Find out what became of the steps that had begun when the last run ended, and write it into the journal."""
         settled = _Settled(serials=dict(history.serials))
-        late = {job.mark: job.number for job in carrier.marked_jobs()}
+        jobs = carrier.marked_jobs()
+        late = {job.mark: job.number for job in jobs}
         _nothing_unknown(late, history)
+        last = {attempt.mark for attempt in history.attempts.values()}
+        carrier.await_jobs(job for job in jobs if job.mark not in last)
         for task in tasks:
             attempt = history.attempts.get(task.key)
             if attempt is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
@@ -116,7 +116,7 @@ class Carrier:
         for attempt, rest in enumerate([*pauses, None], start=1):
             if attempt > 1:
                 self._locked(f"step {task.key} ({task.title}) was not tried again")
-                self.await_late_jobs()
+                self._await_late_jobs()
                 sight = self.glance()
                 if decide_by_looking(task, sight) is Decision.SKIP:
                     self._after(task, left, sight)
@@ -194,11 +194,13 @@ class Carrier:
                 raise self._left_alone(task, so_far)
             poll.wait()
 
-    def await_late_jobs(self) -> None:
-        """Wait for the jobs of requests that got no answer, as far as they have reached Ganeti by now."""
-        if not self._unanswered:
-            return
-        for job in self.marked_jobs():
+    def _await_late_jobs(self) -> None:
+        if self._unanswered:
+            self.await_jobs(self.marked_jobs())
+
+    def await_jobs(self, jobs: Iterable[MarkedJob]) -> None:
+        """Wait for those of `jobs` that have not ended: the jobs of requests that got no answer."""
+        for job in jobs:
             if job.status is JobStatus.PENDING:
                 self.progressing.note(f"job {job.number}, of a request that got no answer, came late: waiting for it")
                 ignored = Watch(lambda _: None, self.progressing.message)
@@ -238,7 +240,7 @@ class Carrier:
 
     def last_look(self) -> Sight:
         """Return a look at the cluster behind everything that this run began."""
-        self.await_late_jobs()
+        self._await_late_jobs()
         for key in dict.fromkeys(self._unanswered):
             self.progressing.note(f"a request of step {key} got no answer, and Ganeti has no job of it yet")
         return self.glance()
