@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gpolicy.apply.runner import Stop
-from gpolicy.cluster.credentials import PASSWORD_VARIABLE, USER_VARIABLE
-from gpolicy.errors import UnreachableError
+from gpolicy.cluster.process import start
 
 _LONGEST_LINE = 64 * 1024
 _MOST_ERRORS = 64 * 1024
@@ -33,33 +32,16 @@ def run_lines(
 ) -> Ended:
     """Run `argv` and call `line` with each line of its output as it comes.
 
-    When the time is up, or `stop` says at once, the program is ended; the job that it watches goes on in Ganeti. Its
-    environment lacks our own credentials. It is in a session of its own, so that Ctrl-C does not reach it. Raise
+    When the time is up, or `stop` says at once, the program is ended; the job that it watches goes on in Ganeti. Raise
     UnreachableError if it cannot be started.
     """
-    try:
-        process = subprocess.Popen(
-            list(argv),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=without_credentials(environ),
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a command"
-        raise UnreachableError(f"{argv[0]}: cannot be run: {reason}") from None
+    process = start(argv, environ)
     try:
         errors = _pump(process, time.monotonic() + seconds, stop, line)
         code = None if errors is None else process.wait()
     finally:
         _end(process)
     return Ended(code, errors or "")
-
-
-def without_credentials(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment for other programs."""
-    return {key: value for key, value in environ.items() if key not in (USER_VARIABLE, PASSWORD_VARIABLE)}
 
 
 def _pump(process: subprocess.Popen[bytes], until: float, stop: Stop, line: Callable[[str], None]) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpolicy.apply.child import Ended, run_lines, without_credentials
+from gpolicy.apply.child import Ended, run_lines
 from gpolicy.apply.runner import (
     JobStatus,
     MarkedJob,
@@ -136,7 +136,7 @@ class CommandRunner:
 
     def _ask(self, argv: Sequence[str]) -> str:
         """Return the output of a question. Raise UnreachableError if there is none: the master may be down."""
-        environ = without_credentials({**self.master.environ, "LC_ALL": "C.UTF-8"})
+        environ = {**self.master.environ, "LC_ALL": "C.UTF-8"}
         output = run(self.master.argv(argv), environ=environ, seconds=self.seconds, limit=_LARGEST_LIST)
         if output.code:
             raise UnreachableError(f"{argv[0]} {argv[1]} failed: {_text(Ended(output.code, output.stderr))}")

@@ -21,10 +21,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from gpolicy.apply.child import without_credentials
 from gpolicy.cluster.master import SshMaster
-from gpolicy.cluster.process import run
-from gpolicy.errors import GpolicyError, UnreachableError
+from gpolicy.cluster.process import run, start
+from gpolicy.errors import GpolicyError
 
 _HELD: Final = 75  # exit code of flock when somebody else has the lock
 _SECONDS: Final = 30.0
@@ -117,17 +116,7 @@ def remote_lock(master: SshMaster, name: str, cluster: str) -> Iterator[MastersL
     """
     path = f"/run/{name}"
     argv = master.argv(["flock", "-n", "-E", str(_HELD), path, "tee", "--", path])
-    try:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=without_credentials(master.environ),
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise UnreachableError(f"ssh: cannot be run: {error.strerror}") from None
+    process = start(argv, master.environ, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         yield _acquired(master, process, path, cluster)
     finally:

@@ -1,4 +1,8 @@
-"""Other programs, run with bounds: no shell, no terminal, a time limit and a limit on what they may say."""
+"""Other programs, run with bounds: no shell, no terminal, a time limit and a limit on what they may say.
+
+Every program that gpolicy runs is started here, and gets the few variables of the environment that it needs: no
+password, no token, whatever their names are.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,18 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Final
 
 from gpolicy.errors import UnreachableError
+
+_PASSED_ON: Final = frozenset(
+    {
+        *("HOME", "LOGNAME", "USER", "SHELL", "TERM", "TZ", "TMPDIR", "LANG", "LANGUAGE", "XDG_RUNTIME_DIR"),
+        *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_SK_PROVIDER", "KRB5CCNAME", "KRB5_CONFIG"),  # how ssh logs in
+        *("LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME"),
+        *("GANETI_ROOTDIR", "GANETI_HOSTNAME"),  # of a virtual cluster
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +37,40 @@ class Output:
     stderr: str
 
 
-def run(argv: Sequence[str], *, environ: Mapping[str, str], seconds: float, limit: int) -> Output:
-    """Run `argv` to its end. Raise UnreachableError if it cannot start, is too slow or says more than `limit` bytes."""
+def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what a program may know of our environment.
+
+    Directories of PATH that are not absolute are left out: they would lead into whatever directory we are in.
+    """
+    passed = {key: value for key, value in environ.items() if key in _PASSED_ON}
+    directories = [part for part in environ.get("PATH", "").split(os.pathsep) if part.startswith("/")]
+    return passed | ({"PATH": os.pathsep.join(directories)} if directories else {})
+
+
+def start(
+    argv: Sequence[str], environ: Mapping[str, str], *, stdin: int = subprocess.DEVNULL, stderr: int = subprocess.PIPE
+) -> subprocess.Popen[bytes]:
+    """Start `argv` in a session of its own, so that Ctrl-C does not reach it, with `child_environment(environ)`.
+
+    Raise UnreachableError if it cannot be started.
+    """
     try:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             list(argv),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(environ),
+            stderr=stderr,
+            env=child_environment(environ),
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a command"
         raise UnreachableError(f"{argv[0]}: cannot be run: {reason}") from None
+
+
+def run(argv: Sequence[str], *, environ: Mapping[str, str], seconds: float, limit: int) -> Output:
+    """Run `argv` to its end. Raise UnreachableError if it cannot start, is too slow or says more than `limit` bytes."""
+    process = start(argv, environ)
     until = time.monotonic() + seconds
     try:
         stdout, stderr = _collect(process, argv[0], until, limit)

@@ -18,11 +18,13 @@ from gpolicy.plan.plan_file import PlannedCommand
 QUICK = Patience(first_pause=0.01, first_poll=0.01, longest_poll=0.01, job=20, contact=1, settle=0.1, look_again=0)
 HOSTILE = ["a b", "o'neil", '"', "$(touch pwned)", "`touch pwned`", "-x", "*", "\\", "a\nb", "#", ";", "ü", "%s", "~"]
 SAYS_ALL = """#!/bin/sh
+LOG=${0%/bin/*}/log
 printf '%s\\0' "${0##*/}" "$@" >> "$LOG"; printf '\\n\\0' >> "$LOG"
 env > "$LOG.env"
 """
 JOB = SAYS_ALL + 'echo 17\necho "Fri Nov 20 10:00:00 2026  - WARNING: inst1 violates"\n'
 SSH = """#!/bin/sh
+LOG=${0%/bin/*}/log
 printf '%s\\n' "$@" > "$LOG.ssh"
 while [ "$1" != -- ]; do shift; done
 shift 2
@@ -39,9 +41,7 @@ class Bench:
         self.bin.mkdir()
         self.log = directory / "log"
         self.stop = Stop()
-        self.environ = {
-            "PATH": f"{self.bin}:{os.environ['PATH']}", "LOG": str(self.log), "GPOLICY_RAPI_PASSWORD": "a secret",
-        }  # fmt: skip
+        self.environ = {"PATH": f"{self.bin}:{os.environ['PATH']}", "GPOLICY_RAPI_PASSWORD": "a secret"}
         self.jobs: list[int] = []
         self.messages: list[str] = []
 
