@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpolicy.cluster.json_input import decode_text, read_bytes
-from gpolicy.errors import InputError, UnreachableError
+from gpolicy.errors import InputError, UnreachableError, UsageError
 
 _HOSTNAME_MISMATCH = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH and _IP_ADDRESS_MISMATCH
 _HINT_TRUST = "name a file with the cluster's certificate (on the master: rapi.pem, without its key) as --rapi-ca"
@@ -47,23 +47,37 @@ class Answer:
 def make_trust(*, ca_file: Path | None, insecure: bool) -> Trust:
     """Return the trust in the system's CAs or those in `ca_file`, or with `insecure` in anybody.
 
-    Raise InputError if the file cannot be read or holds no certificate.
+    Raise InputError if the file cannot be read or holds no certificate, UsageError for a file and `insecure` at once.
     """
+    context = _context()
     if insecure:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if ca_file is not None:
+            raise UsageError("a certificate to trust, and trust in anybody: only one of them can be meant")
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return Trust(context)
     if ca_file is None:
-        return Trust(ssl.create_default_context())
+        context.load_default_certs()
+        return Trust(context)
     pem = decode_text(read_bytes(ca_file, limit=16 * 1024**2), str(ca_file))
     try:
-        context = ssl.create_default_context(cadata=pem)
+        context.load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError):
         raise InputError(f"{ca_file}: holds no certificate that can be read (PEM)") from None
+    return Trust(context, frozenset(context.get_ca_certs(binary_form=True)) | _certificates(pem))
+
+
+def _context() -> ssl.SSLContext:
+    """Return what trusts nobody yet, and verifies.
+
+    Not Python's `create_default_context`: that takes the system's CAs where it is given an empty text, and writes the
+    keys of connections into a file that the environment names (SSLKEYLOGFILE).
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN  # whoever is named is trusted, signed or not
     context.verify_flags &= ~ssl.VerifyFlags.VERIFY_X509_STRICT  # Ganeti's own certificate has no extensions
-    pinned = frozenset(context.get_ca_certs(binary_form=True)) | _certificates(pem)
-    return Trust(context, pinned)
+    return context
 
 
 def _certificates(pem: str) -> frozenset[bytes]:
@@ -131,10 +145,9 @@ def _connect(host: str, port: int, trust: Trust, seconds: float) -> ssl.SSLSocke
     except ssl.SSLCertVerificationError as error:
         if error.verify_code not in _HOSTNAME_MISMATCH or not trust.pinned:
             raise
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = _context()
     context.check_hostname = False
     context.load_verify_locations(cadata=b"".join(trust.pinned))
-    context.verify_flags &= ~ssl.VerifyFlags.VERIFY_X509_STRICT
     connection = _handshake(host, port, context, seconds)
     if connection.getpeercert(binary_form=True) not in trust.pinned:
         connection.close()

@@ -120,14 +120,14 @@ def reason(body: bytes) -> str:
 
 def parse_address(address: str) -> tuple[str, int]:
     """Return host and port of `rapi://host[:port]`. Raise UsageError if it is anything else."""
+    if "@" in address:  # wherever it stands: what is before it may be a password, and is not shown
+        hint = "credentials come from --rapi-credentials FILE, the environment or netrc"
+        raise UsageError("rapi: no user or password belongs into the address", hint=hint)
     try:
         parts = urlsplit(address)
         host, port = parts.hostname, parts.port
     except ValueError:
         raise UsageError("rapi: not a host and port", hint="write rapi://host or rapi://host:5080") from None
-    if parts.username is not None or parts.password is not None:
-        hint = "credentials come from --rapi-credentials FILE, the environment or netrc"
-        raise UsageError("rapi: no user or password belongs into the address", hint=hint)
     extra = parts.path.strip("/") or parts.query or parts.fragment
     if not host or extra or host.startswith("-") or not host.isprintable() or " " in host or port == 0:
         raise UsageError(f"{address!r}: not a host and port", hint="write rapi://host or rapi://host:5080")

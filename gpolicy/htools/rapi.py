@@ -198,6 +198,8 @@ def _node_index(node: str, instance: str, nodes: Mapping[str, int]) -> int:
 
 
 def _base_url(address: str) -> str:
+    if "@" in address:  # what is before it may be a password, and is not shown
+        raise InputError("no user or password belongs into the address of the remote API: reading needs none")
     scheme, found, rest = address.partition("://")
     if not found:
         scheme, rest = "https", address
@@ -261,9 +263,9 @@ def _fetch_verified(url: str, host: str, port: int, path: str) -> tuple[int, byt
 
     named = os.environ.get(CERTIFICATE_VARIABLE)
     try:
-        trust = make_trust(ca_file=Path(named) if named else None, insecure=False)
+        trust = make_trust(ca_file=None if named is None else Path(named), insecure=False)
         answer = ask(Request("GET", host, port, path), trust=trust, seconds=TIMEOUT, limit=LARGEST_ANSWER)
     except GpolicyError as error:
-        hint = "" if named else f" (name the file with the cluster's certificate in {CERTIFICATE_VARIABLE})"
+        hint = "" if named is not None else f" (name the file with the cluster's certificate in {CERTIFICATE_VARIABLE})"
         raise InputError(f"{url}: {error.message}{hint}") from None
     return answer.status, answer.body

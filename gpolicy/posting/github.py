@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.posting.comments import Comment, NotAllowedError, read_comments
-from gpolicy.posting.json_api import Api
+from gpolicy.posting.json_api import Api, token_of
 
 _WORKFLOW: Final = "github-actions[bot]"
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
@@ -75,7 +75,7 @@ def pull_request(environ: Mapping[str, str]) -> PullRequest | None:
     number = _request_number(environ)
     if number is None:
         return None
-    token, repository = environ.get("GITHUB_TOKEN", ""), environ.get("GITHUB_REPOSITORY", "")
+    token, repository = token_of(environ, "GITHUB_TOKEN"), environ.get("GITHUB_REPOSITORY", "")
     if not token:
         raise UsageError("no token to write a comment with", hint="set GITHUB_TOKEN")
     if not _REPOSITORY.fullmatch(repository):

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpolicy.errors import UsageError
 from gpolicy.posting.comments import Comment, read_comments
-from gpolicy.posting.json_api import Api
+from gpolicy.posting.json_api import Api, token_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def merge_request(environ: Mapping[str, str]) -> MergeRequest | None:
     number = environ.get("CI_MERGE_REQUEST_IID", "")
     if not number:
         return None
-    token, project = environ.get("GPOLICY_GITLAB_TOKEN", ""), environ.get("CI_PROJECT_ID", "")
+    token, project = token_of(environ, "GPOLICY_GITLAB_TOKEN"), environ.get("CI_PROJECT_ID", "")
     for name, value in (("CI_MERGE_REQUEST_IID", number), ("CI_PROJECT_ID", project)):
         if not (value.isascii() and value.isdigit() and len(value) < 19):
             raise UsageError(f"{name} is {value!r}, not a number")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import ssl
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any, Final
@@ -17,6 +18,7 @@ from urllib.request import (
     OpenerDirector,
     ProxyHandler,
     Request,
+    getproxies,
 )
 
 from gpolicy.errors import InputError, UnreachableError, UsageError
@@ -30,11 +32,30 @@ _NOT_ALLOWED: Final = frozenset({401, 403, 404})  # GitHub says 404 of what a to
 
 
 def _opener() -> OpenerDirector:
-    """Return an opener that follows no redirect: it would take the token to another place."""
+    """Return an opener that follows no redirect: it would take the token to another place.
+
+    A proxy is asked for a way through to https only. The keys of a connection are written nowhere: a context that
+    Python makes by default does that where SSLKEYLOGFILE is set.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_default_certs()
+    proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme == "https"}
     opener = OpenerDirector()
-    for handler in (ProxyHandler, HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor):
-        opener.add_handler(handler())
+    for handler in (
+        *(ProxyHandler(proxies), HTTPHandler(), HTTPSHandler(context=context)),
+        *(HTTPDefaultErrorHandler(), HTTPErrorProcessor()),
+    ):
+        opener.add_handler(handler)
     return opener
+
+
+def token_of(environ: Mapping[str, str], name: str) -> str:
+    """Return the token in a variable. Raise UsageError, which does not show it, if it cannot stand in a header."""
+    token = environ.get(name, "").strip()
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise UsageError(f"{name} is no token: it holds what cannot be sent")
+    return token
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +67,8 @@ class Api:
 
     def __post_init__(self) -> None:
         """Raise UsageError for an address to which no token should go."""
+        if "@" in self.base:  # what is before it may be a password, and is not shown
+            raise UsageError("the address of the API holds a user or a password")
         parts = urlsplit(self.base)
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
             raise UsageError(f"{self.base!r}: the address of the API should begin with https://")

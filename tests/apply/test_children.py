@@ -17,7 +17,14 @@ SECRET = "hush-5d3e90"  # noqa: S105 (of this test alone)
 SECRETS = dict.fromkeys(
     [
         *("GPOLICY_RAPI_PASSWORD", "GPOLICY_GITLAB_TOKEN", "GITHUB_TOKEN", "CI_JOB_TOKEN", "ACTIONS_RUNTIME_TOKEN"),
-        *("AWS_SECRET_ACCESS_KEY", "PGPASSWORD", "A_NAME_THAT_NOBODY_THOUGHT_OF", "LC_MINE", "GNT_GROUP", "SSH_ASKPASS"),
+        *(
+            "AWS_SECRET_ACCESS_KEY",
+            "PGPASSWORD",
+            "A_NAME_THAT_NOBODY_THOUGHT_OF",
+            "LC_MINE",
+            "GNT_GROUP",
+            "SSH_ASKPASS",
+        ),
     ],
     SECRET,
 )
@@ -94,9 +101,7 @@ def test_what_a_program_is_told() -> None:
 
 
 @pytest.mark.parametrize("path", ["bin", ".", "", ":/nowhere", "/nowhere:", "bin:/nowhere::."])
-def test_no_program_of_the_current_directory_is_run(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_program_of_the_current_directory_is_run(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for place in (tmp_path, tmp_path / "bin"):
         place.mkdir(exist_ok=True)
         (place / "gnt-trap").write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")

@@ -44,3 +44,22 @@ def test_a_status_that_is_no_answer_is_told(ganeti_certificate: Path, monkeypatc
         server.answers.clear()
         with pytest.raises(InputError, match="HTTP status"):
             read_rapi(f"127.0.0.1:{server.port}")
+
+
+def test_a_variable_that_names_no_file_is_an_error(
+    ganeti_certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty.pem").touch()
+    for name in ("", str(tmp_path), str(tmp_path / "empty.pem"), str(tmp_path / "none.pem")):
+        monkeypatch.setenv(CERTIFICATE_VARIABLE, name)
+        with rapi_server.serve("full", ganeti_certificate) as server, pytest.raises(InputError) as caught:
+            read_rapi(f"127.0.0.1:{server.port}")
+        assert "trusted" not in str(caught.value)
+        assert server.asked == []
+
+
+@pytest.mark.parametrize("address", ["https://me:hush@h", "http://me:hush@h:1", "me:hush@h", "https://me:hu/sh@h"])
+def test_a_password_in_the_address_is_not_shown(address: str) -> None:
+    with pytest.raises(InputError, match="no user or password") as caught:
+        read_rapi(address)
+    assert "hu" not in str(caught.value).replace("shut", "")

@@ -297,10 +297,45 @@ class TestTrust:
         state = read_rapi(open_client(server.address, None, insecure=True), insecure=True)
         assert any("not verified" in note for note in state.notes)
 
-    def test_a_ca_file_without_a_certificate(self, tmp_path: Path) -> None:
-        (tmp_path / "ca.pem").write_text("nothing")
+    @pytest.mark.parametrize(
+        "content",
+        [b"", b" \n", b"nothing", b"\xff\0\x8f", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"],
+    )
+    def test_a_ca_file_without_a_certificate_is_not_the_authorities_of_the_system(
+        self, content: bytes, tmp_path: Path, server: Server
+    ) -> None:
+        (tmp_path / "ca.pem").write_bytes(content)
+        with pytest.raises(InputError, match=r"no certificate|not text"):
+            open_client(server.address, None, ca_file=tmp_path / "ca.pem")
+
+    def test_a_key_is_no_certificate(self, ganeti_certificate: Path, tmp_path: Path) -> None:
+        key = ganeti_certificate.read_text().partition("-----BEGIN PRIVATE KEY")
+        (tmp_path / "key.pem").write_text(key[1] + key[2])
         with pytest.raises(InputError, match="no certificate"):
-            open_client("rapi://host", None, ca_file=tmp_path / "ca.pem")
+            open_client("rapi://host", None, ca_file=tmp_path / "key.pem")
+
+    @pytest.mark.parametrize("name", ["", ".", "missing.pem", "\0"])
+    def test_a_ca_file_that_is_none(self, name: str) -> None:
+        with pytest.raises(InputError):
+            open_client("rapi://host", None, ca_file=Path(name))
+
+    def test_a_certificate_to_trust_and_trust_in_anybody_exclude_one_another(self, ganeti_certificate: Path) -> None:
+        with pytest.raises(UsageError, match="only one"):
+            open_client("rapi://host", None, ca_file=ganeti_certificate, insecure=True)
+
+    def test_the_keys_of_a_connection_are_written_nowhere(
+        self, server: Server, ganeti_certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
+        assert read_rapi(open_client(server.address, None, ca_file=ganeti_certificate)).name == "cluster"
+        with pytest.raises(UnreachableError, match="not trusted"):
+            read_rapi(open_client(server.address, None))
+        assert not (tmp_path / "keys").exists()
+
+    def test_no_proxy_is_used(self, server: Server, ganeti_certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, "http://127.0.0.1:1")
+        assert read_rapi(open_client(server.address, None, ca_file=ganeti_certificate)).name == "cluster"
 
 
 class TestAddress:
@@ -333,7 +368,9 @@ class TestAddress:
         with pytest.raises(UsageError):
             parse_address(address)
 
-    @pytest.mark.parametrize("address", ["rapi://tool:hush@host", "rapi://tool:hush@host:x", "rapi://:hush@host"])
+    @pytest.mark.parametrize(
+        "address", ["rapi://tool:hush@host", "rapi://tool:hush@host:x", "rapi://:hush@host", "rapi://tool:12/hush@host"]
+    )
     def test_a_password_in_it_is_refused_and_not_repeated(self, address: str) -> None:
         with pytest.raises(UsageError) as caught:
             parse_address(address)

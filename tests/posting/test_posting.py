@@ -184,6 +184,49 @@ def test_a_token_goes_over_https_only(
     assert "https://" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("token", [f"{TOKEN}\nHost: x", f"{TOKEN}\0", f"{TOKEN}\u20ac", f"{TOKEN} b"])
+def test_a_token_that_cannot_be_sent_is_not_shown(
+    service: str, token: str, server: Comments, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = {key: token if value == TOKEN else value for key, value in environment(service, server, tmp_path).items()}
+    assert main([service, "policy", str(text)], environ) == 3
+    said = capsys.readouterr()
+    assert "is no token" in said.err
+    assert TOKEN not in said.err + said.out
+    assert server.asked == []
+
+
+def test_a_line_end_behind_a_token_is_no_part_of_it(server: Comments, text: Path, tmp_path: Path) -> None:
+    assert (
+        main(["github", "p", str(text)], environment("github", server, tmp_path) | {"GITHUB_TOKEN": f"{TOKEN}\n"}) == 0
+    )
+    assert len(server.comments) == 1
+
+
+def test_a_password_in_the_address_is_not_shown(
+    server: Comments, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = environment("github", server, tmp_path) | {"GITHUB_API_URL": "https://me:hush@example.org"}
+    assert main(["github", "p", str(text)], environ) == 3
+    assert "hush" not in capsys.readouterr().err
+
+
+def test_no_proxy_sees_a_token_and_no_file_the_keys_of_a_connection(
+    server: Comments, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = tmp_path / "keys"
+    monkeypatch.setenv("SSLKEYLOGFILE", str(keys))
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with running() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.base)
+        assert main(["github", "policy", str(text)], environment("github", server, tmp_path)) == 0
+    assert len(server.comments) == 1
+    assert proxy.asked == []
+    assert not keys.exists()
+
+
 def test_nobody_there(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running() as server:
         environ = environment("gitlab", server, tmp_path)
