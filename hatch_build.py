@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 ENGINE = Path("gpolicy/allocator/native")
-ZIG = "ziglang>=0.12,<0.18; platform_machine in 'x86_64 aarch64 arm64 AMD64 i686 armv7l ppc64le riscv64'"
-"""The releases that were tried. With a marker: where there is no such package, asking for it would make the whole
-installation fail."""
+ZIG = "ziglang==0.17.1; platform_machine in 'x86_64 aarch64 arm64 AMD64 i686 armv7l ppc64le riscv64'"
+"""One release, which `ci/compiler.txt` locks by hash. With a marker: where there is no such package, asking for it would
+make the whole installation fail."""
 OLDEST_GLIBC = (2, 17)
 """Of manylinux2014. Installers know no older one for most processors, and no Python of ours runs on an older one."""
 TRIAL = "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\ndouble root(double x) { return sqrt(x); }\n"
@@ -39,7 +40,7 @@ class EngineBuildHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - the interface's names
         """Compile the engine with the first compiler that can do it."""
-        build = _load(Path(self.root) / ENGINE / "build.py")
+        build = _build()
         build.LIBRARY.unlink(missing_ok=True)
         for compiler, extra in compilers():
             try:
@@ -93,6 +94,7 @@ def system_compiler() -> list[str] | None:
         try:
             subprocess.run(
                 [*command, "-std=c11", "-fPIC", "-shared", str(source), "-o", f"{source}.so", "-lm"],
+                env=_build().compiler_environment(),
                 check=True,
                 capture_output=True,
             )
@@ -101,8 +103,10 @@ def system_compiler() -> list[str] | None:
     return command
 
 
-def _load(path: Path) -> ModuleType:
-    """Load a module of the package that is being built."""
+@cache
+def _build() -> ModuleType:
+    """Load the module of the package that compiles its engine."""
+    path = Path(__file__).resolve().parent / ENGINE / "build.py"
     spec = importlib.util.spec_from_file_location("engine_build", path)
     assert spec is not None  # noqa: S101 - a file ending in .py has a loader
     assert spec.loader is not None  # noqa: S101

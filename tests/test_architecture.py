@@ -67,6 +67,35 @@ def test_the_common_modules_import_no_room() -> None:
         assert _imported_rooms(PACKAGE / f"{name}.py") <= COMMON
 
 
+STARTS_PROGRAMS = {"cluster/process.py", "allocator/native/build.py"}
+"""Who may start another program: with an environment of its own making, without passwords and tokens."""
+
+
+def test_programs_are_started_in_one_place() -> None:
+    """Others may name constants and types of `subprocess`; the engine is compiled where the package is built."""
+    starting = {"Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"}
+    of_os = ("system", "popen", "exec", "spawn", "posix_spawn", "fork")
+    found = set[str]()
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="subprocess"), attr=name)) if name in starting:
+                    found.add(str(file.relative_to(PACKAGE)))
+                case ast.Attribute(value=ast.Name(id="os"), attr=name) if name.startswith(of_os):
+                    found.add(str(file.relative_to(PACKAGE)))
+                case ast.ImportFrom(module="subprocess" | "os" | "pty" | "multiprocessing" as module, names=names):
+                    taken = {alias.name for alias in names}
+                    if (
+                        module not in {"os", "subprocess"}
+                        or taken & starting
+                        or any(n.startswith(of_os) for n in taken)
+                    ):
+                        found.add(str(file.relative_to(PACKAGE)))
+                case ast.Import(names=names) if {alias.name for alias in names} & {"pty", "multiprocessing"}:
+                    found.add(str(file.relative_to(PACKAGE)))
+    assert found == STARTS_PROGRAMS
+
+
 def test_the_files_of_the_engine_have_no_circles() -> None:
     """A module of the engine is a header and its source; what it includes is begun before it."""
     folder = PACKAGE / "allocator" / "native" / "source"

@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 from types import ModuleType
 
+import elf
 import packaging.tags
 import pytest
 from packaging.utils import parse_wheel_filename
@@ -161,6 +162,55 @@ def test_the_platform_of_a_wheel(
 )
 def test_the_versions_of_glibc_that_a_library_names(library: bytes, versions: list[tuple[int, int]] | None) -> None:
     assert build.glibc_versions(library) == versions
+
+
+FORTIFIED = """#include <stdlib.h>
+#include <string.h>
+__attribute__((visibility("default")))
+int number(const char *text, unsigned long size) { char copy[8]; memcpy(copy, text, size); return atoi(copy); }
+"""
+
+
+def compiler(name: str) -> tuple[list[str], tuple[str, ...]]:
+    if name == "system":
+        return ["cc"], ()
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("ziglang is not installed (ci/compiler.txt)")
+    found: tuple[list[str], tuple[str, ...]] = hatch_build().compilers()[-1]
+    assert "ziglang" in found[0]
+    return found
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or sys.byteorder != "little" or sys.maxsize < 2**32, reason="reads 64-bit ELF files"
+)
+@pytest.mark.parametrize("name", ["system", "fallback"])
+def test_what_is_compiled_is_hardened(name: str, tmp_path: Path) -> None:
+    command, extra = compiler(name)
+    build.compile_library(command, tmp_path / "engine.so", extra)
+    library = (tmp_path / "engine.so").read_bytes()
+    assert elf.protections(library) == {"RELRO", "BIND_NOW", "NX", "W^X"}
+    assert "__stack_chk_fail" in elf.called(library)
+    source, made = tmp_path / "fortified.c", tmp_path / "fortified.so"  # the engine has no call of this kind
+    source.write_text(FORTIFIED)
+    flags = (*build.FLAGS, *build.accepted_hardening(command, tmp_path), *extra)
+    subprocess.run([*command, *flags, str(source), "-o", str(made)], check=True)
+    assert "__memcpy_chk" in elf.called(made.read_bytes())
+
+
+def test_a_compiler_is_told_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = ("GPOLICY_RAPI_PASSWORD", "GPOLICY_RAPI_USER", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD")
+    for variable in secrets:
+        monkeypatch.setenv(variable, "hush-71ab")
+    spy = tmp_path / "cc"
+    spy.write_text(f'#!/bin/sh\nenv >> "{tmp_path}/told"\necho "$@" >> "{tmp_path}/told"\nexec cc "$@"\n')
+    spy.chmod(0o755)
+    monkeypatch.setenv("CC", str(spy))
+    assert hatch_build().system_compiler() == [str(spy)]
+    build.compile_library([str(spy)], tmp_path / "engine.so")
+    told = (tmp_path / "told").read_text()
+    assert "PATH=" in told
+    assert "hush-71ab" not in told
 
 
 def test_a_compiler_goes_without_what_it_does_not_know(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the programs that gpolicy runs are told: Ganeti's commands and ssh are replaced by programs that write it down."""
+"""What programs are told: Ganeti's commands and ssh are replaced by programs that write it down."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ Used by the build of the package (`hatch_build.py`), which loads this file by it
 
 from __future__ import annotations
 
+import os
 import re
 import zlib
 from pathlib import Path
@@ -31,6 +32,15 @@ HARDENING = (
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 
 
+SECRET = re.compile("^GPOLICY_|PASSWORD|PASSWD|SECRET|TOKEN|CREDENTIAL", re.IGNORECASE)
+"""Variables that a compiler has no use for. What it does use differs from one to the next, so the rest is passed on."""
+
+
+def compiler_environment() -> dict[str, str]:
+    """Return the environment of a compiler: without passwords and tokens."""
+    return {name: value for name, value in os.environ.items() if not SECRET.search(name)}
+
+
 def source_number(folder: Path = SOURCES) -> int:
     """Return a number made of all sources and of how they are compiled: a library that has another one is stale."""
     number = zlib.crc32(" ".join((*FLAGS, *HARDENING)).encode())
@@ -53,7 +63,7 @@ def compile_library(compiler: list[str], target: Path = LIBRARY, extra: tuple[st
     sources = [str(path) for path in sorted(SOURCES.glob("*.c"))]
     command = [*compiler, *FLAGS, *extra, number, *sources, "-o", str(new), "-lm"]
     try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
+        subprocess.run(command, env=compiler_environment(), check=True, capture_output=True, text=True)
         new.replace(target)  # never half a library, and never one changed under a running program
     finally:
         new.unlink(missing_ok=True)
@@ -70,7 +80,8 @@ def accepted_hardening(compiler: list[str], folder: Path) -> tuple[str, ...]:
 
         def takes(*flags: str) -> bool:
             command = [*compiler, *FLAGS, *flags, str(source), "-o", f"{source}.so"]
-            return subprocess.run(command, check=False, capture_output=True).returncode == 0
+            done = subprocess.run(command, env=compiler_environment(), check=False, capture_output=True)
+            return done.returncode == 0
 
         return HARDENING if takes(*HARDENING) else tuple(flag for flag in HARDENING if takes(flag))
 
