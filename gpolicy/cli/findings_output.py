@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gpolicy.cli.terminal import wants_colour
@@ -38,7 +39,7 @@ def shown(
         case "markdown":
             from gpolicy.report.findings_markdown import findings_markdown  # noqa: PLC0415
 
-            return findings_markdown(findings, budget=budget, fails=fails)
+            return findings_markdown(from_the_top(findings), budget=budget, fails=fails)
         case "github":
             from gpolicy.report.github import findings_github  # noqa: PLC0415
 
@@ -85,6 +86,14 @@ def known_budget(budget: int) -> None:
     """Raise UsageError for a budget that not even a verdict fits in."""
     if budget < LEAST_BUDGET:
         raise UsageError(f"a budget of {budget} bytes is too small", hint=f"the least is {LEAST_BUDGET}")
+
+
+def from_the_top(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings with their files named from the top of the checkout."""
+    return tuple(
+        replace(item, span=replace(item.span, file=repository_path(item.span.file))) if item.span else item
+        for item in findings
+    )
 
 
 def repository_path(file: str) -> str:

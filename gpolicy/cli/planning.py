@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import known_format, policy_with_errors, read
-from gpolicy.cli.findings_output import known_budget, repository_path
+from gpolicy.cli.findings_output import from_the_top, known_budget, repository_path
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
@@ -145,7 +145,8 @@ def _show(made: Plan, effect: _Effect, policy: Policy, request: Request) -> None
         case "markdown":
             from gpolicy.report.plan_markdown import plan_markdown  # noqa: PLC0415
 
-            text = plan_markdown(made, impact=known, budget=request.budget)
+            told = replace(made, findings=from_the_top(made.findings))
+            text = plan_markdown(told, impact=known, budget=request.budget)
         case "github":
             from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
 

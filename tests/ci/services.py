@@ -20,6 +20,7 @@ STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 TEMPLATE: dict[str, Any] = yaml.safe_load((ROOT / "ci" / "gitlab" / "gpolicy.yml").read_text(encoding="utf-8"))
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
 BROKEN = "gpolicy: v1\nkind: NodeGroup\nname: shared\nipolicy:\n  vcpu-ration: 4\n"
+BASH = shutil.which("bash") or "/bin/bash"
 _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 
 
@@ -46,34 +47,46 @@ def declared_guards(policy: Path) -> str:
     return " ".join(re.findall(r"name: ([a-z0-9-]+)", (policy / "guards.yaml").read_text(encoding="utf-8")))
 
 
-def installed(directory: Path) -> Path:
-    """Make the environment that the Install step makes, of this checkout; return its directory of programs."""
-    programs = directory / "gpolicy" / "venv" / "bin"
-    programs.mkdir(parents=True, exist_ok=True)
-    run = f'PYTHONPATH="{ROOT}" exec "{sys.executable}"'
-    for name, command in {"gpolicy": f'{run} -m gpolicy "$@"', "python": f'{run} "$@"'}.items():
-        (programs / name).write_text(f"#!/bin/sh\n{command}\n", encoding="utf-8")
-        (programs / name).chmod(0o755)
-    return programs
+STANDING_IN = f"""#!/bin/sh
+mkdir -p "$2/venv/bin"
+printf '#!/bin/sh\\nexec "{sys.executable}" "$@"\\n' > "$2/venv/bin/python"
+chmod +x "$2/venv/bin/python"
+"""
+"""Stands in for `ci/install`: the environment that it makes is that of the tests."""
 
 
-def run_action(directory: Path, workspace: Path, inputs: dict[str, str], environ: dict[str, str], *, fork: bool) -> Run:
-    """Run the steps of the action that are shell, but the installation, each when its condition holds."""
-    installed(directory)
+def run_action(
+    directory: Path,
+    workspace: Path,
+    inputs: dict[str, str],
+    environ: dict[str, str],
+    *,
+    fork: bool = False,
+    source: Path = ROOT,
+    installs: bool = False,
+) -> Run:
+    """Run the steps of the action that are shell, each when its condition holds; the installation if it is asked for.
+
+    `source` is where the action is.
+    """
+    if not installs:
+        subprocess.run(["sh", "-c", STANDING_IN, "install", sys.executable, str(directory / "gpolicy")], check=True)
     result = Run()
     files = {name: directory / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     defaults = {name: str(about.get("default", "")) for name, about in ACTION["inputs"].items()}
     context = {f"inputs.{name}": value for name, value in (defaults | inputs).items()}
     context |= {"github.event.pull_request.head.repo.fork": "true" if fork else "false", "runner.temp": str(directory)}
-    context["github.action_path"] = str(ROOT)
+    context |= {"github.action_path": str(source), "steps.python.outputs.python-path": sys.executable}
     for step in STEPS:
-        if "run" not in step or step["name"] == "Install gpolicy" or not holds(step.get("if", ""), context):
+        if "run" not in step or not (installs or step["name"] != "Install gpolicy"):
+            continue
+        if not holds(step.get("if", ""), context):
             continue
         for file in files.values():
             file.touch()
         files["GITHUB_OUTPUT"].write_text("", encoding="utf-8")
         own = {name: resolved(value, context) for name, value in step["env"].items()}
-        shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        shell = [BASH, "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
         paths = {name: str(file) for name, file in files.items()}
         everything = {"PATH": os.environ["PATH"], "RUNNER_TEMP": str(directory), **paths, **environ, **own}
         done = subprocess.run(shell, cwd=workspace, env=everything, capture_output=True, text=True, check=False)
@@ -108,32 +121,58 @@ def holds(condition: str, context: dict[str, str]) -> bool:
     return True
 
 
-SECRETS = dict.fromkeys(("GPOLICY_RAPI_USER", "GPOLICY_RAPI_PASSWORD", "GPOLICY_GITLAB_TOKEN"), "secret")
+SECRETS = dict.fromkeys(
+    (
+        "GPOLICY_RAPI_USER",
+        "GPOLICY_RAPI_PASSWORD",
+        "GPOLICY_GITLAB_TOKEN",
+        "GITHUB_TOKEN",
+        "CI_JOB_TOKEN",
+        "DEPLOY_KEY",
+    ),
+    "hush-90c1",
+)
+TELLING = """#!/bin/sh
+env >> "{seen}"
+for last; do :; done
+case $* in *"-m venv"*) mkdir -p "$last/bin" && cp "$0" "$last/bin/python" ;; esac
+"""
 
 
-def environment_of_pip(script: str, directory: Path, environ: dict[str, str]) -> str:
-    """Run a script that makes an environment and installs into it; return what pip finds in its environment variables.
+def environments(script: str, directory: Path, environ: dict[str, str]) -> tuple[str, str]:
+    """Run a script that installs gpolicy; return the environment of every Python and of every git in it."""
+    programs, seen, by_git = directory / "programs", directory / "seen", directory / "seen-by-git"
+    programs.mkdir()
+    git = f'#!/bin/sh\nenv >> "{by_git}"\nexec "{shutil.which("git")}" "$@"\n'
+    for name, text in {"python3": TELLING.format(seen=seen), "git": git}.items():
+        (programs / name).write_text(text, encoding="utf-8")
+        (programs / name).chmod(0o755)
+    everything = {"PATH": f"{programs}:{os.environ['PATH']}", **SECRETS, "PYTHON": str(programs / "python3"), **environ}
+    subprocess.run([BASH, "-eo", "pipefail", "-c", script], cwd=directory, env=everything, check=True)
+    return seen.read_text(encoding="utf-8"), by_git.read_text(encoding="utf-8") if by_git.exists() else ""
 
-    `python -m venv DIRECTORY` is stood in for: what it makes holds a pip that writes down its variables.
-    """
-    seen = directory / "seen"
-    pip = f'#!/bin/sh\nenv > "{seen}"\n'
-    python = (
-        "#!/bin/sh\n"
-        f'mkdir -p "$3/bin" && cp "{directory}/pip" "$3/bin/pip" && echo "PATH=$3/bin:\\$PATH" > "$3/bin/activate"\n'
-    )
-    for name, text in {"pip": pip, "python": python}.items():
+
+def repository(directory: Path, files: dict[str, str]) -> dict[str, str]:
+    """Make a git repository of files; return the variables by which the GitLab template finds it."""
+
+    def git(*arguments: str) -> str:
+        own = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
+        command = ["git", "-C", str(directory), *own, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    for name, text in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(text, encoding="utf-8")
         (directory / name).chmod(0o755)
-    everything = {"PATH": f"{directory}:{os.environ['PATH']}", **SECRETS, **environ}
-    subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=directory, env=everything, check=True)
-    return seen.read_text(encoding="utf-8")
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "all")
+    return {"GPOLICY_SOURCE": str(directory), "GPOLICY_COMMIT": git("rev-parse", "HEAD")}
 
 
 def run_job(name: str, workspace: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run the script of a job of the GitLab template as its runner does, with the variables of the template."""
-    programs = installed(workspace.parent / f"programs-{name.replace(':', '-')}")
-    script = "\n".join(TEMPLATE[name]["script"])
-    everything = {"PATH": f"{programs}:{os.environ['PATH']}", **TEMPLATE["variables"], **environ}
-    shell = ["bash", "-eo", "pipefail", "-c", script]
+    """Run a job of the GitLab template as its runner does: one shell, with the variables of the template."""
+    script = "\n".join([*TEMPLATE[".gpolicy"]["before_script"], *TEMPLATE[name]["script"]])
+    everything = {"PATH": os.environ["PATH"], **TEMPLATE["variables"], **environ}
+    shell = [BASH, "-eo", "pipefail", "-c", script]
     return subprocess.run(shell, cwd=workspace, env=everything, capture_output=True, text=True, check=False)

@@ -12,12 +12,13 @@ from comment_server import TOKEN, Comments
 from services import (
     ACTION,
     BROKEN,
+    ROOT,
     SECRETS,
     STATE,
     STEPS,
     Run,
     declared_guards,
-    environment_of_pip,
+    environments,
     resolved,
     run_action,
 )
@@ -186,7 +187,7 @@ def test_names_and_texts_of_a_policy_are_no_workflow_commands(
     hostile.write_text(BROKEN.replace("shared", "'##[warning]owned'"), encoding="utf-8")
     done = act(tmp_path, workspace / "policy", server, path=".", annotations="false")
     assert done.ran == ["Check", "Comment", "Verdict"]
-    assert "\n::warning::owned.yaml:" in done.log
+    assert "/::warning::owned.yaml:" in done.log
     assert heeded(done.log) == ["::error::the policy has findings that fail"]
     hostile.unlink()
     state = "snapshot:##[warning]owned.json"
@@ -211,10 +212,11 @@ def test_whatever_is_used_is_pinned() -> None:
 
 def test_what_is_installed_sees_no_secret(tmp_path: Path) -> None:
     install = next(step for step in STEPS if step.get("name") == "Install gpolicy")
-    environ = {"RUNNER_TEMP": str(tmp_path), "PYTHON": str(tmp_path / "python"), "SOURCE": "gpolicy"}
-    seen = environment_of_pip(install["run"], tmp_path, environ)
-    assert "RUNNER_TEMP=" in seen
-    assert not [name for name in SECRETS if name in seen]
+    environ = {"RUNNER_TEMP": str(tmp_path), "SOURCE": str(ROOT)}
+    seen, by_git = environments(install["run"], tmp_path, environ)
+    assert seen.count("PATH=") > 3
+    assert by_git == ""
+    assert not [name for name in (*SECRETS, *SECRETS.values()) if name in seen]
 
 
 def test_each_policy_has_a_category_of_its_own_in_code_scanning() -> None:

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from comment_server import TOKEN, Comments
-from services import BROKEN, SECRETS, STATE, TEMPLATE, declared_guards, environment_of_pip, run_job
+from services import (
+    BROKEN,
+    ROOT,
+    SECRETS,
+    STANDING_IN,
+    STATE,
+    TEMPLATE,
+    declared_guards,
+    environments,
+    repository,
+    run_job,
+)
 
 
-def job(name: str, workspace: Path, server: Comments, **variables: str) -> subprocess.CompletedProcess[str]:
-    shutil.rmtree(workspace.parent / f"programs-{name.replace(':', '-')}", ignore_errors=True)
+@pytest.fixture(scope="session")
+def source(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A repository whose installation takes no time."""
+    return repository(tmp_path_factory.mktemp("source"), {"ci/install": STANDING_IN})
+
+
+def job(
+    name: str, workspace: Path, server: Comments, source: dict[str, str], **variables: str
+) -> subprocess.CompletedProcess[str]:
     environ = {
         "CI_API_V4_URL": server.base,
         "CI_PROJECT_ID": "3",
@@ -24,12 +41,12 @@ def job(name: str, workspace: Path, server: Comments, **variables: str) -> subpr
         "GPOLICY_PATH": "policy",
         "HOME": str(workspace.parent),
     }
-    return run_job(name, workspace, environ | variables)
+    return run_job(name, workspace, environ | source | variables)
 
 
-def test_findings_become_reports(workspace: Path, server: Comments) -> None:
+def test_findings_become_reports(workspace: Path, server: Comments, source: dict[str, str]) -> None:
     (workspace / "policy" / "broken.yaml").write_text(BROKEN, encoding="utf-8")
-    done = job("gpolicy:check", workspace, server)
+    done = job("gpolicy:check", workspace, server, source)
     assert done.returncode == 1
     reports = TEMPLATE["gpolicy:check"]["artifacts"]["reports"]
     quality = json.loads((workspace / reports["codequality"]).read_text(encoding="utf-8"))
@@ -38,72 +55,78 @@ def test_findings_become_reports(workspace: Path, server: Comments) -> None:
     assert any(case.find("failure") is not None for case in cases)
 
 
-def test_a_sound_policy_passes(workspace: Path, server: Comments) -> None:
-    done = job("gpolicy:check", workspace, server)
+def test_a_sound_policy_passes(workspace: Path, server: Comments, source: dict[str, str]) -> None:
+    done = job("gpolicy:check", workspace, server, source)
     assert done.returncode == 0, done.stderr
     quality = json.loads((workspace / "gpolicy-code-quality.json").read_text(encoding="utf-8"))
     assert {entry["severity"] for entry in quality} <= {"info"}
 
 
-def test_the_plan_is_one_note(workspace: Path, server: Comments) -> None:
+def test_the_plan_is_one_note(workspace: Path, server: Comments, source: dict[str, str]) -> None:
     for _ in range(2):
-        done = job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE)
+        done = job("gpolicy:plan", workspace, server, source, GPOLICY_STATE=STATE)
         assert done.returncode == 1, done.stderr  # a guard fails
     assert len(server.comments) == 1
     assert "dedicated" in server.comments[0]["body"]
     names = declared_guards(workspace / "policy")
-    done = job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE, GPOLICY_ALLOW=names)
+    done = job("gpolicy:plan", workspace, server, source, GPOLICY_STATE=STATE, GPOLICY_ALLOW=names)
     assert done.returncode == 0, done.stderr
     assert len(server.comments) == 1
     assert json.loads((workspace / "gpolicy-plan.json").read_text(encoding="utf-8"))["steps"]
 
 
-def test_a_broken_policy_does_not_leave_an_old_plan_standing(workspace: Path, server: Comments) -> None:
-    job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE)
+def test_a_broken_policy_does_not_leave_an_old_plan_standing(
+    workspace: Path, server: Comments, source: dict[str, str]
+) -> None:
+    job("gpolicy:plan", workspace, server, source, GPOLICY_STATE=STATE)
     (workspace / "policy" / "broken.yaml").write_text(BROKEN, encoding="utf-8")
-    done = job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE)
+    done = job("gpolicy:plan", workspace, server, source, GPOLICY_STATE=STATE)
     assert done.returncode == 1
     assert len(server.comments) == 1
     assert "vcpu-ration" in server.comments[0]["body"]
 
 
-def test_the_note_says_what_could_not_be_done(workspace: Path, server: Comments) -> None:
-    done = job("gpolicy:plan", workspace, server, GPOLICY_STATE="snapshot:none.json")
+def test_the_note_says_what_could_not_be_done(workspace: Path, server: Comments, source: dict[str, str]) -> None:
+    done = job("gpolicy:plan", workspace, server, source, GPOLICY_STATE="snapshot:none.json")
     assert done.returncode == 3
     note = server.comments[0]["body"]
     assert note.endswith("\n\n❌ The plan could not be made: see the job's log.")
     assert "could not be checked" not in note
-    done = job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE, GPOLICY_PATH="elsewhere")
+    done = job("gpolicy:plan", workspace, server, source, GPOLICY_STATE=STATE, GPOLICY_PATH="elsewhere")
     assert done.returncode == 3
     assert "❌ The policy could not be checked: see the job's log." in server.comments[1]["body"]
 
 
-def test_without_a_token_there_is_no_note(workspace: Path, server: Comments) -> None:
-    done = job("gpolicy:plan", workspace, server, GPOLICY_STATE=STATE, GPOLICY_GITLAB_TOKEN="")
+def test_without_a_token_there_is_no_note(workspace: Path, server: Comments, source: dict[str, str]) -> None:
+    done = job("gpolicy:plan", workspace, server, source, GPOLICY_STATE=STATE, GPOLICY_GITLAB_TOKEN="")
     assert "GPOLICY_GITLAB_TOKEN is not set" in done.stdout
     assert server.asked == []
 
 
 @pytest.mark.parametrize("text", ['$(touch pwned)"; touch pwned; `touch pwned`', "--help"])
-def test_a_variable_is_no_command(text: str, workspace: Path, server: Comments) -> None:
+def test_a_variable_is_no_command(text: str, workspace: Path, server: Comments, source: dict[str, str]) -> None:
     for name in ("GPOLICY_PATH", "GPOLICY_STATE", "GPOLICY_ALLOW"):
-        job("gpolicy:plan", workspace, server, **{"GPOLICY_STATE": "sim:none", name: text})
+        job("gpolicy:plan", workspace, server, source, **{"GPOLICY_STATE": "sim:none", name: text})
         assert not list(workspace.parent.rglob("pwned"))
-    job("gpolicy:check", workspace, server, GPOLICY_PATH=text)
+    job("gpolicy:check", workspace, server, source, GPOLICY_PATH=text)
     assert not list(workspace.parent.rglob("pwned"))
 
 
 def test_what_is_installed_sees_no_secret(tmp_path: Path) -> None:
+    source = repository(tmp_path / "source", {"ci/install": (ROOT / "ci" / "install").read_text(encoding="utf-8")})
     script = "\n".join(TEMPLATE[".gpolicy"]["before_script"])
-    seen = environment_of_pip(script, tmp_path, {"CI_PROJECT_DIR": str(tmp_path), "GPOLICY_SOURCE": "gpolicy"})
-    assert "CI_PROJECT_DIR=" in seen
-    assert not [name for name in SECRETS if name in seen]
+    environ = {"CI_PROJECT_DIR": str(tmp_path), "GPOLICY_PATH": ".", "GPOLICY_RAPI_USER": "hush-90c1", **source}
+    seen, by_git = environments(script, tmp_path, environ)
+    assert min(seen.count("PATH="), by_git.count("PATH=")) > 2
+    assert not [name for name in (*SECRETS, *SECRETS.values()) if name in seen]
+    assert not [name for name in SECRETS if name.startswith("GPOLICY_") and name in by_git]  # it may need CI_JOB_TOKEN
 
 
-def test_what_to_install_must_be_said() -> None:
-    script = "\n".join(TEMPLATE[".gpolicy"]["before_script"][:1])
-    done = subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", script], capture_output=True, text=True, check=False, env={}
-    )
+@pytest.mark.parametrize("commit", ["", "main", "v0.1.0", "0123abc", "--upload-pack=x" + 25 * "a", 41 * "a"])
+def test_what_to_install_must_be_said(commit: str, workspace: Path, server: Comments, source: dict[str, str]) -> None:
+    done = job("gpolicy:check", workspace, server, source | {"GPOLICY_COMMIT": commit})
+    assert done.returncode == 3
+    assert "GPOLICY_COMMIT" in done.stderr
+    done = job("gpolicy:check", workspace, server, source | {"GPOLICY_SOURCE": ""})
     assert done.returncode != 0
     assert "GPOLICY_SOURCE" in done.stderr
