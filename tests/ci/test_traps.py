@@ -152,7 +152,7 @@ def test_the_action_springs_no_trap(tmp_path: Path, traps: Traps, sources: Path,
     assert (done.outputs["check-exit-code"], done.outputs["plan-exit-code"]) == ("0", "1"), done.log
     assert "dedicated" in server.comments[0]["body"]
     assert "`policy/" in server.comments[0]["body"]  # files are named from the top of the checkout
-    assert str(tmp_path) not in server.comments[0]["body"]
+    assert f"`{traps.checkout}" not in server.comments[0]["body"]
     assert traps.precious.read_text() == "precious"
     for secret in (PASSWORD, TOKEN):
         assert secret not in done.log + done.summary + server.comments[0]["body"]
