@@ -1,0 +1,89 @@
+"""What a pull request can change is data: it starts no program and does not say where secrets go."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpolicy.errors import InputError
+from gpolicy.rules.settings_file import CHECK_KEYS, read_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
+WATCHED = """
+import json, os, sys
+told = os.open(sys.argv.pop(1), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+def hook(event, arguments):
+    if event.startswith(("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "socket.")):
+        os.write(told, (json.dumps([event, repr(arguments)]) + "\\n").encode())
+sys.addaudithook(hook)
+from gpolicy.__main__ import main
+sys.exit(main())
+"""
+NO_KEYS = (
+    *('state = "rapi://evil.example.org"', 'destination = "rapi://evil.example.org"', 'to = "ssh://evil.example.org"'),
+    *('rapi-ca = "evil.pem"', 'rapi_ca = "evil.pem"', "insecure-rapi = true", 'rapi-credentials = "/etc/passwd"'),
+    *('command = "touch sprung"', 'editor = "touch sprung"', 'plugins = ["evil"]', 'rules-path = "."', 'hook = "evil"'),
+)
+
+
+def run(directory: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], list[list[str]]]:
+    """Run gpolicy with secrets; return how it ended, and which programs and connections it began."""
+    told = directory / "told"
+    command = [sys.executable, "-c", WATCHED, str(told), *arguments]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "GPOLICY_RAPI_USER": "u", "GPOLICY_RAPI_PASSWORD": "hush-33"}
+    done = subprocess.run(command, cwd=directory, env=environ, capture_output=True, text=True, check=False)
+    assert "hush-33" not in done.stdout + done.stderr
+    return done, [json.loads(line) for line in told.read_text().splitlines()]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "policies" / "two-groups", tmp_path / "policy")
+    return tmp_path
+
+
+def test_the_hook_sees_programs(checkout: Path) -> None:
+    _, told = run(checkout, "plan", "policy", "--state", "local:")
+    assert told == []  # there is no config.data: nothing is asked
+    _, told = run(checkout, "plan", "policy", "--state", "ssh://nobody.invalid")
+    assert any(event == "subprocess.Popen" for event, _ in told)
+
+
+def test_settings_have_no_key_that_could(checkout: Path) -> None:
+    assert set(CHECK_KEYS) == {"select", "ignore", "fail-on", "baseline", "severity", "per-file-ignores"}
+    settings = checkout / "policy" / "gpolicy.toml"
+    for key in NO_KEYS:
+        for table in ("", "[check]\n", "[rules]\n", "[rules.GP113]\n"):
+            settings.write_text(f"{table}{key}\n")
+            with pytest.raises(InputError):
+                read_settings(settings)
+    done, told = run(checkout, "check", "policy")
+    assert (done.returncode, told) == (3, [])
+
+
+def test_a_policy_and_its_settings_start_nothing(checkout: Path) -> None:
+    (checkout / "policy" / "gpolicy.toml").write_text(
+        '[check]\nselect = ["ALL"]\nignore = ["GP113"]\nfail-on = "warning"\nseverity = {GP411 = "hint"}\n'
+        'per-file-ignores = {"*.yaml" = ["GP411"]}\n'
+    )
+    (checkout / "policy" / "more.yaml").write_text(
+        "gpolicy: v1\nkind: NodeSet\nname: '$(touch sprung)'\nnodes: ['`touch sprung`', '!touch sprung']\n"
+        "tags: ['!!python/object/apply:os.system [touch sprung]']\n"
+    )
+    for arguments in (
+        ["check", "policy"],
+        ["plan", "policy", "--state", STATE],
+        ["show", "policy"],
+        ["test", "policy"],
+    ):
+        done, told = run(checkout, *arguments)
+        assert "Traceback" not in done.stderr
+        assert told == [], arguments
+    assert not list(checkout.rglob("sprung"))
