@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from comment_server import server
-from services import workspace
+from services import sources, workspace
 
-__all__ = ["server", "workspace"]
+__all__ = ["server", "sources", "workspace"]

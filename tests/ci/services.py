@@ -42,6 +42,24 @@ def workspace(tmp_path: Path) -> Path:
     return directory
 
 
+@pytest.fixture(scope="session")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources of gpolicy, to be built: that is done in their directory."""
+    directory = tmp_path_factory.mktemp("gpolicy")
+    lock = directory / "small.txt"
+    text = (ROOT / "ci" / "requirements.txt").read_text(encoding="utf-8")
+    lock.write_text(text[text.index("mdurl==") :].partition("\npackaging==")[0] + "\n")
+    asked = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--require-hashes", "-r", str(lock)]
+    if subprocess.run([*asked, "-d", str(directory)], capture_output=True, check=False).returncode:
+        pytest.skip("no package index can be reached")
+    left_out = shutil.ignore_patterns("__pycache__", "*.so")
+    for name in ("gpolicy", "schemas", "templates", "ci"):
+        shutil.copytree(ROOT / name, directory / "source" / name, ignore=left_out)
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, directory / "source")
+    return directory / "source"
+
+
 def declared_guards(policy: Path) -> str:
     """Return the names of the guards that a policy declares, with spaces between."""
     return " ".join(re.findall(r"name: ([a-z0-9-]+)", (policy / "guards.yaml").read_text(encoding="utf-8")))

@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from comment_server import TOKEN, Comments
-from services import ROOT, STATE, TEMPLATE, repository, run_action, run_job
+from services import STATE, TEMPLATE, repository, run_action, run_job
 
 PASSWORD = "hush-rapi-4471"  # noqa: S105 (of this test alone)
 MODULES = (
@@ -98,24 +96,6 @@ def traps(workspace: Path, tmp_path: Path) -> Traps:  # noqa: C901 (one trap aft
     for name in ("source", "room", "check.md", "plan.json"):
         (workspace / name).symlink_to(tmp_path)
     return made
-
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sources of gpolicy, to be built: that is done in their directory."""
-    directory = tmp_path_factory.mktemp("gpolicy")
-    lock = directory / "small.txt"
-    text = (ROOT / "ci" / "requirements.txt").read_text(encoding="utf-8")
-    lock.write_text(text[text.index("mdurl==") :].partition("\npackaging==")[0] + "\n")
-    asked = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--require-hashes", "-r", str(lock)]
-    if subprocess.run([*asked, "-d", str(directory)], capture_output=True, check=False).returncode:
-        pytest.skip("no package index can be reached")
-    left_out = shutil.ignore_patterns("__pycache__", "*.so")
-    for name in ("gpolicy", "schemas", "templates", "ci"):
-        shutil.copytree(ROOT / name, directory / "source" / name, ignore=left_out)
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, directory / "source")
-    return directory / "source"
 
 
 @pytest.fixture(scope="module")
