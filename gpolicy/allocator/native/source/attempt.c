@@ -13,6 +13,8 @@
 #include "statistics.h"
 #include "whole_score.h"
 
+enum { FEW = 4 };
+
 static bool is_redundant_after(struct engine *engine, const struct instance *instance, int64_t number, int64_t primary,
                                int64_t secondary) {
     struct instance placed = *instance;
@@ -55,6 +57,21 @@ static bool only_simulation_tells(const struct engine *engine, const struct inst
     return engine->missing > 0 || (instance->evacuation == FAIL_OVER && !engine->mirrored);
 }
 
+/* Whether an instance breaks N+1 on each of the rows that are not known to be `broken`, as far as these are few: that
+ * is sooner known than which of them is the best. */
+static bool breaks_on_the_few(struct engine *engine, const struct instance *instance, int64_t number,
+                              const int64_t *rows, int64_t count, bool *broken) {
+    int64_t left = 0;
+    for (int64_t place = 0; place < count; place++) left += !broken[rows[place]];
+    if (left > FEW) return false;
+    for (int64_t place = 0; place < count && !ended(engine); place++) {
+        bool *row_broken = &broken[rows[place]];
+        *row_broken = *row_broken || !is_redundant_after(engine, instance, number, rows[place], NOWHERE);
+        if (!*row_broken) return false;
+    }
+    return true;
+}
+
 /* Choose the best single node after which the cluster is redundant. */
 static void choose_checked_single(struct engine *engine, const struct instance *instance, int64_t number,
                                   struct attempt *attempt) {
@@ -67,6 +84,10 @@ static void choose_checked_single(struct engine *engine, const struct instance *
     if (only_simulation_tells(engine, instance) || !own_number(engine, instance, number)) {
         memset(broken, 0, (size_t)engine->node_count * sizeof *broken);
     } else if (sure_to_break(engine, instance, rows, count, broken)) {
+        reject_all(attempt);
+        return;
+    }
+    if (breaks_on_the_few(engine, instance, number, rows, count, broken)) {
         reject_all(attempt);
         return;
     }
@@ -176,7 +197,7 @@ static void choose_single(struct engine *engine, const struct instance *instance
     const int64_t *rows;
     int64_t count = fitting_rows(engine, &rows);
     if (failed(engine)) return;
-    struct choice best = best_single(engine, EVERYWHERE, instance, rows, count);
+    struct choice best = best_single(engine, instance, rows, count);
     choose(attempt, best.row, NOWHERE, best.score);
 }
 

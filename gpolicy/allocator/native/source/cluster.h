@@ -55,7 +55,7 @@ struct instance {
 /* What no placement changes about a node. */
 struct facts {
     int64_t group, policy, location_class, migration_class, low_disk, spindles;
-    bool exclusive, offline, examined;
+    bool exclusive, offline, examined, undefined; /* the last: it is online, and its score divides by 0 */
     double total_memory, total_disk, total_cpus, cpu_speed, vcpu_ratio, high_spindles;
     const int64_t *locations;
     int64_t location_count;
@@ -124,7 +124,8 @@ struct engine {
     enum status status;
     atomic_int stop; /* set by another thread */
     int64_t missing_index;
-    int64_t last_failing; /* the node that could not be evacuated last time */
+    int64_t last_failing;   /* the node that could not be evacuated last time */
+    bool last_was_simulated; /* whether only a simulation could tell */
 
     int64_t node_count, group_count, policy_count, list_count, tag_count, location_count;
     int64_t location_classes, migration_classes, desired_classes;
@@ -136,6 +137,7 @@ struct engine {
     int64_t *integers; /* the numbers as given, which tables, locations and tags point into */
     bool mirrored;     /* candidates are pairs */
     bool force, capacity_checks, restricted_moves, any_exclusive;
+    bool any_undefined; /* some node makes the score NaN */
 
     struct node *nodes;
     struct list *primaries; /* slots of `table` per node, the newest last */

@@ -128,6 +128,10 @@ static void read_facts(struct reader *reader, int64_t row) {
     bool strange = extreme(facts->total_memory) || extreme(facts->total_cpus) || extreme(facts->cpu_speed) ||
                    extreme(facts->high_spindles) || extreme(facts->total_disk);
     if (strange && !facts->offline) fail(engine, INVALID);
+    bool divides_by_0 = facts->total_memory == 0.0 || facts->total_cpus == 0.0 || facts->cpu_speed == 0.0 ||
+                        facts->high_spindles == 0.0;
+    facts->undefined = divides_by_0 && !facts->offline;
+    engine->any_undefined = engine->any_undefined || facts->undefined;
 }
 
 static void read_tags(struct reader *reader, int64_t row, struct node *node) {

@@ -78,7 +78,7 @@ bool open_pair_search(struct engine *engine) {
     struct pair_search *search = engine->pair_search = zeroed(engine, 1, sizeof *search);
     if (search == NULL) return false;
     for (search->slot_count = 16; search->slot_count < 2 * nodes;) search->slot_count *= 2;
-    search->sides = open_sides(engine);
+    search->sides = open_sides(engine, true);
     search->as_of = zeroed(engine, nodes, sizeof *search->as_of);
     search->secondaries = zeroed(engine, nodes, sizeof *search->secondaries);
     search->specials = zeroed(engine, nodes, sizeof *search->specials);

@@ -100,7 +100,7 @@ static int64_t move(struct engine *engine, const struct lost *lost, const struct
     remove_primary(engine, source, instance, resident->listed);
     /* of scores that cannot be compared the last counts here (htools, GlobalN1.hs) */
     bool undefined = score_is_undefined(engine, lost->group);
-    int64_t target = undefined ? targets[count - 1] : best_single(engine, lost->group, instance, targets, count).row;
+    int64_t target = undefined ? targets[count - 1] : best_row(engine, lost->group, instance, targets, count);
     add_primary(engine, target, instance);
     return target;
 }
@@ -118,7 +118,7 @@ static int64_t copy(struct engine *engine, const struct lost *lost, const struct
         if (primary_reason(engine, other, instance, true) == FITS) targets[count++] = other;
     }
     if (count == 0) return NOWHERE;
-    int64_t target = best_single(engine, EVERYWHERE, instance, targets, count).row;
+    int64_t target = best_row(engine, EVERYWHERE, instance, targets, count);
     add_primary(engine, target, instance);
     return target;
 }
@@ -259,7 +259,7 @@ bool is_redundant(struct engine *engine) {
     if (rows == NULL) return false;
     /* the order does not matter to the answer: the node that failed last time first, then sure failures */
     if (hint < engine->node_count && engine->facts[hint].examined) {
-        enum verdict verdict = judge(engine, hint);
+        enum verdict verdict = engine->last_was_simulated ? UNSURE : judge(engine, hint);
         if (verdict == NO || (verdict == UNSURE && !can_evacuate(engine, hint))) return false;
     }
     for (int64_t row = 0; row < engine->node_count; row++) {
@@ -267,6 +267,7 @@ bool is_redundant(struct engine *engine) {
         enum verdict verdict = judge(engine, row);
         if (verdict == NO) {
             engine->last_failing = row;
+            engine->last_was_simulated = false;
             return false;
         }
         if (verdict == UNSURE) rows[unsure++] = row;
@@ -274,6 +275,7 @@ bool is_redundant(struct engine *engine) {
     for (int64_t place = 0; place < unsure; place++) {
         if (!can_evacuate(engine, rows[place])) {
             engine->last_failing = rows[place];
+            engine->last_was_simulated = true;
             return false;
         }
     }

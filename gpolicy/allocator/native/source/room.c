@@ -295,6 +295,7 @@ static void count_row(struct engine *engine, int64_t number, int64_t row) {
         count++;
         exact += covers(size, &own);
     }
+    if (count == room->counts[cell] && exact == room->exact[cell] && copies == room->copies[cell]) return;
     room->counts[cell] = count;
     room->exact[cell] = exact;
     room->sums[number * engine->group_count + engine->facts[row].group] += copies - room->copies[cell];
@@ -307,6 +308,7 @@ static void count_size(struct engine *engine, int64_t number) {
     memset(&room->sums[number * engine->group_count], 0, (size_t)engine->group_count * sizeof *room->sums);
     memset(&room->copies[number * engine->node_count], 0, (size_t)engine->node_count * sizeof *room->copies);
     for (int64_t row = 0; row < engine->node_count; row++) count_row(engine, number, row);
+    room->compared[number] = false;
 }
 
 /* Put a size that no instance has at the end of the table, where the next one takes its place. */
@@ -348,14 +350,12 @@ static void learn_sizes(struct engine *engine, int64_t row) {
 static void build_room(struct engine *engine) {
     struct room *room = engine->room;
     bool known = room->known && room->replaced == engine->table.replaced;
-    int64_t as_of = known ? room->as_of : -1;
-    if (!known) room->size_count = 0;
-    for (int64_t row = 0; row < engine->node_count; row++) {
+    int64_t as_of = known ? room->as_of : -1, sizes = known ? room->size_count : 0;
+    room->size_count = sizes;
+    for (int64_t row = 0; as_of < engine->clock && row < engine->node_count; row++) {
         if (engine->changed[row] <= as_of) continue;
-        for (int64_t size = 0; known && size < room->size_count; size++) count_row(engine, size, row);
-    }
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        if (engine->changed[row] > as_of) learn_sizes(engine, row);
+        for (int64_t size = 0; size < sizes; size++) count_row(engine, size, row);
+        learn_sizes(engine, row);
     }
     room->known = true;
     room->as_of = engine->clock;

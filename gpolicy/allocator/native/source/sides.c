@@ -11,9 +11,10 @@ const int PRIMARY_COMPONENTS[OF_PRIMARY] = {
     CPU_RATIO, CPU_LOAD,  MEMORY_LOAD,   NET_LOAD,    FORTH_MEMORY,   FORTH_CPU,
 };
 
-struct sides *open_sides(struct engine *engine) {
+struct sides *open_sides(struct engine *engine, bool compared) {
     struct sides *sides = zeroed(engine, 1, sizeof *sides);
     if (sides == NULL) return NULL;
+    sides->compared = compared;
     sides->as_of = zeroed(engine, engine->node_count, sizeof *sides->as_of);
     sides->items = zeroed(engine, engine->node_count, sizeof *sides->items);
     return sides;
@@ -95,7 +96,7 @@ const struct primary_side *primary_side(const struct engine *engine, struct side
     side->location_change = new[LOCATION] - old[LOCATION];
     side->offline_all_change = new[OFFLINE_ALL] - old[OFFLINE_ALL];
     side->offline_primaries_change = new[OFFLINE_PRIMARIES] - old[OFFLINE_PRIMARIES];
-    side->hash = hash_of(side, offsetof(struct primary_side, hash));
+    if (sides->compared) side->hash = hash_of(side, offsetof(struct primary_side, hash));
     sides->as_of[row] = engine->clock + 1;
     return side;
 }

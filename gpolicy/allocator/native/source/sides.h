@@ -18,14 +18,15 @@ struct primary_side {
     double before[OF_PRIMARY], after[OF_PRIMARY], own[OF_PRIMARY], slope[OF_PRIMARY];
     double n1_change, tags_change, location_change, offline_all_change, offline_primaries_change;
     int64_t location_class;
-    uint64_t hash; /* of all before it */
+    uint64_t hash; /* of all before it, where sides are compared */
 };
 
-/* The sides of one instance. `count` is how many online nodes count in the score; `greatest` and `widest` are bounds,
- * per component, of the sums of two squares (before and after) and of the changes without their sign. */
+/* The sides of one instance. `compared`: they have hashes. `count` is how many online nodes count in the score;
+ * `greatest` and `widest` are bounds, per component, of the sums of two squares (before and after) and of the changes
+ * without their sign. */
 struct sides {
     struct instance demand;
-    bool known;
+    bool known, compared;
     double count, squared_count, inverse_square;
     int64_t *as_of; /* per row: the engine's clock when it was made, plus 1 */
     struct primary_side *items;
@@ -33,7 +34,7 @@ struct sides {
 };
 
 /* Return sides of no instance yet, or NULL after fail(). */
-struct sides *open_sides(struct engine *engine);
+struct sides *open_sides(struct engine *engine, bool compared);
 void close_sides(struct sides *sides);
 
 /* Begin to ask for sides of an instance. Return whether it is another one than before. */

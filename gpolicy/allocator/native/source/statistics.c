@@ -92,11 +92,8 @@ double sum_of(const struct statistics *statistics) {
 }
 
 bool score_is_undefined(const struct engine *engine, int64_t scope) {
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        const struct facts *facts = &engine->facts[row];
-        bool divided_by_0 = facts->total_memory == 0.0 || facts->total_cpus == 0.0 || facts->cpu_speed == 0.0 ||
-                            facts->high_spindles == 0.0;
-        if (divided_by_0 && !facts->offline && in_scope(engine, scope, row)) return true;
+    for (int64_t row = 0; engine->any_undefined && row < engine->node_count; row++) {
+        if (engine->facts[row].undefined && in_scope(engine, scope, row)) return true;
     }
     return false;
 }

@@ -11,7 +11,7 @@ struct whole_search { struct statistics statistics; struct sides *sides; int64_t
 
 bool open_whole_search(struct engine *engine) {
     struct whole_search *search = engine->whole_search = zeroed(engine, 1, sizeof *search);
-    if (search != NULL) search->sides = open_sides(engine);
+    if (search != NULL) search->sides = open_sides(engine, false);
     return !failed(engine);
 }
 
@@ -114,14 +114,35 @@ static double exact(struct engine *engine, int64_t row) {
     return sum_of(&statistics);
 }
 
-/* Whether the score with the instance on a candidate is surely above `limit`, by replacing one node's values. */
-static bool surely_above(struct engine *engine, int64_t row, double limit) {
+/* A candidate and the bounds of its score, which are equal once that is worked out. */
+struct contender { int64_t row; double low, high; };
+
+/* Bound the score with the instance on a candidate by replacing one node's values. */
+static struct contender bound_score(struct engine *engine, int64_t row) {
     struct statistics after = engine->whole_search->statistics;
     double values[COMPONENTS];
     values_with(engine, row, values);
     replace_values(&after, engine->facts[row].offline, engine->nodes[row].values, values);
     after.exclusions = exclusions_with(engine, row);
-    return sum_of(&after) - estimate_error(&engine->whole_search->statistics, &after, 1.0) > limit;
+    double score = sum_of(&after), error = estimate_error(&engine->whole_search->statistics, &after, 1.0);
+    return (struct contender){row, score - error, score + error};
+}
+
+static void work_out(struct engine *engine, struct contender *contender) {
+    if (contender->low == contender->high) return;
+    contender->low = contender->high = exact(engine, contender->row);
+}
+
+/* Whether the bounds of two scores tell which one is less; what is no number tells nothing. */
+static bool are_apart(const struct contender *a, const struct contender *b) {
+    return a->low > b->high || a->high < b->low;
+}
+
+/* Whether `other` is better, or as good and later. Scores are worked out only as far as that takes. */
+static bool is_better(struct engine *engine, struct contender *other, struct contender *best) {
+    if (!are_apart(other, best)) work_out(engine, best);
+    if (!are_apart(other, best)) work_out(engine, other);
+    return other->high < best->low || (other->low == best->low && other->row > best->row);
 }
 
 /* Work out how each online candidate changes each variance, and between which bounds that is. */
@@ -187,26 +208,36 @@ static bool begin_search(struct engine *engine, int64_t scope, const struct inst
     return !failed(engine);
 }
 
-struct choice best_single(struct engine *engine, int64_t scope, const struct instance *instance, const int64_t *rows,
-                          int64_t count) {
-    struct choice best = {NOWHERE, INFINITY};
-    if (score_is_undefined(engine, scope)) return (struct choice){rows[0], NAN};
-    if (!begin_search(engine, scope, instance, count)) return (struct choice){rows[0], 0.0};
-    if (engine->whole_search->statistics.count == 0.0) return (struct choice){rows[count - 1], 0.0}; /* no components */
+/* Find the best row; its score may not be worked out yet. */
+static struct contender find_best(struct engine *engine, int64_t scope, const struct instance *instance,
+                               const int64_t *rows, int64_t count) {
+    if (score_is_undefined(engine, scope)) return (struct contender){rows[0], NAN, NAN};
+    if (!begin_search(engine, scope, instance, count)) return (struct contender){rows[0], 0.0, 0.0};
+    if (engine->whole_search->statistics.count == 0.0) return (struct contender){rows[count - 1], 0.0, 0.0};
     double margin = bound_rows(engine, rows, count), *lows = engine->whole_search->lows.items;
     int64_t first = 0; /* the likeliest: most others need not be looked at then */
     for (int64_t number = 1; number < count; number++) {
         if (lows[number] < lows[first]) first = number;
     }
-    best = (struct choice){rows[first], exact(engine, rows[first])};
+    struct contender best = bound_score(engine, rows[first]);
     for (int64_t number = 0; number < count; number++) {
-        if (number == first || lows[number] > best.score + margin) continue;
-        if (surely_above(engine, rows[number], best.score)) continue;
-        double score = exact(engine, rows[number]);
-        bool better = score < best.score || (score == best.score && rows[number] > best.row);
-        if (better) best = (struct choice){rows[number], score};
+        if (number == first || lows[number] > best.high + margin) continue;
+        struct contender other = bound_score(engine, rows[number]);
+        if (is_better(engine, &other, &best)) best = other;
     }
     return best;
+}
+
+int64_t best_row(struct engine *engine, int64_t scope, const struct instance *instance, const int64_t *rows,
+                 int64_t count) {
+    return count == 1 ? rows[0] : find_best(engine, scope, instance, rows, count).row;
+}
+
+struct choice best_single(struct engine *engine, const struct instance *instance, const int64_t *rows,
+                          int64_t count) {
+    struct contender best = find_best(engine, EVERYWHERE, instance, rows, count);
+    if (!isnan(best.low)) work_out(engine, &best);
+    return (struct choice){best.row, best.low};
 }
 
 void all_singles(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count,

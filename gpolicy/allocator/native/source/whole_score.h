@@ -21,10 +21,12 @@ bool open_whole_search(struct engine *engine);
 void close_whole_search(struct engine *engine);
 
 /* Return the best of `count` candidate rows (ascending, at least one; the instance fits on each), the later one of
- * equals. The score is that of all nodes, or of those of group `scope`. Where it is undefined, the best is the first:
- * so sorts GHC what cannot be compared. */
-struct choice best_single(struct engine *engine, int64_t scope, const struct instance *instance, const int64_t *rows,
-                          int64_t count);
+ * equals, by the score of all nodes, or of those of group `scope`. Where it is undefined, the best is the first: so
+ * sorts GHC what cannot be compared. */
+int64_t best_row(struct engine *engine, int64_t scope, const struct instance *instance, const int64_t *rows,
+                 int64_t count);
+/* The same, by the score of all nodes, which is returned as well. */
+struct choice best_single(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count);
 /* Compute the scores of all candidates. */
 void all_singles(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count,
                  double *scores);
