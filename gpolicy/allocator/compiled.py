@@ -1,8 +1,7 @@
 """The allocation loops and single attempts on the compiled engine; the law is `capacity.Allocator`.
 
 The engine gets the state once and says where instances go; the nodes of the new state are made by the law's own
-functions (`node_changes`), whose checks every placement has to pass again. What the engine cannot represent goes to
-the law.
+functions (`replay`). What the engine cannot represent goes to the law.
 """
 
 from __future__ import annotations
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING
 
 from gpolicy.allocator.capacity import Allocator, DivisionError, State
 from gpolicy.allocator.kinds import NO_NODE
-from gpolicy.allocator.model import Disk
 from gpolicy.allocator.moves import node_at
 from gpolicy.allocator.native.library import Engine, Question, Status
 from gpolicy.allocator.native.streams import Cluster, UnfitError, refuse_absurd_numbers
-from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates
+from gpolicy.allocator.replay import changed_nodes, instance_on_nodes, with_placements
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpolicy.allocator.model import Instance
-    from gpolicy.allocator.native.library import Leaving, Placed, Result
-    from gpolicy.allocator.node import Node
+    from gpolicy.allocator.native.library import Leaving, Result
     from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
     from gpolicy.allocator.redundancy import CapacityRules, Instances
 
@@ -95,7 +92,7 @@ class CompiledAllocator(Allocator):
         if not _answered(status, opened.engine, state.nodes):
             return None
         placed = opened.engine.placements(keep)
-        after = _with_placements(state, instance, placed, opened.cluster.indices)
+        after = with_placements(state, instance, placed, opened.cluster.indices)
         after = replace(after, failures=tuple(result.failures), attempted=bool(result.attempted) or state.attempted)
         opened.known[id(after.nodes)] = (after, keep + len(placed))
         return after
@@ -266,52 +263,6 @@ def _attempt(result: Result, nodes: Nodes, instance: Instance, indices: list[int
     if result.primary < 0:
         return Attempt(failures, result.successes, None)
     primary, secondary = indices[result.primary], indices[result.secondary] if result.secondary >= 0 else NO_NODE
-    placed = _on_nodes(nodes, instance, instance.index, instance.name, primary, secondary)
-    changed = _changed(nodes, placed, secondary, force=force)
+    placed = instance_on_nodes(nodes, instance, instance.index, instance.name, primary, secondary)
+    changed = changed_nodes(nodes, placed, secondary, force=force)
     return Attempt(failures, result.successes, Placement(changed, placed, result.score))
-
-
-def _on_nodes(nodes: Nodes, instance: Instance, index: int, name: str, primary: int, secondary: int) -> Instance:
-    """Return the instance, under this number and name, on its nodes."""
-    if secondary == NO_NODE:
-        return instance.at(index, name, primary, instance.secondary, instance.location_score)
-    common = len(nodes[primary].facts.location_tags & nodes[secondary].facts.location_tags)
-    return instance.at(index, name, primary, secondary, common)
-
-
-def _changed(nodes: Nodes, placed: Instance, secondary: int, *, force: bool = False) -> tuple[Node, ...]:
-    """Return the nodes of a placement with the instance on them; its record may name a secondary that is not meant."""
-    primary = accepted(add_primary(nodes[placed.primary], placed, force=force))
-    if secondary == NO_NODE:
-        return (primary,)
-    return primary, accepted(add_secondary(nodes[secondary], placed, placed.primary))
-
-
-def _with_placements(state: State, wanted: Instance, placements: list[Placed], indices: list[int]) -> State:
-    """Return `state` with shrunk copies of `wanted` placed where the engine says."""
-    if not placements:
-        return state
-    nodes, instances = dict(state.nodes), dict(state.instances)
-    placed = list(reversed(state.placed))
-    shapes: dict[tuple[int, ...], Instance] = {}
-    for item in placements:
-        size = item.memory, item.least_disk, item.vcpus, item.spindles
-        if size not in shapes:
-            shapes[size] = _shrunk(wanted, item)
-        secondary = indices[item.secondary] if item.secondary >= 0 else NO_NODE
-        name = f"new-{len(placed)}"
-        new = _on_nodes(nodes, shapes[size], len(instances), name, indices[item.primary], secondary)
-        for node in _changed(nodes, new, secondary):
-            nodes[node.index] = node
-        instances[new.index] = new
-        placed.append(new)
-    return replace(state, nodes=nodes, instances=instances, placed=tuple(reversed(placed)))
-
-
-def _shrunk(wanted: Instance, item: Placed) -> Instance:
-    """Return `wanted` in the size that was placed: all disks shrink alike, spindles only those of a single disk."""
-    less = min((disk.size for disk in wanted.disks), default=0) - item.least_disk
-    disks = tuple(Disk(disk.size - less, disk.spindles) for disk in wanted.disks)
-    if len(disks) == 1 and disks[0].spindles is not None:
-        disks = (Disk(disks[0].size, item.spindles),)
-    return replace(wanted, memory=item.memory, vcpus=item.vcpus, disks=disks, disk=wanted.disk - less * len(disks))

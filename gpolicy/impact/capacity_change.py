@@ -118,7 +118,8 @@ class _Counter:
             for side, group, when in zip(sides, (match.before, match.after), ("now", "after"), strict=True):
                 if side is not None and side not in jobs:
                     jobs[side] = partial(self.counting, side.run, side, group, when)
-        longest_first = sorted(jobs, key=lambda side: -len(side.data.nodes))
+        # N+1 takes longest where what is lost with a node is not mirrored
+        longest_first = sorted(jobs, key=lambda side: (side.template is DiskTemplate.DRBD, -len(side.data.nodes)))
         found = side_by_side([jobs[side] for side in longest_first])
         self.counted.update(zip(longest_first, found, strict=True))
 
