@@ -15,7 +15,7 @@ from .helpers import GIB, allocator, cluster, instance, node, start
 
 def some_cluster(template: DiskTemplate, *, disk: int = 400, **more: object) -> Cluster:
     """Four nodes in two racks, with one instance each, for which the next node keeps more memory than for new ones."""
-    racks = ("rack:a", "rack:a", "rack:b", "rack:b")
+    racks = ("rack:a", "rack:a", "rack:a", "rack:b")
     nodes = [node(index, 64 * GIB, disk * GIB, 40.0, spindles=40, tags=(rack,)) for index, rack in enumerate(racks)]
     given = [
         instance(
