@@ -14,6 +14,7 @@ from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import InputError, UsageError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.findings import Finding, Severity, by_place
+from gpolicy.opening import real_path
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.roots import policy_roots
@@ -50,7 +51,7 @@ def check(request: Request) -> int:
     known_budget(request.budget)
     _one_purpose(request)
     named = [root for path in request.paths for root in policy_roots(path)]
-    roots = list({root.resolve(): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
+    roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
     state = read(request.state, request.options) if request.state else None
     if state is not None and len(roots) > 1:
         names = ", ".join(map(str, roots))
@@ -86,7 +87,7 @@ def _report(judged: list[Judged], request: Request, *, fixable: bool = True) -> 
     sources = {file: text for item in judged for file, text in item.policy.sources.items()}
     failing = {finding for item in judged for finding in item.findings if item.settings.fails(finding)}
     accepted = list(dict.fromkeys(known for item in judged for known in item.accepted))
-    editable = editable_files(item.policy for item in judged) if fixable else frozenset()
+    editable = frozenset(editable_files(item.policy for item in judged) if fixable else ())
     count = sum(finding.fix is not None and _files(finding) <= editable for finding in findings)
     text = shown(
         findings,

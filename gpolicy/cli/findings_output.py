@@ -11,6 +11,7 @@ from pathlib import Path
 from gpolicy.cli.terminal import wants_colour
 from gpolicy.errors import UsageError
 from gpolicy.findings import Accepted, Finding
+from gpolicy.opening import real_path
 from gpolicy.report.budget import LEAST_BUDGET
 from gpolicy.report.findings_json import findings_json
 from gpolicy.report.findings_text import findings_text
@@ -102,6 +103,5 @@ def repository_path(file: str) -> str:
     CI services name the top of the checkout in the environment; else it is the current directory.
     """
     named = os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR")
-    top = Path(named or Path.cwd()).resolve()
-    whole = Path(file).resolve()
+    top, whole = real_path(named or Path.cwd()), real_path(file)
     return whole.relative_to(top).as_posix() if whole.is_relative_to(top) else file

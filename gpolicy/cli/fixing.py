@@ -12,6 +12,8 @@ from gpolicy.errors import GpolicyError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.findings import Finding, by_place
 from gpolicy.fixing.mending import Look, Mended, mend
+from gpolicy.opening import Target, read_below, reason
+from gpolicy.policy.yaml_reader import MAX_BYTES
 from gpolicy.report.findings_text import printable
 from gpolicy.writing.replacing import Replacement, replace_files
 
@@ -25,7 +27,7 @@ def fix(judge: Judge, *, aside: bool) -> list[Judged]:
     """
     run = _Run(judge)
     mended = mend(run.look)
-    replace_files(_replacements(mended.texts, run.original))
+    replace_files(_replacements(mended.texts, run))
     out = sys.stderr if aside else sys.stdout
     out.writelines(f"{_line(finding)}\n" for finding in mended.fixed)
     if mended.fixed:
@@ -52,16 +54,18 @@ class _Run:
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
         self.original: dict[str, str] = {}
+        self.targets: dict[str, Target] = {}
 
     def look(self, texts: Mapping[str, str]) -> Look:
         judged = self.judge.judge(texts)
         sources = {file: text for item in judged for file, text in item.policy.sources.items()}
         if not texts:
             self.original = sources
+            self.targets = editable_files(item.policy for item in judged)
         return Look(
             findings=by_place(finding for item in judged for finding in item.findings),
             sources=sources,
-            editable=editable_files(item.policy for item in judged),
+            editable=frozenset(self.targets),
         )
 
 
@@ -77,17 +81,17 @@ def _lines(text: str) -> list[str]:
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
-def _replacements(texts: Mapping[str, str], original: Mapping[str, str]) -> Iterator[Replacement]:
+def _replacements(texts: Mapping[str, str], run: _Run) -> Iterator[Replacement]:
     for file, text in texts.items():
-        path = Path(file)
+        target = run.targets[file]
         try:
-            old = path.read_bytes()
+            old = read_below(target.directory, target.directory / target.name, 2 * MAX_BYTES)
         except OSError as error:
-            raise GpolicyError(f"{file}: {error.strerror or error}", hint="nothing was changed") from None
+            raise GpolicyError(f"{file}: {reason(error)}", hint="nothing was changed") from None
         mark = _BYTE_ORDER_MARK if old.startswith(_BYTE_ORDER_MARK) else b""
-        if old != mark + original[file].encode():
+        if old != mark + run.original[file].encode():
             raise GpolicyError(f"{file}: it has changed since it was read", hint="nothing was changed; run it again")
-        yield Replacement(path, old, mark + text.encode())
+        yield Replacement(Path(file), old, mark + text.encode(), target)
 
 
 def _line(finding: Finding) -> str:

@@ -11,6 +11,8 @@ from gpolicy.cli.terminal import complain
 from gpolicy.errors import InputError, UsageError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.formatting.formatting import Formatted, format_text
+from gpolicy.opening import reason
+from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.policy.files import policy_files
 from gpolicy.policy.yaml_reader import MAX_BYTES
 from gpolicy.report.findings_text import printable
@@ -26,6 +28,7 @@ class _Done:
     data: bytes
     text: str
     formatted: Formatted
+    within: Boundary | None = None
 
     @property
     def changed(self) -> bool:
@@ -41,16 +44,18 @@ def format_files(paths: list[Path], *, check: bool, diff: bool) -> int:
         if len(paths) > 1:
             raise UsageError("- stands alone: standard input is one file")
         return _standard_input(check=check, diff=diff)
-    files = dict.fromkeys(file for path in paths for file in policy_files(path))
-    done = [_format(path, _read(path)) for path in files]
+    files = {file: within for path in reversed(paths) for file in policy_files(path) for within in (boundary(path),)}
+    done = [_format(path, _read(path, within), within) for path, within in sorted(files.items())]
     broken = [_complain(item) for item in done]
     changed = [item for item in done if item.changed]
     if diff:
         _write_diffs(changed)
+    left = 0
     if not check and not diff:
-        _write(changed)
-    _say(changed, len(done), would=check or diff, aside=diff)
-    return int(ExitCode.FINDINGS if any(broken) or ((check or diff) and changed) else ExitCode.FINE)
+        written = _write(changed)
+        left, changed = len(changed) - len(written), written
+    _say(changed, len(done), would=check or diff, aside=diff, left=left)
+    return int(ExitCode.FINDINGS if any(broken) or left or ((check or diff) and changed) else ExitCode.FINE)
 
 
 def _standard_input(*, check: bool, diff: bool) -> int:
@@ -65,24 +70,21 @@ def _standard_input(*, check: bool, diff: bool) -> int:
     return int(ExitCode.FINDINGS if broken or ((check or diff) and item.changed) else ExitCode.FINE)
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, within: Boundary) -> bytes:
     try:
-        if not path.is_file():  # a pipe or a device could block for ever
-            raise InputError(f"{path}: not a regular file")
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+        return within.read(path, MAX_BYTES)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}", hint="nothing was changed") from None
+        raise InputError(f"{path}: {reason(error)}", hint="nothing was changed") from None
 
 
-def _format(path: Path, data: bytes) -> _Done:
+def _format(path: Path, data: bytes, within: Boundary | None = None) -> _Done:
     if len(data) > MAX_BYTES:
         raise InputError(f"{_name(path)}: larger than {MAX_BYTES // 1024**2} MiB", hint="nothing was changed")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise InputError(f"{_name(path)}: not UTF-8 text (byte {error.start})", hint="nothing was changed") from None
-    return _Done(path, data, text, format_text(text, _name(path)))
+    return _Done(path, data, text, format_text(text, _name(path)), within)
 
 
 def _name(path: Path) -> str:
@@ -100,10 +102,22 @@ def _complain(item: _Done) -> bool:
     return bool(made.broken)
 
 
-def _write(changed: list[_Done]) -> None:
+def _write(changed: list[_Done]) -> list[_Done]:
+    """Write the files; say which are left, as a link leads to them, and return the others."""
     from gpolicy.writing.replacing import Replacement, replace_files  # noqa: PLC0415
 
-    replace_files(Replacement(item.path, item.data, item.formatted.text.encode()) for item in changed)
+    replacements, written = [], []
+    for item in changed:
+        assert item.within is not None  # noqa: S101 (standard input is not written)
+        try:
+            target = item.within.target(item.path)
+        except OSError as error:
+            complain(f"{item.path}: left as it is: {reason(error)}", None)
+            continue
+        replacements.append(Replacement(item.path, item.data, item.formatted.text.encode(), target))
+        written.append(item)
+    replace_files(replacements)
+    return written
 
 
 def _write_diffs(changed: Iterable[_Done]) -> None:
@@ -114,7 +128,7 @@ def _write_diffs(changed: Iterable[_Done]) -> None:
     sys.stdout.flush()
 
 
-def _say(changed: list[_Done], count: int, *, would: bool, aside: bool) -> None:
+def _say(changed: list[_Done], count: int, *, would: bool, aside: bool, left: int) -> None:
     out = sys.stderr if aside else sys.stdout
     word = "would be formatted" if would else "formatted"
     if not aside:
@@ -122,7 +136,7 @@ def _say(changed: list[_Done], count: int, *, would: bool, aside: bool) -> None:
             printable(f"{word}: {item.path}" if would else f"formatted {item.path}") + "\n" for item in changed
         )
     files = f"{len(changed)} {'file' if len(changed) == 1 else 'files'} {word}"
-    out.write(f"{files}, {count - len(changed)} left as they are\n" if changed else f"{_all(count)} in form\n")
+    out.write(f"{files}, {count - len(changed)} left as they are\n" if changed or left else f"{_all(count)} in form\n")
 
 
 def _all(count: int) -> str:

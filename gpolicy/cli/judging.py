@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.errors import UsageError
 from gpolicy.findings import Accepted, Finding, Severity
+from gpolicy.opening import Target
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
@@ -63,7 +65,8 @@ class Judge:
         self._baselines: dict[Path, Baseline] = {}
         for settings in self._settings:
             if control.with_baseline and settings.baseline is not None:
-                self._baselines.setdefault(settings.baseline, _baseline(settings.baseline))
+                named = control.baseline is not None
+                self._baselines.setdefault(settings.baseline, _baseline(settings.baseline, named=named))
 
     def judge(self, texts: Mapping[str, str] | None = None) -> list[Judged]:
         """Return what is found in each policy, with `texts` in place of what is in the files of these names."""
@@ -106,23 +109,23 @@ def beside_others(policies: list[Policy]) -> list[list[Hit]]:
 def find(policy: Policy, state: ClusterState | None = None) -> list[Finding]:
     """Return what is found in a policy that was read from disk, by the settings of its repository."""
     settings = settings_of(policy.root or Path())
-    return examined(policy, state, settings, _baseline(settings.baseline) if settings.baseline else None).findings
+    baseline = _baseline(settings.baseline, named=False) if settings.baseline else None
+    return examined(policy, state, settings, baseline).findings
 
 
-def editable_files(policies: Iterable[Policy]) -> frozenset[str]:
-    """Return the files that a fix may be written to.
+def editable_files(policies: Iterable[Policy]) -> dict[str, Target]:
+    """Return the files that a fix may be written to, with their places.
 
-    Those of the policies that were named, not the bases of theirs that lie elsewhere; not what a link leads to outside
-    of the work tree, and of two names of one file the first.
+    Those of the policies that were named, not the bases of theirs that lie elsewhere; not what a link leads to, and of
+    two names of one file the first.
     """
-    names: dict[Path, str] = {}
+    names: dict[Target, str] = {}
     for policy in policies:
-        top = boundary(policy.root) if policy.root else None
+        within = boundary(policy.root or Path())
         for name in policy.paths:
-            real = Path(name).resolve()
-            if top is not None and real.is_relative_to(top):
-                names.setdefault(real, name)
-    return frozenset(names.values())
+            with suppress(OSError):
+                names.setdefault(within.target(name), name)
+    return {name: target for target, name in names.items()}
 
 
 # --- settings ------------------------------------------------------------------------------------------------------
@@ -155,10 +158,10 @@ def settings_of(root: Path, control: Control = BY_THE_FILE) -> Settings:
     return settings if control.fail_on is None else replace(settings, fail_on=_fail_on(control.fail_on))
 
 
-def _baseline(path: Path) -> Baseline:
+def _baseline(path: Path, *, named: bool) -> Baseline:
     from gpolicy.rules.baseline import read_baseline  # noqa: PLC0415 (most policies have none)
 
-    return read_baseline(path)
+    return read_baseline(path, named=named)
 
 
 def _words(option: str, given: Iterable[str]) -> Iterator[str]:

@@ -169,7 +169,7 @@ def _exit_code(made: Plan, *, detailed: bool) -> int:
 
 def render(plan_file: Path, output: Path | None, *, rollback: bool) -> int:
     """Write the script of a plan."""
-    from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
+    from gpolicy.cluster.private_file import write_program  # noqa: PLC0415
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.render.script import render_script  # noqa: PLC0415
 
@@ -177,6 +177,5 @@ def render(plan_file: Path, output: Path | None, *, rollback: bool) -> int:
     if output is None:
         sys.stdout.write(script)
     else:
-        write_private(output, script.encode())
-        output.chmod(0o700)
+        write_program(output, script.encode())
     return int(ExitCode.FINE)

@@ -58,6 +58,7 @@ def snapshot(src: str, output: Path, options: SourceOptions) -> int:
 
 def schema(kind: str | None, output: Path | None) -> int:
     """Print a schema, or write all of them."""
+    from gpolicy.cluster.private_file import write_public  # noqa: PLC0415
     from gpolicy.data import data_directory  # noqa: PLC0415
     from gpolicy.policy.kinds import KINDS, file_name  # noqa: PLC0415
 
@@ -71,6 +72,6 @@ def schema(kind: str | None, output: Path | None) -> int:
         return int(ExitCode.FINE)
     output.mkdir(parents=True, exist_ok=True)
     for name in names:
-        (output / name).write_bytes((directory / name).read_bytes())
+        write_public(output / name, (directory / name).read_bytes())
         sys.stdout.write(f"wrote {output / name}\n")
     return int(ExitCode.FINE)

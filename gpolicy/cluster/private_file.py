@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from gpolicy.errors import GpolicyError, InputError
+from gpolicy.opening import drop, reason, sync_directory, take_place, target_of, write_beside
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _PRIVATE = 0o600
 _PUBLIC = 0o644
+_PROGRAM = 0o700
 
 
 def write_private(path: Path, data: bytes) -> None:
     """Put `data` into the file at `path`, mode 0600, so that at any time it holds all of the old or all of the new.
 
-    Raise GpolicyError when it cannot be written; what was there before is then untouched.
+    Raise GpolicyError when it cannot be written; what was there before is then untouched. Nothing is written through a
+    symbolic link.
     """
     _write(path, data, _PRIVATE)
 
@@ -28,35 +29,22 @@ def write_public(path: Path, data: bytes) -> None:
     _write(path, data, _PUBLIC)
 
 
+def write_program(path: Path, data: bytes) -> None:
+    """Do the same with a file that its owner, and nobody else, may read and run, mode 0700."""
+    _write(path, data, _PROGRAM)
+
+
 def _write(path: Path, data: bytes, mode: int) -> None:
     try:
-        if path.exists() and not path.is_file():
-            raise GpolicyError(f"{path}: cannot be written: it is there and is no ordinary file")
-        _replace(path, data, mode)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a file name"
-        raise GpolicyError(f"{str(path)!r}: cannot be written: {reason}") from None
-
-
-def _replace(path: Path, data: bytes, mode: int) -> None:
-    path = path.resolve()  # through a symbolic link, to the file that it names
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+        target = target_of(path)
+        beside = write_beside(target, data, mode)
+        try:
+            take_place(target, beside)
+        finally:
+            drop(target, beside)
+        sync_directory(target.directory)
+    except OSError as error:
+        raise GpolicyError(f"{str(path)!r}: cannot be written: {reason(error)}") from None
 
 
 def check_private(path: Path, descriptor: int) -> None:

@@ -1,25 +1,94 @@
-"""How far a policy reaches: the directories that what belongs to it may lie in."""
+"""How far a policy reaches: what it names is read below its root only, whatever links are in its tree.
+
+A policy is what is named on the command line: a directory, or one file, which stands for itself and reaches as far as
+its directory would. Its *home* is that directory. Its *root* is the git work tree around its home; without git, home
+and its parent, but never all of a file system. Within the root, documents may extend one another. A link leads nowhere
+out of the work tree, and without git nowhere out of home. A settings file sets no root: it is part of the tree itself.
+"""
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from functools import cache
 from os.path import relpath
 from pathlib import Path
 
+from gpolicy.errors import InputError
+from gpolicy.opening import OutsideError, Target, check_target, read_below, real_path, reason, refuse_planted_links
+from gpolicy.opening import work_tree as work_tree_of
 
-def home(root: Path) -> Path:
-    """Return the directory that a policy lies in, links followed."""
-    resolved = root.resolve()
-    return resolved if resolved.is_dir() else resolved.parent
+NAME_ITSELF = "name the file or directory that it leads to, if you trust it"
 
 
-def boundary(root: Path) -> Path:
-    """Return the directory that a policy may reach: the git work tree around it, or its directory's parent."""
-    start = home(root)
-    for directory in (start, *start.parents):
-        if (directory / ".git").exists():
-            return directory
-    return start.parent
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """The directories that a policy may reach. `named` is home as it was named, the others are without links."""
+
+    named: Path
+    home: Path
+    root: Path
+    links: Path
+    """What may be reached through a link that lies in the tree."""
+
+    def real(self, name: str | Path) -> Path:
+        """Return the file or directory that a name of the policy's tree leads to. Raise OSError where it may not."""
+        real, plain = self._resolved(name)
+        allowed = self.root if real == plain else self.links
+        if not real.is_relative_to(allowed):
+            through = "leads out of" if real == plain else "is a symbolic link out of"
+            raise OutsideError(f"{through} {allowed}")
+        return real
+
+    def read(self, name: str | Path, limit: int) -> bytes:
+        """Return what is in a regular file of the policy's tree, at most `limit` bytes. Raise OSError."""
+        real, plain = self._resolved(name)
+        self.real(name)
+        return read_below(self.root if real == plain else self.links, real, limit)
+
+    def is_file(self, name: str | Path) -> bool:
+        """Return whether a name leads to a regular file that may be read."""
+        try:
+            return self.real(name).is_file()
+        except OSError:
+            return False
+
+    def target(self, name: str | Path) -> Target:
+        """Return the place of a file of the tree that is to be written. Raise OSError if a link leads there."""
+        real, plain = self._resolved(name)
+        target = Target(plain.parent, plain.name)
+        if real != plain:
+            check_target(target)  # says that it is a link, if it is one itself
+            raise OutsideError("a symbolic link leads there, and gpolicy writes through none")
+        self.real(name)
+        return target
+
+    def _resolved(self, name: str | Path) -> tuple[Path, Path]:
+        """Return where a name leads, and where it would if there were no links in the policy's tree."""
+        try:
+            whole = os.path.abspath(name)  # noqa: PTH100 (links are not to be followed)
+            common = os.path.commonpath((whole, self.named))
+            plain = real_path(common) / relpath(whole, common)
+        except ValueError as error:
+            raise OSError(reason(error)) from None
+        return real_path(whole), plain
+
+
+def boundary(path: Path) -> Boundary:
+    """Return how far the policy at `path`, a directory or a file, reaches.
+
+    Raise InputError if a link on the way there leads out of the work tree, or the working directory, that it lies in.
+    """
+    try:
+        named = path if path.is_dir() else path.parent
+        refuse_planted_links(named, (real_path(Path.cwd()),))
+        home = real_path(named)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {reason(error)}", hint=NAME_ITSELF) from None
+    tree = work_tree_of(home)
+    root = tree or (home.parent if home.parent != Path(home.anchor) else home)
+    whole = Path(os.path.abspath(named))  # noqa: PTH100 (links are not to be followed)
+    return Boundary(named=whole, home=home, root=root, links=tree or home)
 
 
 def relative_path(file: str, directory: Path) -> str:
@@ -30,4 +99,4 @@ def relative_path(file: str, directory: Path) -> str:
 
 @cache
 def _real(directory: Path) -> Path:
-    return directory.resolve()
+    return real_path(directory)

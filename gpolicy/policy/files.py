@@ -9,12 +9,16 @@ from pathlib import Path
 
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span
+from gpolicy.opening import reason
+from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.policy.structure import UNREADABLE_FILE
 from gpolicy.policy.yaml_document import YamlDocument
 from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 
 SUFFIXES = (".yaml", ".yml")
 MAX_FILES = 10_000
+MAX_DEPTH = 64
+"""Directories of a policy in one another."""
 
 
 @dataclass(slots=True)
@@ -29,10 +33,13 @@ class FileSet:
 def policy_files(path: Path) -> list[Path]:
     """Return the files of the policy at `path`: the file itself, or all YAML below the directory, hidden ones aside.
 
-    Raise InputError when there is nothing to read.
+    Links to files are among them; links to directories are not followed. Raise InputError when there is nothing.
     """
+    boundary(path)
     if path.is_file():
         return [path]
+    if path.is_symlink() and not path.exists():
+        raise InputError(f"{path}: a symbolic link that leads nowhere", hint="name the file or directory itself")
     if not path.exists():
         raise InputError(f"{path}: no such file or directory")
     if not path.is_dir():
@@ -56,9 +63,12 @@ def is_part(path: Path) -> bool:
 
 def _walk(directory: Path) -> Iterator[Path]:
     seen = 0
-    for parent, directories, names in os.walk(directory):
+    for parent, directories, names in os.walk(directory, onerror=_unreadable):
         directories[:] = sorted(name for name in directories if not name.startswith("."))
-        for name in names:
+        if len(Path(parent).parts) - len(directory.parts) >= MAX_DEPTH and directories:
+            raise InputError(f"{directory}: directories lie more than {MAX_DEPTH} deep", hint="is this the right one?")
+        links = [name for name in directories if name.endswith(SUFFIXES) and (Path(parent) / name).is_symlink()]
+        for name in (*names, *links):
             if name.endswith(SUFFIXES) and not name.startswith("."):
                 seen += 1
                 if seen > MAX_FILES:
@@ -66,15 +76,19 @@ def _walk(directory: Path) -> Iterator[Path]:
                 yield Path(parent) / name
 
 
-def read_files(paths: Iterable[Path], texts: Mapping[str, str] | None = None) -> FileSet:
-    """Read `paths`. What cannot be read is a finding, not the end.
+def _unreadable(error: OSError) -> None:
+    raise InputError(f"{error.filename}: {reason(error)}", hint="a policy that is not read as a whole is not judged")
+
+
+def read_files(paths: Iterable[Path], within: Boundary, texts: Mapping[str, str] | None = None) -> FileSet:
+    """Read `paths`, which must lie in the boundary. What cannot be read is a finding, not the end.
 
     `texts` are read in place of what is in the files of these names.
     """
     result = FileSet()
     for path in paths:
         name = str(path)
-        text = texts[name] if texts and name in texts else _read(path, result)
+        text = texts[name] if texts and name in texts else _read(path, within, result)
         if text is None:
             continue
         reading = read_yaml(text, name)
@@ -84,23 +98,14 @@ def read_files(paths: Iterable[Path], texts: Mapping[str, str] | None = None) ->
     return result
 
 
-def _read(path: Path, result: FileSet) -> str | None:
+def _read(path: Path, within: Boundary, result: FileSet) -> str | None:
     place = Span(str(path), 1, 1, 1, 1)
     try:
-        return _bounded(path).decode("utf-8-sig")
+        return within.read(path, MAX_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"not UTF-8 text (byte {error.start})"
         result.findings.append(UNREADABLE_FILE.finding(message, place, hint="is this a YAML file?"))
     except OSError as error:
-        result.findings.append(UNREADABLE_FILE.finding(error.strerror or str(error), place))
+        hint = "put a file with YAML in its place, or remove it"
+        result.findings.append(UNREADABLE_FILE.finding(reason(error), place, hint=hint))
     return None
-
-
-def _bounded(path: Path) -> bytes:
-    if not path.is_file():  # a pipe or a device could block for ever
-        raise OSError("not a regular file")
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise OSError(f"larger than {MAX_BYTES // 1024**2} MiB")
-    return data

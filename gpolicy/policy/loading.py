@@ -9,10 +9,11 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from gpolicy.findings import Finding, Related
-from gpolicy.policy.boundary import boundary, home
+from gpolicy.opening import real_path
+from gpolicy.policy.boundary import boundary
 from gpolicy.policy.building import Builder
 from gpolicy.policy.extending import Bases, Extender
-from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files
+from gpolicy.policy.files import SUFFIXES, is_part, policy_files, read_files
 from gpolicy.policy.guard import Guard, build_guards
 from gpolicy.policy.located import Located
 from gpolicy.policy.model import (
@@ -46,18 +47,16 @@ def load_policy(path: Path, texts: Mapping[str, str] | None = None) -> Policy:
 
 def load_files(paths: list[Path], root: Path | None = None, texts: Mapping[str, str] | None = None) -> Policy:
     """Return the policy that the files `paths` hold together."""
-    loader = _Loader(read_files(paths, texts), root or (paths[0] if paths else Path()), texts)
-    return loader.policy(tuple(str(path) for path in paths))
+    return _Loader(paths, root or (paths[0] if paths else Path()), texts).policy(tuple(str(path) for path in paths))
 
 
 class _Loader:
-    def __init__(self, files: FileSet, root: Path, texts: Mapping[str, str] | None) -> None:
-        self._files = files
+    def __init__(self, paths: list[Path], root: Path, texts: Mapping[str, str] | None) -> None:
         self._root = root
         self._texts = texts
-        self._findings: list[Finding] = list(files.findings)
         self._boundary = boundary(root)
-        self._home = home(root)
+        self._files = read_files(paths, self._boundary, texts)
+        self._findings: list[Finding] = list(self._files.findings)
         self._bases: dict[Path, Bases] = {}
         self._objects: list[Declared] = []
         self._here = Bases(())
@@ -119,7 +118,7 @@ class _Loader:
         named = scenario.stage.snapshot
         if named is None:
             return scenario
-        path, reason = _snapshot(Path(named.span.file).parent / named.value, self._home)
+        path, reason = _snapshot(Path(named.span.file).parent / named.value, self._boundary.home)
         if reason:
             hint = "keep it in the policy's directory and write its path from this document"
             self._report(UNKNOWN_SNAPSHOT.finding(f"snapshot {named.value!r}: {reason}", named.span, hint=hint))
@@ -150,27 +149,20 @@ class _Loader:
         file, _, wanted = name.value.partition("#")
         if not file.endswith(SUFFIXES):
             return self._here.pick(declared, name.value)
-        path = self._inside(Path(declared.document.file).parent / PurePosixPath(file))
-        if path is None:
+        path = Path(os.path.normpath(Path(declared.document.file).parent / PurePosixPath(file)))
+        if not self._boundary.is_file(path):
             return None
         return self._base_objects(path).pick(declared, wanted or None)
 
-    def _inside(self, path: Path) -> Path | None:
-        """Return `path` if it is a file below the boundary: a policy must not be able to read any file there is."""
-        resolved = path.resolve()
-        if not resolved.is_file() or not resolved.is_relative_to(self._boundary):
-            return None
-        return Path(os.path.normpath(path))  # as it is named: findings are shown by this name
-
     def _base_objects(self, path: Path) -> Bases:
-        resolved = path.resolve()
+        resolved = real_path(path)
         if resolved not in self._bases:
-            loaded = [item for item in self._objects if Path(item.document.file).resolve() == resolved]
+            loaded = [item for item in self._objects if real_path(item.document.file) == resolved]
             self._bases[resolved] = Bases(loaded or self._load_base(path))
         return self._bases[resolved]
 
     def _load_base(self, path: Path) -> list[Declared]:
-        files = read_files([path], self._texts)
+        files = read_files([path], self._boundary, self._texts)
         self._findings += files.findings
         self._files.sources |= files.sources
         objects: list[Declared] = []
@@ -190,13 +182,13 @@ def _build(builder: Builder) -> Declared:
 def _snapshot(path: Path, home: Path) -> tuple[Path, str]:
     """Return the path of a snapshot, and why it must not be read (or nothing)."""
     try:
-        resolved = path.resolve()
+        resolved = real_path(path)
         if not resolved.is_relative_to(home):
             return path, "lies outside of the policy's directory"
         if not resolved.is_file():
             return path, "no such file"
         if resolved.stat().st_size > LARGEST_SNAPSHOT:
             return path, f"larger than {LARGEST_SNAPSHOT // 1024**2} MiB"
-    except (OSError, ValueError, RuntimeError):  # a null byte, a loop of links, a name that is too long
+    except OSError:  # a null byte, a name that is too long
         return path, "cannot be read"
     return Path(os.path.normpath(path)), ""

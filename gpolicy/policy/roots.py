@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.policy.files import policy_files
 from gpolicy.policy.yaml_reader import MAX_BYTES
 
@@ -22,16 +23,15 @@ def policy_roots(path: Path) -> list[Path]:
     files = policy_files(path)
     if path.is_file():
         return [path]
-    homes = sorted({file.parent for file in files if _has_cluster(file)})
+    within = boundary(path)
+    homes = sorted({file.parent for file in files if _has_cluster(file, within)})
     nested = any(one != other and other.is_relative_to(one) for one in homes for other in homes)
     return homes if len(homes) > 1 and not nested else [path]
 
 
-def _has_cluster(file: Path) -> bool:
+def _has_cluster(file: Path, within: Boundary) -> bool:
     try:
-        if not file.is_file() or file.stat().st_size > MAX_BYTES:
-            return False
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = within.read(file, MAX_BYTES).decode(errors="replace")
     except OSError:
         return False
     if "Cluster" not in text:

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, RuleInfo, Severity, Span
-from gpolicy.policy.boundary import relative_path
+from gpolicy.opening import read_named, reason
+from gpolicy.policy.boundary import Boundary, boundary, relative_path
 from gpolicy.rules.fingerprint import fingerprint
 
 FORMAT_VERSION: Final = "1.0"
@@ -41,6 +42,7 @@ class Baseline:
     """The findings that are accepted, with how many of each."""
 
     path: Path
+    within: Boundary
     counts: dict[Key, int] = field(default_factory=dict)
     lines: dict[Key, int] = field(default_factory=dict)
 
@@ -70,13 +72,20 @@ class Baseline:
         own = {relative_path(file, self.path.parent) for file in files}
         for key, count in self.counts.items():
             code, file, _ = key
-            if code in ran and met.get(key, 0) < count and (file in own or not (self.path.parent / file).exists()):
+            if code in ran and met.get(key, 0) < count and (file in own or self._is_gone(file)):
                 line = self.lines.get(key, 1)
                 gone = count - met.get(key, 0)
                 what = "a finding that is gone" if gone == 1 else f"{gone} findings that are gone"
                 message = f"the baseline accepts {what}: {code} in {file or 'no file'}"
                 hint = f"write it anew: gpolicy check --write-baseline {self.path}"
                 yield BASELINE_STALE.finding(message, Span(str(self.path), line, 1, line, 1), hint=hint)
+
+    def _is_gone(self, file: str) -> bool:
+        """Return whether a file that the baseline names is there no more; of files elsewhere nothing is told."""
+        try:
+            return not self.within.real(self.path.parent / file).exists()
+        except OSError:
+            return False
 
 
 def key_of(finding: Finding, sources: Mapping[str, str], baseline: Path) -> Key:
@@ -107,9 +116,13 @@ def baseline_text(findings: Iterable[tuple[Finding, Key]]) -> str:
     return f'{{\n  "format_version": "{FORMAT_VERSION}",\n  "findings": {body}\n}}\n'
 
 
-def read_baseline(path: Path) -> Baseline:
-    """Return the baseline in the file `path`. Raise InputError when it is none."""
-    text = _text(path)
+def read_baseline(path: Path, *, named: bool = True) -> Baseline:
+    """Return the baseline in the file `path`: `named` by whoever runs us, or by the settings of a repository.
+
+    Raise InputError when it is none.
+    """
+    within = boundary(path)
+    text = _text(path, None if named else within)
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -120,7 +133,7 @@ def read_baseline(path: Path) -> Baseline:
     entries = data.get("findings")
     if not isinstance(entries, list):
         raise InputError(f"{path}: `findings` is no list", hint=_WRITE)
-    result = Baseline(path)
+    result = Baseline(path, within)
     for number, entry in enumerate(entries):
         key, count = _entry(entry, number, path)
         result.counts[key] = result.counts.get(key, 0) + count
@@ -138,19 +151,16 @@ def _first_marks(text: str) -> Iterator[re.Match[str]]:
         yield from reversed(list(_FINGERPRINT.finditer(text)))
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, within: Boundary | None) -> str:
     try:
-        if not path.is_file():
-            raise InputError(f"{path}: {'not a regular file' if path.exists() else 'no such baseline'}", hint=_WRITE)
-        with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
-        if len(data) > _MAX_BYTES:
-            raise InputError(f"{path}: larger than {_MAX_BYTES // 1024**2} MiB; no baseline is")
+        data = read_named(path, _MAX_BYTES) if within is None else within.read(path, _MAX_BYTES)
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text (byte {error.start})", hint=_WRITE) from None
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such baseline", hint=_WRITE) from None
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
+        raise InputError(f"{path}: {reason(error)}", hint=_WRITE) from None
 
 
 def _entry(entry: Any, number: int, path: Path) -> tuple[Key, int]:

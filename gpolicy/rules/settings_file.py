@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.errors import InputError
 from gpolicy.findings import RuleInfo, Severity
-from gpolicy.policy.boundary import boundary, home
+from gpolicy.opening import OutsideError, read_named, reason
+from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.rules.selection import ignored_codes, is_family, nothing_is_left, rules_named, severities_by_code
 from gpolicy.rules.settings import DEFAULT, PerFile, Settings, cannot_be_off
 
@@ -35,27 +36,32 @@ def settings_for(root: Path) -> Settings:
 
     In one directory gpolicy.toml counts before pyproject.toml. Raise InputError for a file that is not as it should be.
     """
-    top = boundary(root)
-    start = home(root)
-    for directory in (start, *start.parents):
+    within = boundary(root)
+    for directory in (within.home, *within.home.parents):
         for name in (OWN_NAME, PROJECT_NAME):
-            if (directory / name).is_file() and (found := _read(directory / name, must=False)) is not None:
+            path = directory / name
+            there = path.is_file() or (name == OWN_NAME and (path.is_symlink() or path.exists()))
+            if there and (found := _read(path, within)) is not None:
                 return found
-        if directory == top:
+        if directory == within.root:
             break
     return DEFAULT
 
 
 def read_settings(path: Path) -> Settings:
     """Return the settings in the file `path`, which is read as a pyproject.toml if that is its name."""
-    settings = _read(path, must=True)
+    settings = _read(path, None)
     assert settings is not None  # noqa: S101 (it must be there)
     return settings
 
 
-def _read(path: Path, *, must: bool) -> Settings | None:
-    """Return the settings in a file; None for a pyproject.toml without any, unless they `must` be there."""
-    text = _text(path)
+def _read(path: Path, within: Boundary | None) -> Settings | None:
+    """Return the settings in a file, which must lie in a boundary, or was named (None).
+
+    None for a pyproject.toml without any, unless it was named.
+    """
+    text = _text(path, within)
+    must = within is None
     is_project = path.name == PROJECT_NAME
     if is_project and not must and "gpolicy" not in text:
         return None  # not ours to judge: whether it is TOML is for others to say
@@ -76,16 +82,15 @@ def _read(path: Path, *, must: bool) -> Settings | None:
     return _Reader(path, text, prefix).settings(data)
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, within: Boundary | None) -> str:
     try:
-        if not path.is_file():
-            raise InputError(f"{path}: {'not a regular file' if path.exists() else 'no such file'}")
-        with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
+        data = read_named(path, _MAX_BYTES) if within is None else within.read(path, _MAX_BYTES)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    if len(data) > _MAX_BYTES:
-        raise InputError(f"{path}: larger than {_MAX_BYTES // 1024**2} MiB", hint="is this the settings of gpolicy?")
+        outside = isinstance(error, OutsideError)
+        hint = "name the settings with --config, or use --isolated" if outside else "is this the settings of gpolicy?"
+        raise InputError(f"{path}: {reason(error)}", hint=hint) from None
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -202,7 +207,13 @@ class _Reader:
     def _baseline(self, place: _Place) -> Path:
         if not isinstance(place.value, str) or not place.value.strip() or "\0" in place.value:
             raise self._error(place, f"cannot be {_shown(place.value)}", "write the name of a file")
-        return self._path.parent / place.value
+        path = self._path.parent / place.value
+        try:
+            boundary(self._path).real(path)
+        except OSError as error:
+            hint = "keep it in the repository, or name it with --baseline"
+            raise self._error(place, f"{_shown(place.value)} {reason(error)}", hint) from None
+        return path
 
     def _parameters(self, place: _Place) -> Iterator[tuple[str, dict[str, float]]]:
         for item in self._entries(place):

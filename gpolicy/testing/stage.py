@@ -6,11 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cluster.snapshot import read_snapshot
+from gpolicy.cluster.snapshot import parse_snapshot
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Severity
+from gpolicy.opening import read_below, real_path, reason
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import projected
+from gpolicy.policy.boundary import boundary
+from gpolicy.policy.loading import LARGEST_SNAPSHOT
 from gpolicy.testing.instances import with_instances, without_instance
 from gpolicy.testing.outcome import CannotRunError
 from gpolicy.testing.simulated import promised_cluster, simulated_cluster
@@ -55,7 +58,11 @@ class Stages:
     def _read(self, snapshot: Located[str] | None) -> ClusterState:
         assert snapshot is not None  # noqa: S101 (asked by the caller)
         try:
-            state = read_snapshot(Path(snapshot.value))
+            home = boundary(self._policy.root or Path()).home
+            data = read_below(home, real_path(snapshot.value), LARGEST_SNAPSHOT)
+            state = parse_snapshot(data, snapshot.value)
+        except OSError as error:
+            raise CannotRunError(f"{snapshot.value}: {reason(error)}", snapshot.span) from None
         except GpolicyError as error:
             raise CannotRunError(error.message, snapshot.span, hint=error.hint) from None
         return self._under_policy(state, snapshot)

@@ -9,6 +9,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.opening import (
+    Target,
+    drop,
+    new_mode,
+    real_path,
+    reason,
+    refuse_planted_links,
+    sync_directory,
+    take_new_place,
+    write_beside,
+)
 
 
 def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
@@ -18,7 +29,11 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
     and take their names when all is on disk: a run that is killed leaves no half file, and in a new directory no half
     policy. Raise UsageError if the directory cannot be taken, GpolicyError if writing fails.
     """
-    target = directory.resolve()
+    try:
+        refuse_planted_links(directory, (real_path(Path.cwd()),))
+        target = real_path(directory)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{directory}: {reason(error)}", hint="name the directory itself") from None
     in_place = _check_free(directory, target)
     unique = f"gpolicy-{secrets.token_hex(4)}"
     beside = target / f".{unique}" if in_place else target.parent / f".{target.name}.{unique}"
@@ -33,29 +48,27 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
                 beside.rename(target)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-        _sync(target.parent)
-    except OSError as error:
-        raise GpolicyError(f"{directory}: cannot be written: {error.strerror or error}") from None
+        sync_directory(target.parent)
+    except (OSError, ValueError) as error:
+        raise GpolicyError(f"{directory}: cannot be written: {reason(error)}") from None
     return [directory / name for name in files]
 
 
 def write_new_file(path: Path, text: str) -> None:
     """Write `text` to `path`, which must not be there yet: all of it, or nothing. Raise UsageError or GpolicyError."""
-    beside = path.parent / f".{path.name}.gpolicy-{secrets.token_hex(4)}"
     try:
-        with beside.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        refuse_planted_links(path.parent, (real_path(Path.cwd()),))
+        target = Target(real_path(path.parent), path.name)
+        beside = write_beside(target, text.encode(), new_mode())
         try:
-            os.link(beside, path)  # unlike a rename, this never replaces what is there
+            take_new_place(target, beside)  # unlike a rename, this never replaces what is there
         finally:
-            beside.unlink()
-        _sync(path.parent)
+            drop(target, beside)
+        sync_directory(target.directory)
     except FileExistsError:
         raise UsageError(f"{path}: is there already", hint="name a new file; gpolicy overwrites nothing") from None
-    except OSError as error:
-        raise GpolicyError(f"{path}: cannot be written: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise GpolicyError(f"{path}: cannot be written: {reason(error)}") from None
 
 
 def _check_free(directory: Path, target: Path) -> bool:
@@ -86,7 +99,7 @@ def _move_entries(source: Path, target: Path) -> None:
         for place in moved:
             place.rename(source / place.name)
         raise
-    _sync(target)
+    sync_directory(target)
 
 
 def _fill(directory: Path, files: Mapping[str, str]) -> None:
@@ -100,12 +113,4 @@ def _fill(directory: Path, files: Mapping[str, str]) -> None:
             file.flush()
             os.fsync(file.fileno())
     for parent in parents:
-        _sync(parent)
-
-
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync_directory(parent)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpolicy.errors import GpolicyError
+from gpolicy.opening import (
+    Target,
+    check_target,
+    drop,
+    new_mode,
+    opened_directory,
+    read_below,
+    reason,
+    sync_directory,
+    take_place,
+    target_of,
+    write_beside,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,27 +33,26 @@ class Replacement:
     path: Path
     old: bytes | None
     new: bytes
+    target: Target | None = None
+    """Where the file is, if that is known already."""
 
 
 def replace_files(replacements: Iterable[Replacement]) -> None:
     """Write the new contents of all files, or of none.
 
-    A file keeps its mode and, where that is allowed, its owner; of a link the file that it leads to is replaced. All
-    new contents are on disk before the first file takes them. Raise GpolicyError, naming the file, if one cannot be
-    written or does not hold any more what it held.
+    A file keeps its mode and, where that is allowed, its owner; nothing is written through a link. All new contents are
+    on disk before the first file takes them. Raise GpolicyError, naming the file, if one cannot be written or does not
+    hold any more what it held.
     """
-    written: list[tuple[Path, Path, Replacement]] = []
+    written: list[_Written] = []
     try:
         for replacement in replacements:
-            target = replacement.path.resolve()
-            written.append((_beside(target), target, replacement))
             with _naming(replacement.path):
-                _write_beside(*written[-1])
+                written.append(_write_beside(replacement))
         _take_their_places(written)
     finally:
-        for beside, _, _ in written:
-            with suppress(OSError):
-                beside.unlink()
+        for item in written:
+            drop(item.target, item.beside)
 
 
 @contextmanager
@@ -49,60 +61,52 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"{path}: cannot be written: {error.strerror or error}"
+        message = f"{path}: cannot be written: {reason(error)}"
         raise GpolicyError(message, hint="nothing was changed") from None
 
 
-def _beside(target: Path) -> Path:
-    return target.parent / f".{target.name[:100]}.gpolicy-{secrets.token_hex(4)}"
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A new file on disk that is to take the place of another, which holds `before`."""
+
+    path: Path
+    target: Target
+    beside: str
+    before: bytes | None
+    mode: int
 
 
-def _write_beside(beside: Path, target: Path, replacement: Replacement) -> None:
-    try:
-        known = target.stat()
-    except FileNotFoundError:
+def _write_beside(replacement: Replacement) -> _Written:
+    target = replacement.target or target_of(replacement.path)
+    known = check_target(target)
+    if known is None:
         if replacement.old is not None:
-            raise
-        known = None
-    if known is not None:
-        if not stat.S_ISREG(known.st_mode):
-            raise OSError("not a regular file")
-        if replacement.old is not None and target.read_bytes() != replacement.old:
-            raise OSError("it has changed since it was read")
-        with target.open("r+b"):
-            pass  # a file that may not be written is not to be replaced either
-    with beside.open("xb") as file:
-        file.write(replacement.new)
-        file.flush()
-        if known is not None:
-            with suppress(OSError):
-                os.fchown(file.fileno(), known.st_uid, known.st_gid)
-            os.fchmod(file.fileno(), stat.S_IMODE(known.st_mode))
-        os.fsync(file.fileno())
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return _Written(replacement.path, target, write_beside(target, replacement.new, new_mode()), None, 0)
+    before = read_below(target.directory, target.directory / target.name, known.st_size)
+    if replacement.old is not None and before != replacement.old:
+        raise OSError("it has changed since it was read")
+    with opened_directory(target.directory) as directory:  # what may not be written is not to be replaced either
+        os.close(os.open(target.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory))
+    mode = stat.S_IMODE(known.st_mode)
+    beside = write_beside(target, replacement.new, mode, (known.st_uid, known.st_gid))
+    return _Written(replacement.path, target, beside, before, mode)
 
 
-def _take_their_places(written: list[tuple[Path, Path, Replacement]]) -> None:
+def _take_their_places(written: list[_Written]) -> None:
     """Rename each new file; if one cannot be, give the others back what they held."""
-    done: list[tuple[Path, bytes | None]] = []
+    done: list[_Written] = []
     try:
-        for beside, target, replacement in written:
-            with _naming(replacement.path):
-                before = target.read_bytes() if target.exists() else None
-                beside.replace(target)
-                done.append((target, before))
+        for item in written:
+            with _naming(item.path):
+                take_place(item.target, item.beside)
+                done.append(item)
     except GpolicyError:
-        for target, before in done:
-            if before is None:
-                target.unlink()
+        for item in done:
+            if item.before is None:
+                drop(item.target, item.target.name)
             else:
-                again = _beside(target)
-                again.write_bytes(before)
-                again.chmod(stat.S_IMODE(target.stat().st_mode))
-                again.replace(target)
+                take_place(item.target, write_beside(item.target, item.before, item.mode))
         raise
-    for directory in {target.parent for target, _ in done}:
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    for directory in {item.target.directory for item in done}:
+        sync_directory(directory)

@@ -269,12 +269,12 @@ def test_a_baseline_replaces_nothing_but_a_baseline(name: str, tmp_path: Path) -
     assert (tmp_path / name).read_bytes() == before
 
 
-def test_a_baseline_is_written_over_the_one_behind_a_link_and_into_an_empty_file(tmp_path: Path) -> None:
+def test_a_baseline_is_written_into_an_empty_file_and_through_no_link(tmp_path: Path) -> None:
     write(tmp_path)
     write(tmp_path, "", "b.json")
     (tmp_path / "link").symlink_to("b.json")
-    for name in ("b.json", "link"):
-        assert gpolicy("check", ".", "--write-baseline", name, cwd=tmp_path).returncode == 0
+    for name, code in (("link", 3), ("b.json", 0)):
+        assert gpolicy("check", ".", "--write-baseline", name, cwd=tmp_path).returncode == code
     assert (tmp_path / "link").is_symlink()
     assert codes(".", "--baseline", "b.json", cwd=tmp_path) == ([], 0)
 
@@ -369,15 +369,24 @@ def test_what_the_baseline_accepts_is_not_mended(tmp_path: Path) -> None:
     assert (tmp_path / "p.yaml").read_text() == text
 
 
-def test_a_byte_order_mark_a_mode_and_a_link_stay(tmp_path: Path) -> None:
-    write(tmp_path / "real", "\ufeff" + SLIP)
-    (tmp_path / "real" / "p.yaml").chmod(0o600)
+def test_a_byte_order_mark_and_a_mode_stay(tmp_path: Path) -> None:
+    write(tmp_path / "policy", "\ufeff" + SLIP)
+    (tmp_path / "policy" / "p.yaml").chmod(0o600)
+    assert gpolicy("check", "--fix", tmp_path / "policy").returncode == 0
+    mended = SLIP.replace("spindel", "spindle").encode()
+    assert (tmp_path / "policy" / "p.yaml").read_bytes() == b"\xef\xbb\xbf" + mended
+    assert stat.S_IMODE((tmp_path / "policy" / "p.yaml").stat().st_mode) == 0o600
+
+
+def test_what_a_link_leads_to_is_checked_and_not_written(tmp_path: Path) -> None:
+    write(tmp_path / "real", SLIP)
+    (tmp_path / ".git").mkdir()
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "link.yaml").symlink_to("../real/p.yaml")
-    assert gpolicy("check", "--fix", tmp_path / "policy").returncode == 0
+    done = gpolicy("check", "--fix", tmp_path / "policy")
+    assert (done.returncode, "GP011" in done.stdout, "can be mended" in done.stdout) == (1, True, False)
     assert (tmp_path / "policy" / "link.yaml").is_symlink()
-    assert (tmp_path / "real" / "p.yaml").read_bytes() == b"\xef\xbb\xbf" + SLIP.replace("spindel", "spindle").encode()
-    assert stat.S_IMODE((tmp_path / "real" / "p.yaml").stat().st_mode) == 0o600
+    assert (tmp_path / "real" / "p.yaml").read_text() == SLIP
 
 
 def test_what_a_link_leads_to_outside_of_the_work_tree_is_not_written(tmp_path: Path) -> None:

@@ -57,15 +57,24 @@ def test_a_diff_that_patch_takes(tmp_path: Path) -> None:
     assert file.read_text(encoding="utf-8") == IN_FORM
 
 
-def test_links_and_modes_are_kept(tmp_path: Path) -> None:
+def test_modes_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_bytes(b"\xef\xbb\xbf" + LOOSE.replace("\n", "\r\n").encode())
+    file.chmod(0o640)
+    assert gpolicy("fmt", file).returncode == 0
+    assert file.read_bytes() == IN_FORM.encode()
+    assert file.stat().st_mode & 0o777 == 0o640
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     real, link = tmp_path / "real.txt", tmp_path / "link.yaml"
-    real.write_bytes(b"\xef\xbb\xbf" + LOOSE.replace("\n", "\r\n").encode())
-    real.chmod(0o640)
+    real.write_text(LOOSE)
     link.symlink_to(real)
-    assert gpolicy("fmt", link).returncode == 0
-    assert link.is_symlink()
-    assert real.read_bytes() == IN_FORM.encode()
-    assert real.stat().st_mode & 0o777 == 0o640
+    run = gpolicy("fmt", link)
+    assert (run.returncode, run.stdout) == (1, "0 files formatted, 1 left as they are\n"), run.stderr
+    assert "link.yaml: left as it is: it is a symbolic link" in run.stderr
+    assert (link.is_symlink(), real.read_text()) == (True, LOOSE)
+    assert gpolicy("fmt", "--check", link).returncode == 1
 
 
 def test_standard_input_to_standard_output() -> None:

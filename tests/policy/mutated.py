@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from gpolicy.policy.boundary import boundary
 from gpolicy.policy.files import policy_files, read_files
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.rules.catalogue import CATALOGUE
@@ -20,7 +21,7 @@ def sound_documents() -> list[Any]:
     """Return documents of every kind: all examples of the rules, and the worked examples."""
     examples = [document.root for info in CATALOGUE for document in read_yaml(info.good, "f").documents]
     files = policy_files(REPOSITORY / "policies") if (REPOSITORY / "policies").is_dir() else []
-    worked = [document.root for document in read_files(files).documents]
+    worked = [document.root for document in read_files(files, boundary(REPOSITORY / "policies")).documents]
     # plain values, without the places that the reader's own mappings hold
     return [json.loads(json.dumps(document)) for document in (*examples, *worked) if document is not None]
 

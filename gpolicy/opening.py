@@ -1,0 +1,212 @@
+"""Open files by names that strangers had a hand in: below one directory, regular, of bounded size.
+
+A tree of files from a pull request may hold links to anywhere, pipes that block and names that no file can have. A name
+is resolved, the result is held against the directory, and then opened component by component without following a link:
+what changes in between is an error, and never another file. All failures are OSErrors whose text is fit for a message.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_SEARCH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LONGEST_PREFIX: Final = 50  # letters of a name that its successor begins with; of up to four bytes each
+
+
+class OutsideError(OSError):
+    """A name leads out of the directory that it must stay in."""
+
+
+def reason(error: OSError | ValueError) -> str:
+    """Return what went wrong with a file, without its name. A ValueError is what Python raises of names."""
+    return "no file can have this name" if isinstance(error, ValueError) else error.strerror or str(error)
+
+
+def real_path(path: str | Path) -> Path:
+    """Return where a path leads, links followed, also where nothing is there. Raise OSError for what is no name."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError as error:
+        raise OSError(reason(error)) from None
+
+
+def read_below(root: Path, real: Path, limit: int) -> bytes:
+    """Return what is in the regular file `real` below the directory `root`, at most `limit` bytes.
+
+    Both are paths without links, as `real_path` gives them. Raise OSError where there is a link, or no such file.
+    """
+    if not real.is_relative_to(root):
+        raise OutsideError(f"leads out of {root}")
+    with opened_directory(real.parent) as directory:
+        _must_be_regular(os.stat(real.name or ".", dir_fd=directory, follow_symlinks=False))  # opening a device may act
+        descriptor = os.open(real.name, _READ, dir_fd=directory)
+    with os.fdopen(descriptor, "rb") as file:
+        _must_be_regular(os.fstat(descriptor))
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(f"larger than {limit // 1024**2} MiB")
+    return data
+
+
+def read_named(path: Path, limit: int) -> bytes:
+    """Return what is in the regular file that somebody named, wherever it is, at most `limit` bytes. Raise OSError."""
+    real = real_path(path)
+    return read_below(real.parent, real, limit)
+
+
+def _must_be_regular(found: os.stat_result) -> None:
+    if stat.S_ISLNK(found.st_mode):  # a loop, or put there after it was resolved
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError("not a regular file, but a directory" if stat.S_ISDIR(found.st_mode) else "not a regular file")
+
+
+@contextmanager
+def opened_directory(real: Path) -> Iterator[int]:
+    """Open a directory named without links, following none; yield its descriptor."""
+    descriptor = os.open(real.anchor, _SEARCH)
+    try:
+        for part in real.parts[1:]:
+            below = os.open(part, _SEARCH, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+# --- links that others planted ---------------------------------------------------------------------------------------
+
+
+def work_tree(directory: Path) -> Path | None:
+    """Return the git work tree around a directory, None if there is none."""
+    return next((each for each in (directory, *directory.parents) if (each / ".git").exists()), None)
+
+
+def refuse_planted_links(path: Path, trees: Iterable[Path] = ()) -> None:
+    """Raise OutsideError if a link on the way to `path` leads out of the git work tree that the link lies in.
+
+    `trees` are further directories out of which no link of theirs may lead; all without links. A link elsewhere is that
+    of whoever named the path.
+    """
+    place = Path("/")
+    for part in (Path.cwd() / path).parts[1:]:
+        if part == "..":
+            place = place.parent
+            continue
+        below = place / part
+        if not below.is_symlink():
+            place = below
+            continue
+        target = real_path(below)
+        around = work_tree(place)
+        for tree in (*trees, *([around] if around else [])):
+            if place.is_relative_to(tree) and not target.is_relative_to(tree):
+                raise OutsideError(f"the symbolic link {below} leads out of {tree}")
+        place = target
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A file to be written: its directory, without links, and its name there, which is no link."""
+
+    directory: Path
+    name: str
+
+
+def target_of(path: Path, trees: Iterable[Path] = ()) -> Target:
+    """Return where a file named on the command line is written. Raise OSError where that is none to write to.
+
+    A link is never written through, nor replaced. Links to directories are followed, but for those which lead out of
+    the work tree, the working directory or one of the `trees` that they lie in.
+    """
+    try:
+        if not path.name:
+            raise OSError("is a directory, not a file")
+        refuse_planted_links(path.parent, (*trees, real_path(Path.cwd())))
+        target = Target(real_path(path.parent), path.name)
+        check_target(target)
+    except ValueError as error:
+        raise OSError(reason(error)) from None
+    return target
+
+
+def check_target(target: Target) -> os.stat_result | None:
+    """Return what is known of the file that is there, None if none is. Raise OSError if it is no regular file."""
+    with opened_directory(target.directory) as directory:
+        try:
+            found = os.stat(target.name, dir_fd=directory, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError("it is a symbolic link, and gpolicy writes through none; name the file that it leads to")
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError("it is there and is no ordinary file")
+    return found
+
+
+def new_mode() -> int:
+    """Return the mode of new files of ours."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def write_beside(target: Target, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> str:
+    """Put `data` into a new hidden file in the target's directory, on disk; return its name."""
+    name = f".{target.name[:_LONGEST_PREFIX]}.gpolicy-{secrets.token_hex(4)}"
+    with opened_directory(target.directory) as directory:
+        descriptor = os.open(name, _CREATE, 0o600, dir_fd=directory)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                if owner is not None:
+                    with suppress(OSError):
+                        os.fchown(descriptor, *owner)
+                os.fchmod(descriptor, mode)
+                os.fsync(descriptor)
+        except BaseException:
+            os.unlink(name, dir_fd=directory)
+            raise
+    return name
+
+
+def take_place(target: Target, beside: str) -> None:
+    """Give the new file the name of the target, in one step."""
+    with opened_directory(target.directory) as directory:
+        os.rename(beside, target.name, src_dir_fd=directory, dst_dir_fd=directory)
+
+
+def take_new_place(target: Target, beside: str) -> None:
+    """Give the new file the name of the target; raise FileExistsError if anything has it."""
+    with opened_directory(target.directory) as directory:
+        os.link(beside, target.name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+
+
+def drop(target: Target, name: str) -> None:
+    """Remove a file beside the target, if it is there."""
+    with suppress(OSError), opened_directory(target.directory) as directory:
+        os.unlink(name, dir_fd=directory)
+
+
+def sync_directory(directory: Path) -> None:
+    """Have the names in a directory on disk."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
