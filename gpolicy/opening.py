@@ -11,11 +11,14 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+YAML_SUFFIXES: Final = (".yaml", ".yml")
+"""What the names of the files of a policy end in."""
 
 _SEARCH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -93,12 +96,25 @@ def work_tree(directory: Path) -> Path | None:
     return next((each for each in (directory, *directory.parents) if (each / ".git").exists()), None)
 
 
-def refuse_planted_links(path: Path, trees: Iterable[Path] = ()) -> None:
-    """Raise OutsideError if a link on the way to `path` leads out of the git work tree that the link lies in.
+def _tree(directory: Path) -> Path | None:
+    """Return the tree that a directory is part of: a git work tree, or itself if it holds YAML."""
+    found = work_tree(directory)
+    if found is not None:
+        return found
+    try:
+        with os.scandir(directory) as entries:
+            return directory if any(entry.name.endswith(YAML_SUFFIXES) for entry in entries) else None
+    except OSError:
+        return None
 
-    `trees` are further directories out of which no link of theirs may lead; all without links. A link elsewhere is that
-    of whoever named the path.
+
+def refuse_planted_links(path: Path) -> None:
+    """Raise OutsideError if a link on the way to `path` leads out of the tree that the link lies in.
+
+    That is a git work tree, the working directory, or without either a directory that holds YAML. A link elsewhere is
+    that of whoever named the path.
     """
+    here = real_path(Path.cwd())
     place = Path("/")
     for part in (Path.cwd() / path).parts[1:]:
         if part == "..":
@@ -109,9 +125,8 @@ def refuse_planted_links(path: Path, trees: Iterable[Path] = ()) -> None:
             place = below
             continue
         target = real_path(below)
-        around = work_tree(place)
-        for tree in (*trees, *([around] if around else [])):
-            if place.is_relative_to(tree) and not target.is_relative_to(tree):
+        for tree in (here, _tree(place)):
+            if tree is not None and place.is_relative_to(tree) and not target.is_relative_to(tree):
                 raise OutsideError(f"the symbolic link {below} leads out of {tree}")
         place = target
 
@@ -127,16 +142,15 @@ class Target:
     name: str
 
 
-def target_of(path: Path, trees: Iterable[Path] = ()) -> Target:
+def target_of(path: Path) -> Target:
     """Return where a file named on the command line is written. Raise OSError where that is none to write to.
 
-    A link is never written through, nor replaced. Links to directories are followed, but for those which lead out of
-    the work tree, the working directory or one of the `trees` that they lie in.
+    A link is never written through, nor replaced. Links to directories are followed, but for planted ones.
     """
     try:
         if not path.name:
             raise OSError("is a directory, not a file")
-        refuse_planted_links(path.parent, (*trees, real_path(Path.cwd())))
+        refuse_planted_links(path.parent)
         target = Target(real_path(path.parent), path.name)
         check_target(target)
     except ValueError as error:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gpolicy.cli.terminal import complain, wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import BOLD, PLAIN, YELLOW, as_text
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -226,14 +226,13 @@ class _Voice:
     colour: bool
 
     def step(self, number: int, count: int, title: str) -> None:
-        _say(f"{self._paint('1')}[{number}/{count}] {printable(title)}{self._paint('0')}")
+        _say(self._paint(BOLD, f"[{number}/{count}] {title}"))
 
     def job(self, job: int) -> None:
         _say(f"  job {job}")
 
     def message(self, text: str) -> None:
-        warning = "WARNING" in text
-        _say(f"{self._paint('33') if warning else ''}  {printable(text)}{self._paint('0') if warning else ''}")
+        _say(self._paint(YELLOW, f"  {text}") if "WARNING" in text else f"  {text}")
 
     def note(self, text: str) -> None:
         _say(f"  note: {text}")
@@ -241,15 +240,14 @@ class _Voice:
     def ended(self, seconds: float, *, ran: bool) -> None:
         _say(f"  done ({seconds:.1f} s)" if ran else "  was done already")
 
-    def _paint(self, code: str) -> str:
-        return f"\x1b[{code}m" if self.colour else ""
+    def _paint(self, paint: str, text: str) -> str:
+        return f"{paint}{text}{PLAIN}" if self.colour else text
 
 
 def _say(line: str) -> None:
     """Write a line. A reader that is gone stops neither the work nor the exit code: from then on nothing is said."""
     try:
-        sys.stdout.write(line if "\x1b" in line else printable(line))
-        sys.stdout.write("\n")
+        sys.stdout.write(as_text([line]))
         sys.stdout.flush()
     except (OSError, ValueError):
         with suppress(OSError, ValueError):
@@ -287,7 +285,7 @@ def _show_differences(differences: Sequence[Difference]) -> None:
         where = f"{item.object} {path_text(item.path)}".rstrip()
         with suppress(OSError, ValueError):
             expected, found = value_text(item.expected), value_text(item.found)
-            sys.stderr.write(f"  {printable(where)}: expected {printable(expected)}, found {printable(found)}\n")
+            sys.stderr.write(as_text([f"  {where}: expected {expected}, found {found}"]))
 
 
 def _way_on(request: Request, journal: Path) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpolicy.cli.console import write_commands
 from gpolicy.cli.findings_output import CHECK_FORMATS, known_budget, shown
 from gpolicy.cli.judging import Control, Judge, Judged, editable_files, find
 from gpolicy.cli.terminal import wants_colour, working
@@ -18,6 +19,7 @@ from gpolicy.opening import real_path
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.roots import policy_roots
+from gpolicy.printable import as_text
 from gpolicy.report.findings_text import findings_text
 
 if TYPE_CHECKING:
@@ -98,7 +100,10 @@ def _report(judged: list[Judged], request: Request, *, fixable: bool = True) -> 
         fixable=count,
         accepted=accepted,
     )
-    sys.stdout.write(text)
+    if request.form == "github":
+        write_commands(sys.stdout, text)
+    else:
+        sys.stdout.write(text)
     return int(ExitCode.FINDINGS if failing else ExitCode.FINE)
 
 
@@ -124,7 +129,7 @@ def _keep_as_baseline(judged: list[Judged], path: Path, request: Request) -> int
     text = baseline_text((finding, key_of(finding, sources, path)) for finding in taken)
     replace_files([Replacement(path, None, text.encode())])
     what = "1 finding is" if len(taken) == 1 else f"{len(taken)} findings are"
-    sys.stderr.write(f"{path}: {what} accepted from now on\n")
+    sys.stderr.write(as_text([f"{path}: {what} accepted from now on"]))
     return _report(left, request)
 
 

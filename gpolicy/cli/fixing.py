@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from gpolicy.cli.console import write_diff
 from gpolicy.cli.judging import Judge, Judged, editable_files
 from gpolicy.errors import GpolicyError
 from gpolicy.exit_codes import ExitCode
@@ -14,7 +15,7 @@ from gpolicy.findings import Finding, by_place
 from gpolicy.fixing.mending import Look, Mended, mend
 from gpolicy.opening import Target, read_below, reason
 from gpolicy.policy.yaml_reader import MAX_BYTES
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import as_text, printable
 from gpolicy.writing.replacing import Replacement, replace_files
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -29,7 +30,7 @@ def fix(judge: Judge, *, aside: bool) -> list[Judged]:
     mended = mend(run.look)
     replace_files(_replacements(mended.texts, run))
     out = sys.stderr if aside else sys.stdout
-    out.writelines(f"{_line(finding)}\n" for finding in mended.fixed)
+    out.write(as_text(map(_line, mended.fixed)))
     if mended.fixed:
         files = "1 file" if len(mended.texts) == 1 else f"{len(mended.texts)} files"
         out.write(f"{len(mended.fixed)} mended in {files}\n\n")
@@ -41,7 +42,7 @@ def diff(judge: Judge) -> int:
     run = _Run(judge)
     mended = mend(run.look)
     for file in sorted(mended.texts):
-        sys.stdout.writelines(unified_diff(file, run.original[file], mended.texts[file]))
+        write_diff(sys.stdout, unified_diff(file, run.original[file], mended.texts[file]))
     if not mended.texts:
         return int(ExitCode.FINE)
     _say_how_many(mended)
@@ -97,7 +98,7 @@ def _replacements(texts: Mapping[str, str], run: _Run) -> Iterator[Replacement]:
 def _line(finding: Finding) -> str:
     place = f"{finding.span}: " if finding.span else ""
     what = finding.fix.message if finding.fix else ""
-    return printable(f"{place}mended {finding.code} {finding.name}: {what}")
+    return f"{place}mended {finding.code} {finding.name}: {what}"
 
 
 def _say_how_many(mended: Mended) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpolicy.cli.console import write_diff
 from gpolicy.cli.terminal import complain
 from gpolicy.errors import InputError, UsageError
 from gpolicy.exit_codes import ExitCode
@@ -15,7 +16,7 @@ from gpolicy.opening import reason
 from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.policy.files import policy_files
 from gpolicy.policy.yaml_reader import MAX_BYTES
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import as_text
 
 _STANDARD_INPUT = Path("-")
 
@@ -65,8 +66,12 @@ def _standard_input(*, check: bool, diff: bool) -> int:
     if diff:
         _write_diffs([item] if item.changed else [])
     elif not check:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(item.formatted.text.encode() if item.changed else item.data)
+        data = item.formatted.text.encode() if item.changed else item.data
+        if sys.stdout.isatty():
+            sys.stdout.write(data.decode())
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
     return int(ExitCode.FINDINGS if broken or ((check or diff) and item.changed) else ExitCode.FINE)
 
 
@@ -124,7 +129,7 @@ def _write_diffs(changed: Iterable[_Done]) -> None:
     from gpolicy.cli.fixing import unified_diff  # noqa: PLC0415
 
     for item in changed:
-        sys.stdout.writelines(unified_diff(_name(item.path), item.text, item.formatted.text))
+        write_diff(sys.stdout, unified_diff(_name(item.path), item.text, item.formatted.text))
     sys.stdout.flush()
 
 
@@ -132,9 +137,7 @@ def _say(changed: list[_Done], count: int, *, would: bool, aside: bool, left: in
     out = sys.stderr if aside else sys.stdout
     word = "would be formatted" if would else "formatted"
     if not aside:
-        out.writelines(
-            printable(f"{word}: {item.path}" if would else f"formatted {item.path}") + "\n" for item in changed
-        )
+        out.write(as_text(f"{word}: {item.path}" if would else f"formatted {item.path}" for item in changed))
     files = f"{len(changed)} {'file' if len(changed) == 1 else 'files'} {word}"
     out.write(f"{files}, {count - len(changed)} left as they are\n" if changed or left else f"{_all(count)} in form\n")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import known_format, policy_with_errors, read
+from gpolicy.cli.console import write_commands
 from gpolicy.cli.findings_output import from_the_top, known_budget, repository_path
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
@@ -151,7 +152,8 @@ def _show(made: Plan, effect: _Effect, policy: Policy, request: Request) -> None
             from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
 
             places = {guard.name.value: guard.name.span for guard in policy.guards}
-            text = plan_github(made, impact=known, guard_places=places, locate=repository_path)
+            write_commands(sys.stdout, plan_github(made, impact=known, guard_places=places, locate=repository_path))
+            return
         case "html":
             from gpolicy.report.plan_html import plan_html  # noqa: PLC0415
 

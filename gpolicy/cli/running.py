@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
+from gpolicy.cli.console import console
 from gpolicy.errors import GpolicyError
 from gpolicy.exit_codes import ExitCode
 
@@ -44,7 +45,7 @@ def _tell_once() -> Callable[..., None]:
 
 def _run(arguments: list[str]) -> int:
     gc.set_threshold(_COLLECT_AFTER, 20, 20)
-    sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
+    sys.stdout, sys.stderr = console(_writable(sys.stdout)), console(_writable(sys.stderr))
     try:
         result = _run_verb(arguments)
         sys.stdout.flush()

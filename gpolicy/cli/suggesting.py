@@ -11,6 +11,7 @@ from gpolicy.cli.findings_output import known_budget
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
+from gpolicy.printable import as_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +84,7 @@ def suggest(request: Request) -> int:
         from gpolicy.report.suggest_text import suggest_text  # noqa: PLC0415
 
         sys.stdout.write(suggest_text(report, colour=wants_colour(sys.stdout)))
-        sys.stdout.write(f"\n{text}" if request.output is None else f"\nwrote {request.output}\n")
+        sys.stdout.write(f"\n{text}" if request.output is None else as_text(["", f"wrote {request.output}"]))
     return int(ExitCode.FINE)
 
 

@@ -8,11 +8,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Final, TextIO
 
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import BOLD_RED, DIM, PLAIN, control, printable
 
 _PATIENCE_SECONDS = 1.0
+_ERASE: Final = control("[G") + control("[K")  # the line that the cursor is in
 
 
 def wants_colour(stream: TextIO) -> bool:
@@ -22,7 +23,7 @@ def wants_colour(stream: TextIO) -> bool:
 
 def complain(message: str, hint: str | None) -> None:
     """Write one line about what stopped the run to standard error, and one about the way out."""
-    red, dim, plain = ("\x1b[1;31m", "\x1b[2m", "\x1b[0m") if wants_colour(sys.stderr) else ("", "", "")
+    red, dim, plain = (BOLD_RED, DIM, PLAIN) if wants_colour(sys.stderr) else ("", "", "")
     sys.stderr.write(f"{red}gpolicy:{plain} {printable(message)}\n")
     if hint:
         sys.stderr.write(f"{dim}  {printable(hint)}{plain}\n")
@@ -58,8 +59,8 @@ def _turn(what: str, doing: list[str], done: threading.Event) -> None:
     seconds = 1
     while not done.wait(0.0 if seconds == 1 else 1.0):
         room = max(shutil.get_terminal_size().columns - len(f" … {seconds} s "), 10)
-        sys.stderr.write(f"\r\x1b[K{(what + doing[0])[:room]} … {seconds} s ")
+        sys.stderr.write(f"{_ERASE}{(what + doing[0])[:room]} … {seconds} s ")
         sys.stderr.flush()
         seconds += 1
-    sys.stderr.write("\r\x1b[K")
+    sys.stderr.write(_ERASE)
     sys.stderr.flush()

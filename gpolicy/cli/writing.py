@@ -12,6 +12,7 @@ from gpolicy.cli.checking import read
 from gpolicy.cli.terminal import complain
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
+from gpolicy.printable import as_text
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
@@ -24,8 +25,8 @@ def init(directory: Path, name: str) -> int:
 
     written = write_files(starter_files(name), directory)
     for path in written:
-        sys.stdout.write(f"wrote {path}\n")
-    sys.stdout.write(f"next: gpolicy check {directory}\n")
+        sys.stdout.write(as_text([f"wrote {path}"]))
+    sys.stdout.write(as_text([f"next: gpolicy check {directory}"]))
     return int(ExitCode.FINE)
 
 
@@ -36,7 +37,7 @@ def adopt(src: str, output: Path, options: SourceOptions) -> int:
 
     adopted = make(read(src, options))
     for path in write_files(adopted.files, output):
-        sys.stdout.write(f"wrote {path}\n")
+        sys.stdout.write(as_text([f"wrote {path}"]))
     for left in adopted.left_out:
         complain(f"left out {left}", None)
     return int(ExitCode.FINE)
@@ -50,7 +51,7 @@ def snapshot(src: str, output: Path, options: SourceOptions) -> int:
     state = read(src, options)
     write_snapshot(state, output, taken_at=taken_at)
     counts = f"{len(state.groups)} groups, {len(state.nodes)} nodes, {len(state.instances)} instances"
-    sys.stdout.write(f"wrote {output}: cluster {state.name}, {counts}\n")
+    sys.stdout.write(as_text([f"wrote {output}: cluster {state.name}, {counts}"]))
     for note in state.notes:
         complain(note, None)
     return int(ExitCode.FINE)
@@ -73,5 +74,5 @@ def schema(kind: str | None, output: Path | None) -> int:
     output.mkdir(parents=True, exist_ok=True)
     for name in names:
         write_public(output / name, (directory / name).read_bytes())
-        sys.stdout.write(f"wrote {output / name}\n")
+        sys.stdout.write(as_text([f"wrote {output / name}"]))
     return int(ExitCode.FINE)

@@ -146,4 +146,4 @@ def _inverse(inverse: Inverse) -> dict[str, Any]:
 
 def plan_text(plan: Plan, impact: Mapping[str, Any] | None = None) -> str:
     """Return the JSON text of a plan, with its impact if known."""
-    return json.dumps(plan_as_json(plan, impact), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(plan_as_json(plan, impact), indent=2, allow_nan=False) + "\n"

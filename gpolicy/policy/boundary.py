@@ -33,18 +33,12 @@ class Boundary:
 
     def real(self, name: str | Path) -> Path:
         """Return the file or directory that a name of the policy's tree leads to. Raise OSError where it may not."""
-        real, plain = self._resolved(name)
-        allowed = self.root if real == plain else self.links
-        if not real.is_relative_to(allowed):
-            through = "leads out of" if real == plain else "is a symbolic link out of"
-            raise OutsideError(f"{through} {allowed}")
-        return real
+        return self._checked(name)[0]
 
     def read(self, name: str | Path, limit: int) -> bytes:
         """Return what is in a regular file of the policy's tree, at most `limit` bytes. Raise OSError."""
-        real, plain = self._resolved(name)
-        self.real(name)
-        return read_below(self.root if real == plain else self.links, real, limit)
+        real, root = self._checked(name)
+        return read_below(root, real, limit)
 
     def is_file(self, name: str | Path) -> bool:
         """Return whether a name leads to a regular file that may be read."""
@@ -60,8 +54,17 @@ class Boundary:
         if real != plain:
             check_target(target)  # says that it is a link, if it is one itself
             raise OutsideError("a symbolic link leads there, and gpolicy writes through none")
-        self.real(name)
+        self._checked(name)
         return target
+
+    def _checked(self, name: str | Path) -> tuple[Path, Path]:
+        """Return where a name leads, and the directory that it must not leave."""
+        real, plain = self._resolved(name)
+        root = self.root if real == plain else self.links
+        if not real.is_relative_to(root):
+            through = "leads out of" if real == plain else "is a symbolic link out of"
+            raise OutsideError(f"{through} {root}")
+        return real, root
 
     def _resolved(self, name: str | Path) -> tuple[Path, Path]:
         """Return where a name leads, and where it would if there were no links in the policy's tree."""
@@ -77,11 +80,11 @@ class Boundary:
 def boundary(path: Path) -> Boundary:
     """Return how far the policy at `path`, a directory or a file, reaches.
 
-    Raise InputError if a link on the way there leads out of the work tree, or the working directory, that it lies in.
+    Raise InputError if a planted link is on the way there.
     """
     try:
         named = path if path.is_dir() else path.parent
-        refuse_planted_links(named, (real_path(Path.cwd()),))
+        refuse_planted_links(named)
         home = real_path(named)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {reason(error)}", hint=NAME_ITSELF) from None

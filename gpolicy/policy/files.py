@@ -9,13 +9,13 @@ from pathlib import Path
 
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span
-from gpolicy.opening import reason
+from gpolicy.opening import YAML_SUFFIXES, reason
 from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.policy.structure import UNREADABLE_FILE
 from gpolicy.policy.yaml_document import YamlDocument
 from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 
-SUFFIXES = (".yaml", ".yml")
+SUFFIXES = YAML_SUFFIXES
 MAX_FILES = 10_000
 MAX_DEPTH = 64
 """Directories of a policy in one another."""

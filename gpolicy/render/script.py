@@ -13,6 +13,7 @@ from gpolicy.exit_codes import ExitCode
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.plan.plan_file import PlanFile, PlannedStep
 from gpolicy.plan.step import Wave
+from gpolicy.printable import printable
 
 
 class UnsafePlanError(GpolicyError):
@@ -78,4 +79,4 @@ def _line(step: PlannedStep, argv: tuple[str, ...] | None) -> str:
 
 def comment(text: str) -> str:
     """Return `text` on one line, so that it cannot end the comment that it stands in."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    return "".join(letter if printable(letter) == letter else "?" for letter in text)

@@ -11,11 +11,8 @@ from gpolicy.impact.binding import Binding
 from gpolicy.impact.capacity import CapacityReport, GroupCapacity, Size, spec_values
 from gpolicy.impact.extended_capacity import ExtendedCapacity
 from gpolicy.impact.stranded import Stranded
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import BOLD, DIM, PLAIN, as_text, printable
 
-_BOLD: Final = "\x1b[1m"
-_DIM: Final = "\x1b[2m"
-_RESET: Final = "\x1b[0m"
 _HEADINGS: Final = ("group", "template", "spec", "instance", "fits", "bound by", "htools")
 _RIGHT: Final = frozenset({"fits", "value", "weight", "product"})
 _MOST_SIZES: Final = 6
@@ -23,7 +20,7 @@ _MOST_SIZES: Final = 6
 
 def capacity_text(report: CapacityReport, *, score: bool = False, colour: bool = False) -> str:
     """Return the report as text; `score` adds the components of each score."""
-    return "\n".join(line.rstrip() for line in _Writer(colour=colour).lines(report, score=score)) + "\n"
+    return as_text(line.rstrip() for line in _Writer(colour=colour).lines(report, score=score))
 
 
 class _Writer:
@@ -32,9 +29,9 @@ class _Writer:
 
     def lines(self, report: CapacityReport, *, score: bool) -> Iterator[str]:
         items = [*report.groups, *([report.cluster] if report.cluster else [])]
-        yield self.paint(_BOLD, f"What fits on cluster {printable(report.cluster_name)} beside what runs there")
+        yield self.paint(BOLD, f"What fits on cluster {report.cluster_name} beside what runs there")
         if report.snapshot:
-            yield self.paint(_DIM, f"read from {printable(read_from(report.source, report.snapshot))}")
+            yield self.paint(DIM, f"read from {read_from(report.source, report.snapshot)}")
         yield ""
         yield from self.table(_HEADINGS, [row for item in items for row in _rows(item)])
         yield ""
@@ -50,7 +47,7 @@ class _Writer:
             yield from self.extended(limited)
         yield from self.legend(items)
         for note in report.notes:
-            yield self.paint(_DIM, f"note: {printable(note)}")
+            yield self.paint(DIM, f"note: {note}")
         if score:
             for item in items:
                 yield from self.score(item)
@@ -58,7 +55,7 @@ class _Writer:
     def legend(self, items: Sequence[GroupCapacity]) -> Iterator[str]:
         causes = dict.fromkeys(binding.cause for item in items for binding in bindings_of(item))
         for cause in causes:
-            yield self.paint(_DIM, f"{cause.key}: {cause.sentence}")
+            yield self.paint(DIM, f"{cause.key}: {cause.sentence}")
 
     def stranded(self, item: GroupCapacity, stranded: Stranded) -> Iterator[str]:
         free, left = stranded.free, stranded.left
@@ -69,7 +66,7 @@ class _Writer:
         ]
         if free.spindles is not None and left.spindles is not None:
             parts.append(f"{left.spindles} of {free.spindles} spindles")
-        yield self.paint(_DIM, f"free on {_name(item)} and of no use to any size: {', '.join(parts)}")
+        yield self.paint(DIM, f"free on {_name(item)} and of no use to any size: {', '.join(parts)}")
 
     def extended(self, items: Sequence[tuple[GroupCapacity, ExtendedCapacity]]) -> Iterator[str]:
         options = items[0][1].options
@@ -78,21 +75,21 @@ class _Writer:
             parts.append(f"{options.max_node_failures} nodes of a group may fail at once")
         if options.oversubscription is not None:
             parts.append(f"memory may be over-subscribed {options.oversubscription:g} times")
-        yield self.paint(_BOLD, f"What fits if {' and '.join(parts)}")
+        yield self.paint(BOLD, f"What fits if {' and '.join(parts)}")
         rows = []
         for item, extended in items:
             for number, fit in enumerate((*extended.specs, extended.standard)):
-                name = f"pair {printable(fit.name)}" if number < len(extended.specs) else fit.name
+                name = f"pair {fit.name}" if number < len(extended.specs) else fit.name
                 memory = exact_size(fit.minimum_memory)
                 if fit.maximum_memory != fit.minimum_memory:
                     memory += f" to {exact_size(fit.maximum_memory)}"
-                group = printable(item.group or "") if number == 0 else ""
+                group = item.group or "" if number == 0 else ""
                 rows.append((group, name, memory, str(fit.fits), fit.binding.cause.key, fit.binding.reason or "-"))
         yield from self.table(("group", "spec", "memory", "fits", "bound by", "htools"), rows)
 
     def score(self, item: GroupCapacity) -> Iterator[str]:
         yield ""
-        yield self.paint(_BOLD, f"Score of {_name(item)}: {item.score.shown} (smaller is better balanced)")
+        yield self.paint(BOLD, f"Score of {_name(item)}: {item.score.shown} (smaller is better balanced)")
         if not item.score.components:
             yield "no node is online"
             return
@@ -100,26 +97,24 @@ class _Writer:
         yield from self.table(("component", "value", "weight", "product"), rows)
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-        widths = [max(len(row[place]) for row in (headings, *rows)) for place in range(len(headings))]
-        for number, row in enumerate((headings, *rows)):
+        shown = [[printable(cell) for cell in row] for row in (headings, *rows)]
+        widths = [max(len(row[place]) for row in shown) for place in range(len(headings))]
+        for number, row in enumerate(shown):
             cells = [
                 cell.rjust(width) if heading in _RIGHT else cell.ljust(width)
                 for cell, width, heading in zip(row, widths, headings, strict=True)
             ]
             line = "  ".join(cells).rstrip()
-            yield line if number else self.paint(_BOLD, line)
+            yield line if number else self.paint(BOLD, line)
 
     def paint(self, paint: str, text: str) -> str:
-        return f"{paint}{text}{_RESET}" if self.colour else text
+        return f"{paint}{text}{PLAIN}" if self.colour else text
 
 
 def _rows(item: GroupCapacity) -> Iterator[tuple[str, ...]]:
-    name = "(cluster)" if item.group is None else printable(item.group)
+    name = "(cluster)" if item.group is None else item.group
     template = item.template.value if item.template else "-"
-    rows = [
-        (f"pair {printable(spec.name)}", _size(spec_values(spec.pair.max)), spec.fits, spec.binding)
-        for spec in item.specs
-    ]
+    rows = [(f"pair {spec.name}", _size(spec_values(spec.pair.max)), spec.fits, spec.binding) for spec in item.specs]
     total = sum(size.count for size in item.tiered)
     rows.append(("tiered", "pairs in turn, shrunk to fit", total, item.tiered_binding))
     standard = item.standard
@@ -137,7 +132,7 @@ def bindings_of(item: GroupCapacity) -> list[Binding]:
 
 
 def _name(item: GroupCapacity) -> str:
-    return "the whole cluster" if item.group is None else f"group {printable(item.group)}"
+    return "the whole cluster" if item.group is None else f"group {item.group}"
 
 
 def _size(spec: dict[str, int]) -> str:

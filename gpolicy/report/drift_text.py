@@ -5,25 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Final
 
 from gpolicy.cluster.state import Identity, read_from
 from gpolicy.drift.comparing import Drift, DriftReport
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, words
-from gpolicy.report.findings_text import findings_text, printable
+from gpolicy.printable import BOLD, DIM, GREEN, PLAIN, RED, as_text
+from gpolicy.report.findings_text import findings_lines
 from gpolicy.report.values_text import pair_lines, value_text
-
-_RED: Final = "\x1b[31m"
-_GREEN: Final = "\x1b[32m"
-_BOLD: Final = "\x1b[1m"
-_DIM: Final = "\x1b[2m"
-_RESET: Final = "\x1b[0m"
 
 
 def drift_report(report: DriftReport, sources: Mapping[str, str], *, colour: bool = False) -> str:
     """Return the report as text. `sources` are the policy's files, to show the lines that findings are about."""
-    return "\n".join(_Report(report, sources, colour=colour).lines()) + "\n"
+    return as_text(_Report(report, sources, colour=colour).lines())
 
 
 def since_text(since: Identity) -> str:
@@ -49,68 +43,68 @@ class _Report:
 
     def lines(self) -> Iterator[str]:
         report = self._report
-        yield self._paint(_BOLD, f"Drift of cluster {printable(report.cluster)} from its policy")
+        yield self._paint(BOLD, f"Drift of cluster {report.cluster} from its policy")
         if report.snapshot:
-            yield self._paint(_DIM, f"read from {printable(read_from(report.source, report.snapshot))}")
+            yield self._paint(DIM, f"read from {read_from(report.source, report.snapshot)}")
         if not report.drift:
             yield "None: what the policy declares and this source shows is so."
         for obj, group in itertools.groupby(report.drift, key=lambda drift: drift.object):
             drifted = list(group)
             yield ""
-            yield f"{self._paint(_BOLD, printable(obj))}  {self._paint(_DIM, since_text(drifted[0].since))}"
+            yield f"{self._paint(BOLD, obj)}  {self._paint(DIM, since_text(drifted[0].since))}"
             for drift in drifted:
                 yield from self._drift(drift)
         if report.drift:
-            yield self._paint(_DIM, "Who changed it is not known: Ganeti keeps only when an object was last written.")
+            yield self._paint(DIM, "Who changed it is not known: Ganeti keeps only when an object was last written.")
         yield from self._accepted()
         yield from self._unreadable()
         if report.findings:
             yield ""
-            yield findings_text(report.findings, self._sources, colour=self._colour).rstrip("\n")
+            yield from findings_lines(report.findings, self._sources, colour=self._colour)
         for note in report.notes:
-            yield self._paint(_DIM, f"note: {printable(note)}")
+            yield self._paint(DIM, f"note: {note}")
         yield ""
-        yield self._paint(_BOLD, _summary(report))
+        yield self._paint(BOLD, _summary(report))
 
     def _drift(self, drift: Drift) -> Iterator[str]:
         if drift.path == ("ipolicy", "minmax"):
             yield "  ipolicy.minmax"
             yield from self._pairs(drift)
         else:
-            yield f"  {printable(_sentence(drift))}"
+            yield f"  {_sentence(drift)}"
         if drift.action in (Action.SET, Action.RESET) and drift.inherits:
             effective = f"in effect: {value_text(drift.effective_found)}"
-            yield self._paint(_DIM, f"      {printable(effective)}; inherited: {_short(drift.effective_declared)}")
+            yield self._paint(DIM, f"      {effective}; inherited: {_short(drift.effective_declared)}")
         if drift.span is not None:
-            yield self._paint(_DIM, f"      declared at {printable(str(drift.span))}")
+            yield self._paint(DIM, f"      declared at {drift.span!s}")
 
     def _pairs(self, drift: Drift) -> Iterator[str]:
         found, declared = pair_lines(drift.found), pair_lines(drift.declared)
-        yield from (self._paint(_RED, f"      found     {line}") for line in found or ["(no own pairs)"])
+        yield from (self._paint(RED, f"      found     {line}") for line in found or ["(no own pairs)"])
         missing = "(no own pairs: the cluster's hold)" if drift.inherits else "(none)"
-        yield from (self._paint(_GREEN, f"      declared  {line}") for line in declared or [missing])
+        yield from (self._paint(GREEN, f"      declared  {line}") for line in declared or [missing])
 
     def _accepted(self) -> Iterator[str]:
         if not self._report.accepted:
             return
         yield ""
-        yield self._paint(_BOLD, "Accepted for a time")
+        yield self._paint(BOLD, "Accepted for a time")
         for accepted in self._report.accepted:
             waiver = accepted.waiver
-            yield f"  {printable(accepted.drift.object)} {printable(_sentence(accepted.drift))}"
-            yield self._paint(_DIM, f"      until {printable(waiver.until)}: {printable(waiver.reason)}")
+            yield f"  {accepted.drift.object} {_sentence(accepted.drift)}"
+            yield self._paint(DIM, f"      until {waiver.until}: {waiver.reason}")
 
     def _unreadable(self) -> Iterator[str]:
         if not self._report.unreadable:
             return
         yield ""
-        yield self._paint(_BOLD, "Not compared: this source cannot show them")
+        yield self._paint(BOLD, "Not compared: this source cannot show them")
         for item in self._report.unreadable:
             declared = f"{item.object} {'.'.join(item.path)} (declared {value_text(item.wanted)})"
-            yield f"  ? {printable(declared)}"
+            yield f"  ? {declared}"
 
     def _paint(self, paint: str, text: str) -> str:
-        return f"{paint}{text}{_RESET}" if self._colour else text
+        return f"{paint}{text}{PLAIN}" if self._colour else text
 
 
 def _sentence(drift: Drift) -> str:
@@ -132,7 +126,7 @@ def _sentence(drift: Drift) -> str:
 
 
 def _short(value: Value) -> str:
-    return printable(value_text(value))
+    return value_text(value)
 
 
 def _summary(report: DriftReport) -> str:

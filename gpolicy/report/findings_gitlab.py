@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from gpolicy.findings import Finding, Severity
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import printable
 
 _SEVERITIES: Final = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
 

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
 from gpolicy.findings import Finding
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import printable
 from gpolicy.report.junit import case, document, element, suite
 
 CLEAN: str = "gpolicy check"

@@ -17,7 +17,7 @@ from typing import Any, Final
 from urllib.parse import quote_from_bytes
 
 from gpolicy.findings import Finding, Fix, RuleInfo, Severity, Span
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import printable
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 SOURCE_ROOT: Final = "%SRCROOT%"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from gpolicy.findings import Finding, Severity, Span
+from gpolicy.printable import BOLD, CYAN, DIM, PLAIN, RED, YELLOW, as_text, printable
 from gpolicy.report.findings_json import summary
 
 WIDTH: Final = 120
@@ -17,10 +18,7 @@ _LINE_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what the YAML 
 _TAB: Final = 4
 _ELLIPSIS: Final = "…"
 _NEAR: Final = 4  # widths of a line, before and behind the place: what is farther away cannot be shown
-_RESET: Final = "\x1b[0m"
-_BOLD: Final = "\x1b[1m"
-_DIM: Final = "\x1b[2m"
-_COLOURS: Final = {Severity.ERROR: "\x1b[31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
+_COLOURS: Final = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
 
 
 def findings_text(
@@ -34,12 +32,24 @@ def findings_text(
 ) -> str:
     """Return findings as text, ending in a summary line. `sources` holds the files' text by name.
 
-    The summary says how many of them can be mended (`fixable`), and how many more are accepted. Nothing from the
-    policy reaches the terminal as a control character. `width` is in columns.
+    The summary says how many of them can be mended (`fixable`), and how many more are accepted. `width` is in columns.
     """
+    return as_text(findings_lines(findings, sources, colour=colour, width=width, fixable=fixable, accepted=accepted))
+
+
+def findings_lines(
+    findings: Iterable[Finding],
+    sources: Mapping[str, str],
+    *,
+    colour: bool = False,
+    width: int = WIDTH,
+    fixable: int = 0,
+    accepted: int = 0,
+) -> Iterator[str]:
+    """Give the lines of that text."""
     notes = [f"{fixable} can be mended by --fix"] if fixable else []
     notes += [f"{accepted} more {'is' if accepted == 1 else 'are'} accepted"] if accepted else []
-    return _Writer(sources, colour=colour, width=max(width, 40)).text(list(findings), notes)
+    yield from _Writer(sources, colour=colour, width=max(width, 40)).lines(list(findings), notes)
 
 
 def summary_line(findings: Iterable[Finding]) -> str:
@@ -51,15 +61,6 @@ def summary_line(findings: Iterable[Finding]) -> str:
     return ", ".join(words) or "nothing found"
 
 
-def printable(text: str) -> str:
-    r"""Return `text` with everything that could move a cursor or hide text written as an escape (\x1b, \u202e)."""
-    return "".join(letter if letter.isprintable() else _escape(letter) for letter in text)
-
-
-def _escape(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")
-
-
 class _Writer:
     def __init__(self, sources: Mapping[str, str], *, colour: bool, width: int) -> None:
         self._sources = sources
@@ -67,23 +68,24 @@ class _Writer:
         self._colour = colour
         self._width = width
 
-    def text(self, findings: list[Finding], notes: list[str]) -> str:
-        blocks = ["\n".join(self._finding(finding)) for finding in findings]
-        summary = "; ".join([self._paint(summary_line(findings), _BOLD), *notes])
-        return "\n\n".join([*blocks, summary]) + "\n"
+    def lines(self, findings: list[Finding], notes: list[str]) -> Iterator[str]:
+        for finding in findings:
+            yield from self._finding(finding)
+            yield ""
+        yield "; ".join([self._paint(summary_line(findings), BOLD), *notes])
 
     def _finding(self, finding: Finding) -> Iterator[str]:
         paint = _COLOURS[finding.severity]
         head = self._paint(f"{finding.severity} {finding.code} {finding.name}", paint)
-        place = f"{self._paint(printable(str(finding.span)), _BOLD)}: " if finding.span else ""
-        yield f"{place}{head}: {printable(finding.message)}"
+        place = f"{self._paint(str(finding.span), BOLD)}: " if finding.span else ""
+        yield f"{place}{head}: {finding.message}"
         if finding.span:
             yield from self._excerpt(finding.span, paint)
         for related in finding.related:
-            yield f"  {printable(str(related.span))}: {printable(related.message)}"
-            yield from self._excerpt(related.span, _DIM)
+            yield f"  {related.span}: {related.message}"
+            yield from self._excerpt(related.span, DIM)
         if finding.hint:
-            yield f"  {self._paint('hint:', _BOLD)} {printable(finding.hint)}"
+            yield f"  {self._paint('hint:', BOLD)} {finding.hint}"
 
     def _excerpt(self, span: Span, paint: str) -> Iterator[str]:
         """Yield the line that `span` begins on, and a line of carets; nothing if the file is not at hand."""
@@ -114,7 +116,7 @@ class _Writer:
         return lines[number - 1] if file in self._sources and 0 < number <= len(lines) else None
 
     def _paint(self, text: str, paint: str) -> str:
-        return f"{paint}{text}{_RESET}" if self._colour else text
+        return f"{paint}{text}{PLAIN}" if self._colour else text
 
 
 def _cell(letter: str) -> str:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.report.findings_text import printable, summary_line
+from gpolicy.printable import no_command, printable
+from gpolicy.report.findings_text import summary_line
 
 MOST_SHOWN: Final = 10
 """Annotations of one level that GitHub shows for a step."""
@@ -97,6 +98,4 @@ def _property(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a line of the log that the runner does not take for a command: not `::…` at its start, no `##[`."""
-    shown = printable(text).replace("##[", "## [")
-    return f"- {shown}" if shown.lstrip().startswith("::") else shown
+    return no_command(printable(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gpolicy.data import data_directory
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import printable
 from gpolicy.report.section import Name, count, rough_size, size
 
 LONGEST_TEXT: Final = 600

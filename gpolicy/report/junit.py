@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.sax.saxutils import escape, quoteattr  # it only writes here; nothing is parsed
 
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import printable
 
 
 def document(counts: str, suites: Iterable[str]) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from gpolicy.printable import printable
 from gpolicy.report.budget import COMMENT_BUDGET
-from gpolicy.report.findings_text import printable
 
 LONGEST_TEXT: Final = 400
 """Characters of one name or message: the rest is cut, so that a single one cannot fill the comment."""

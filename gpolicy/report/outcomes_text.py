@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import BOLD, DIM, GREEN, PLAIN, RED, as_text
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Check, Outcome
 
-_BOLD: Final = "\x1b[1m"
-_DIM: Final = "\x1b[2m"
-_RED: Final = "\x1b[31m"
-_GREEN: Final = "\x1b[32m"
-_RESET: Final = "\x1b[0m"
-
 
 def outcomes_text(outcomes: Sequence[Outcome], *, colour: bool = False) -> str:
     """Return the outcomes as text, by file, ending in a summary line."""
-    return "\n".join(_Writer(colour=colour).lines(outcomes)) + "\n"
+    return as_text(_Writer(colour=colour).lines(outcomes))
 
 
 def summary_line(outcomes: Sequence[Outcome]) -> str:
@@ -42,30 +36,30 @@ class _Writer:
 
     def lines(self, outcomes: Sequence[Outcome]) -> Iterator[str]:
         for file, tests in groupby(outcomes, key=lambda outcome: outcome.span.file):
-            yield self.paint(_BOLD, printable(file))
+            yield self.paint(BOLD, file)
             for outcome in tests:
                 yield from self.test(outcome)
             yield ""
-        yield self.paint(_BOLD, summary_line(outcomes))
+        yield self.paint(BOLD, summary_line(outcomes))
 
     def test(self, outcome: Outcome) -> Iterator[str]:
         if outcome.ok:
-            yield f"  {self.paint(_GREEN, 'ok')}     {printable(outcome.name)}"
+            yield f"  {self.paint(GREEN, 'ok')}     {outcome.name}"
             return
         word = "FAILED" if outcome.error is None else "ERROR "
-        yield f"  {self.paint(_RED, word)} {printable(outcome.name)}"
+        yield f"  {self.paint(RED, word)} {outcome.name}"
         if outcome.error is not None:
-            yield f"         {printable(str(outcome.place or outcome.span))}: {printable(outcome.error)}"
+            yield f"         {outcome.place or outcome.span!s}: {outcome.error}"
             if outcome.hint:
-                yield f"         {self.paint(_DIM, printable(outcome.hint))}"
+                yield f"         {self.paint(DIM, outcome.hint)}"
         for check in outcome.failures:
             yield from self.check(check)
 
     def check(self, check: Check) -> Iterator[str]:
-        said = f"{printable(check.title)}: expected {printable(check.expected)}, found {printable(check.found)}"
-        yield f"         {printable(str(check.span))}: {said}"
+        said = f"{check.title}: expected {check.expected}, found {check.found}"
+        yield f"         {check.span!s}: {said}"
         if check.detail:
-            yield f"         {self.paint(_DIM, printable(check.detail))}"
+            yield f"         {self.paint(DIM, check.detail)}"
 
     def paint(self, paint: str, text: str) -> str:
-        return f"{paint}{text}{_RESET}" if self.colour else text
+        return f"{paint}{text}{PLAIN}" if self.colour else text

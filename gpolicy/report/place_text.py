@@ -9,13 +9,8 @@ from typing import Final
 from gpolicy.cluster.state import read_from
 from gpolicy.ganeti.units import exact_size, rough_size
 from gpolicy.impact.placing import Candidate, GroupTrial, Placed, PlaceReport
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import BOLD, BOLD_GREEN, BOLD_RED, DIM, PLAIN, as_text, printable
 
-_BOLD: Final = "\x1b[1m"
-_DIM: Final = "\x1b[2m"
-_GREEN: Final = "\x1b[1;32m"
-_RED: Final = "\x1b[1;31m"
-_RESET: Final = "\x1b[0m"
 _MOST_POSSIBLE: Final = 10
 _HARD_TO_READ: Final = 10_000  # MiB: from here on a number of them says little to people
 _MOST_REFUSED: Final = 3
@@ -24,7 +19,7 @@ _RIGHT: Final = frozenset({"score", "disk left"})
 
 def place_text(report: PlaceReport, *, every: bool = False, colour: bool = False) -> str:
     """Return the report as text; `every` lists every candidate instead of the first few of each kind."""
-    return "\n".join(line.rstrip() for line in _Writer(every=every, colour=colour).lines(report)) + "\n"
+    return as_text(line.rstrip() for line in _Writer(every=every, colour=colour).lines(report))
 
 
 class _Writer:
@@ -32,15 +27,15 @@ class _Writer:
         self.every, self.colour = every, colour
 
     def lines(self, report: PlaceReport) -> Iterator[str]:
-        what = f"{printable(report.instance.name)} ({printable(placed_words(report.instance))})"
+        what = f"{report.instance.name} ({placed_words(report.instance)})"
         if report.ok:
-            where = self.paint(_GREEN, " / ".join(map(printable, report.nodes)))
-            yield f"{what} goes to {where} in group {printable(report.group or '')}"
+            where = self.paint(BOLD_GREEN, " / ".join(report.nodes))
+            yield f"{what} goes to {where} in group {report.group or ''}"
         else:
-            yield f"{what} {self.paint(_RED, 'goes nowhere')}: {printable(report.reason or '')}"
-        yield self.paint(_DIM, f"hail: {printable(report.info)}")
+            yield f"{what} {self.paint(BOLD_RED, 'goes nowhere')}: {report.reason or ''}"
+        yield self.paint(DIM, f"hail: {report.info}")
         if report.snapshot:
-            yield self.paint(_DIM, f"read from {printable(read_from(report.source, report.snapshot))}")
+            yield self.paint(DIM, f"read from {read_from(report.source, report.snapshot)}")
         possible = [item for item in report.candidates if item.ok]
         if possible:
             yield ""
@@ -56,33 +51,34 @@ class _Writer:
         if untried or report.notes:
             yield ""
         for group in untried:
-            yield self.paint(_DIM, printable(untried_words(group)))
+            yield self.paint(DIM, untried_words(group))
         for note in report.notes:
-            yield self.paint(_DIM, f"note: {printable(note)}")
+            yield self.paint(DIM, f"note: {note}")
 
     def possible(self, items: Sequence[Candidate], report: PlaceReport) -> Iterator[str]:
         dedicated = report.metric == "lost-allocations"
-        sizes = f" ({', '.join(map(printable, report.sizes))})" if report.sizes else ""
+        sizes = f" ({', '.join(report.sizes)})" if report.sizes else ""
         headings = ("nodes", "group", f"lost allocations{sizes}" if dedicated else "score", "disk left")
         shown = items if self.every else items[:_MOST_POSSIBLE]
-        rows = [(_nodes(item), printable(item.group), _metric(item), _left(item.disk_left)) for item in shown]
-        yield self.paint(_BOLD, f"possible, best first ({len(items)}); the smaller the better")
-        widths = [max(len(row[place]) for row in (headings, *rows)) for place in range(len(headings))]
-        for number, row in enumerate((headings, *rows)):
+        rows = [(_nodes(item), item.group, _metric(item), _left(item.disk_left)) for item in shown]
+        yield self.paint(BOLD, f"possible, best first ({len(items)}); the smaller the better")
+        table = [[printable(cell) for cell in row] for row in (headings, *rows)]
+        widths = [max(len(row[place]) for row in table) for place in range(len(headings))]
+        for number, row in enumerate(table):
             cells = [
                 cell.rjust(width) if heading in _RIGHT else cell.ljust(width)
                 for cell, width, heading in zip(row, widths, headings, strict=True)
             ]
             line = "  " + "  ".join(cells).rstrip()
-            yield line if number else self.paint(_DIM, line)
+            yield line if number else self.paint(DIM, line)
         if len(items) > len(shown):
-            yield self.paint(_DIM, f"  and {len(items) - len(shown)} more")
+            yield self.paint(DIM, f"  and {len(items) - len(shown)} more")
 
     def refused(self, items: Sequence[Candidate]) -> Iterator[str]:
         first = items[0]
         htools = sorted({item.htools_reason for item in items if item.htools_reason})
         names = f" [{', '.join(htools)}]" if htools else ""
-        yield f"{self.paint(_BOLD, f'refused: {first.reason} ({len(items)})')} {first.explanation}{names}"
+        yield f"{self.paint(BOLD, f'refused: {first.reason} ({len(items)})')} {first.explanation}{names}"
         details: dict[str, list[Candidate]] = {}
         for item in items:
             details.setdefault(_detail(item), []).append(item)
@@ -92,17 +88,17 @@ class _Writer:
             listed = members if self.every else members[:_MOST_REFUSED]
             more = f" and {len(members) - len(listed)} more" if len(members) > len(listed) else ""
             text = ", ".join(_nodes(item) for item in listed) + more
-            yield f"  {text}" + (f": {printable(detail)}" if detail and detail != first.explanation else "")
+            yield f"  {text}" + (f": {detail}" if detail and detail != first.explanation else "")
         if len(groups) > len(shown):
             left = sum(len(members) for _, members in groups[len(shown) :])
-            yield self.paint(_DIM, f"  and {left} more")
+            yield self.paint(DIM, f"  and {left} more")
 
     def paint(self, paint: str, text: str) -> str:
-        return f"{paint}{text}{_RESET}" if self.colour else text
+        return f"{paint}{text}{PLAIN}" if self.colour else text
 
 
 def _nodes(item: Candidate) -> str:
-    return " / ".join(map(printable, item.nodes))
+    return " / ".join(item.nodes)
 
 
 def _detail(item: Candidate) -> str:

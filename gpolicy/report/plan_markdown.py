@@ -18,11 +18,11 @@ from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.change import Action, Change, some
 from gpolicy.plan.planning import Plan
+from gpolicy.printable import printable
 from gpolicy.report.budget import COMMENT_BUDGET
 from gpolicy.report.capacity_section import ROW_WORDS
 from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command
 from gpolicy.report.findings_markdown import finding_items
-from gpolicy.report.findings_text import printable
 from gpolicy.report.impact_sections import impact_sections, not_known
 from gpolicy.report.markdown import Block, Document, cell, clipped, code, fence, prose, table_head
 from gpolicy.report.markdown_table import CLOSE, folded, table_items, table_rows

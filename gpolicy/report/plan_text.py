@@ -11,8 +11,9 @@ from gpolicy.ganeti.parameter import TakesEffect, Value
 from gpolicy.plan.change import Action, Change, Risk, some
 from gpolicy.plan.guards import GuardResult
 from gpolicy.plan.planning import Plan
+from gpolicy.printable import BOLD, DIM, GREEN, PLAIN, RED, YELLOW, as_text
 from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command
-from gpolicy.report.findings_text import findings_text, printable
+from gpolicy.report.findings_text import findings_lines
 from gpolicy.report.section import count
 from gpolicy.report.values_text import value_text
 from gpolicy.report.verdict import can_be_allowed, guard_verdict, worst_first
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from gpolicy.impact.impact import Impact
 
 _SIGNS: Final = {Action.CREATE: "+", Action.REMOVE: "-", Action.RESET: "~"}
-_PAINT: Final = {"+": "\x1b[32m", "-": "\x1b[31m", "~": "\x1b[33m", "dim": "\x1b[2m", "bold": "\x1b[1m"}
+_PAINT: Final = {"+": GREEN, "-": RED, "~": YELLOW, "dim": DIM, "bold": BOLD}
 _RISK_PAINT: Final = {Risk.HIGH: "-", Risk.MEDIUM: "~"}
 
 
@@ -30,7 +31,7 @@ def plan_report(plan: Plan, sources: Mapping[str, str], *, impact: Impact | None
 
     `sources` are the policy's files, to show the lines that findings are about.
     """
-    return "\n".join(_Report(plan, sources, impact, colour=colour).lines()) + "\n"
+    return as_text(_Report(plan, sources, impact, colour=colour).lines())
 
 
 class _Report:
@@ -39,9 +40,9 @@ class _Report:
 
     def lines(self) -> Iterator[str]:
         plan = self.plan
-        yield self._paint("bold", f"Plan for cluster {printable(plan.cluster)} (Ganeti {plan.version})")
+        yield self._paint("bold", f"Plan for cluster {plan.cluster} (Ganeti {plan.version})")
         if plan.snapshot:
-            yield self._paint("dim", f"read from {printable(read_from(plan.source, plan.snapshot))}")
+            yield self._paint("dim", f"read from {read_from(plan.source, plan.snapshot)}")
         errors = sum(finding.severity == "error" for finding in plan.findings)
         if errors:
             yield f"No plan: {count(errors, 'error')} in what the policy asks of this cluster."
@@ -49,7 +50,7 @@ class _Report:
             yield "No changes: the cluster is what the policy declares."
         for obj, changes in itertools.groupby(plan.changes, key=lambda change: change.object):
             yield ""
-            yield self._paint("bold", printable(obj))
+            yield self._paint("bold", obj)
             for change in changes:
                 yield from self._change(change)
         yield from self._unreadable()
@@ -62,9 +63,9 @@ class _Report:
         yield from self._guards()
         if plan.findings:
             yield ""
-            yield findings_text(plan.findings, self.sources, colour=self.colour).rstrip("\n")
+            yield from findings_lines(plan.findings, self.sources, colour=self.colour)
         for note in plan.notes:
-            yield self._paint("dim", f"note: {printable(note)}")
+            yield self._paint("dim", f"note: {note}")
         yield ""
         yield self._summary()
 
@@ -74,18 +75,16 @@ class _Report:
             yield f"  {self._paint(sign, sign)} ipolicy.minmax"
             yield from (f"      {line}" for line in self._pairs(change.before, change.after))
         else:
-            yield f"  {self._paint(sign, sign)} {printable(change_words(change))}"
+            yield f"  {self._paint(sign, sign)} {change_words(change)}"
         if change.action in (Action.SET, Action.RESET) and differs_in_effect(change):
             effective = f"in effect: {value_text(change.effective_before)} → {value_text(change.effective_after)}"
-            yield self._paint("dim", f"      {printable(effective)}")
+            yield self._paint("dim", f"      {effective}")
         if change.takes_effect not in (TakesEffect.AT_ONCE, TakesEffect.CAPACITY_ONLY):
             yield self._paint("dim", f"      takes effect: {change.takes_effect}")
         if change.affects:
-            yield self._paint("dim", f"      also in {printable(some(change.affects, 4))}, which inherit it")
+            yield self._paint("dim", f"      also in {some(change.affects, 4)}, which inherit it")
         if change.reason:
-            yield self._paint(
-                _RISK_PAINT.get(change.risk, "dim"), f"      {change.risk} risk: {printable(change.reason)}"
-            )
+            yield self._paint(_RISK_PAINT.get(change.risk, "dim"), f"      {change.risk} risk: {change.reason}")
 
     def _pairs(self, before: Value, after: Value) -> Iterator[str]:
         for sign, line in pair_changes(before, after):
@@ -100,7 +99,7 @@ class _Report:
         yield self._paint("bold", "Not compared: this source cannot show them")
         for item in self.plan.unreadable:
             wanted = f"{item.object} {'.'.join(item.path)} (wanted {value_text(item.wanted)})"
-            yield f"  ? {printable(wanted)}"
+            yield f"  ? {wanted}"
 
     def _steps(self) -> Iterator[str]:
         if not self.plan.steps:
@@ -108,10 +107,10 @@ class _Report:
         yield ""
         yield self._paint("bold", "Steps")
         for number, step in enumerate(self.plan.steps, start=1):
-            yield f"  {number:>2}. {printable(step.title)}"
-            yield self._paint("dim", f"      {printable(step_command(step))}")
+            yield f"  {number:>2}. {step.title}"
+            yield self._paint("dim", f"      {step_command(step)}")
             for lost in step.inverse.not_restored:
-                yield self._paint("~", f"      cannot be undone: {printable(lost)}")
+                yield self._paint("~", f"      cannot be undone: {lost}")
 
     def _guards(self) -> Iterator[str]:
         if not self.plan.guards:
@@ -123,9 +122,9 @@ class _Report:
 
     def _guard(self, guard: GuardResult) -> Iterator[str]:
         sign = "-" if not guard.ok else "~" if guard.allowed else "+"
-        yield f"  {self._paint(sign, guard_verdict(guard))} {printable(guard.name)}: {printable(guard.message)}"
+        yield f"  {self._paint(sign, guard_verdict(guard))} {guard.name}: {guard.message}"
         if can_be_allowed(guard):
-            yield self._paint("dim", f"      pass it with --allow {printable(guard.name)}, if you must")
+            yield self._paint("dim", f"      pass it with --allow {guard.name}, if you must")
 
     def _summary(self) -> str:
         plan = self.plan
@@ -138,4 +137,4 @@ class _Report:
         return self._paint("bold", ", ".join(parts))
 
     def _paint(self, paint: str, text: str) -> str:
-        return f"{_PAINT[paint]}{text}\x1b[0m" if self.colour else text
+        return f"{_PAINT[paint]}{text}{PLAIN}" if self.colour else text

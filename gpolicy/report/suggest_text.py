@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.cluster.state import read_from
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import BOLD, DIM, PLAIN, as_text, printable
 
 if TYPE_CHECKING:
     from gpolicy.allocator.model import Spec
@@ -14,16 +14,13 @@ if TYPE_CHECKING:
     from gpolicy.suggest.model import Mix, NodeKind, Suggestion, SuggestReport
     from gpolicy.suggest.tiling import Resources
 
-_BOLD: Final = "\x1b[1m"
-_DIM: Final = "\x1b[2m"
-_RESET: Final = "\x1b[0m"
 _LEFT: Final = frozenset({"size", "instance", "bound by", "nodes"})
 _NAMES_SHOWN: Final = 5
 
 
 def suggest_text(report: SuggestReport, *, colour: bool = False) -> str:
     """Return the report as text, without the documents."""
-    return "\n".join(line.rstrip() for line in _Writer(colour=colour).lines(report)) + "\n"
+    return as_text(line.rstrip() for line in _Writer(colour=colour).lines(report))
 
 
 class _Writer:
@@ -36,13 +33,13 @@ class _Writer:
                 yield ""
             yield from self.group(item, report.cluster_name)
         for name, why in report.passed_over.items():
-            yield self.paint(_DIM, f"passed over: {printable(name)}: {printable(why)}")
+            yield self.paint(DIM, f"passed over: {name}: {why}")
         if report.snapshot:
-            yield self.paint(_DIM, f"read from {printable(read_from(report.source, report.snapshot))}")
+            yield self.paint(DIM, f"read from {read_from(report.source, report.snapshot)}")
 
     def group(self, item: Suggestion, cluster: str) -> Iterator[str]:
         kind = "exclusive storage" if item.exclusive else item.template.value
-        yield self.paint(_BOLD, f"Sizes for group {printable(item.group)} of cluster {printable(cluster)} ({kind})")
+        yield self.paint(BOLD, f"Sizes for group {item.group} of cluster {cluster} ({kind})")
         yield ""
         headings = ["size", "instance", "a node", "now", "then", *(["by hail"] if item.exclusive else [])]
         headings += ["empty", "bound by"]
@@ -62,16 +59,16 @@ class _Writer:
         if item.std_in is None:
             yield "The cluster's std lies in none of the sizes: hspace would count no standard instance here."
         for note in item.notes:
-            yield self.paint(_DIM, f"note: {printable(note)}")
+            yield self.paint(DIM, f"note: {note}")
 
     def legend(self, item: Suggestion) -> Iterator[str]:
         for word in legend_words(item):
-            yield self.paint(_DIM, word)
+            yield self.paint(DIM, word)
         for cause in causes(item):
-            yield self.paint(_DIM, f"{cause.key}: {cause.sentence}")
+            yield self.paint(DIM, f"{cause.key}: {cause.sentence}")
 
     def stranded(self, item: Suggestion) -> Iterator[str]:
-        yield self.paint(_BOLD, "What a node strands that is filled with one size")
+        yield self.paint(BOLD, "What a node strands that is filled with one size")
         yield ""
         headings = ["nodes", "size", "fill it", "memory", "CPUs"]
         with_disk = item.measure.disk is not None
@@ -96,24 +93,25 @@ class _Writer:
         asked = ", ".join(f"{count} {name}" for name, count in mix.weights.items())
         how = "N+1 kept" if mix.n1 else "as hail places on dedicated nodes, without N+1"
         often = f"{mix.mixes} time{'s' * (mix.mixes != 1)}"
-        yield self.paint(_BOLD, f"The mix of {asked} fits {often} ({how}): {counts_words(mix.placed)}")
+        yield self.paint(BOLD, f"The mix of {asked} fits {often} ({how}): {counts_words(mix.placed)}")
         if mix.limit is not None and mix.binding is not None:
             yield f"the next one stops at {mix.limit}: {mix.binding.cause.key} ({mix.binding.cause.sentence})"
         yield f"with what still fits of it: {counts_words(mix.best)}"
         yield f"left over beside the full mixes: {left_words(mix.left)}; of one size alone {counts_words(mix.more)}"
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-        widths = [max(len(row[place]) for row in (headings, *rows)) for place in range(len(headings))]
-        for number, row in enumerate((headings, *rows)):
+        shown = [[printable(cell) for cell in row] for row in (headings, *rows)]
+        widths = [max(len(row[place]) for row in shown) for place in range(len(headings))]
+        for number, row in enumerate(shown):
             cells = [
                 cell.ljust(width) if heading in _LEFT else cell.rjust(width)
                 for cell, width, heading in zip(row, widths, headings, strict=True)
             ]
             line = "  ".join(cells).rstrip()
-            yield line if number else self.paint(_BOLD, line)
+            yield line if number else self.paint(BOLD, line)
 
     def paint(self, paint: str, text: str) -> str:
-        return f"{paint}{text}{_RESET}" if self.colour else text
+        return f"{paint}{text}{PLAIN}" if self.colour else text
 
 
 def legend_words(item: Suggestion) -> list[str]:
@@ -157,7 +155,7 @@ def instance_words(spec: Spec, *, exclusive: bool) -> str:
 
 
 def _nodes(kind: NodeKind) -> str:
-    first = printable(kind.nodes[0].name)
+    first = kind.nodes[0].name
     return first if len(kind.nodes) == 1 else f"{first} and {len(kind.nodes) - 1} more"
 
 
@@ -178,7 +176,7 @@ def left_words(left: Resources) -> str:
 
 def _some(names: Sequence[str]) -> str:
     more = len(names) - _NAMES_SHOWN
-    return ", ".join(map(printable, names[:_NAMES_SHOWN])) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def human(size: int) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from gpolicy.report.findings_text import columns, printable
+from gpolicy.printable import printable
+from gpolicy.report.findings_text import columns
 
 Painter = Callable[[str, str, str], str]
 """Paints a cell, padded already: given its heading, what it says, and the text to paint. The headings' own is ""."""

@@ -7,7 +7,7 @@ from typing import Final
 from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import printable
 
 _SHORT: Final = {
     "memory-size": "mem",

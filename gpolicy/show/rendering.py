@@ -10,22 +10,22 @@ from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import BOLD, DIM, PLAIN, as_text, printable
 from gpolicy.show.view import EffectiveObject, EffectivePolicy, EffectiveValue, Origin, State
 from gpolicy.writing.written import written_value
 from gpolicy.writing.yaml_text import Node, flow, scalar
 
 FORMAT_VERSION: Final = "1.0"
 
-_BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _WIDEST_COLUMN: Final = 60
 _LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
 
 
 def effective_text(view: EffectivePolicy, *, origin: bool = False, colour: bool = False) -> str:
     """Return the view for people: one line a value, with what it follows or overrides; `origin` adds the places."""
-    blocks = ["\n".join(_Text(origin=origin, colour=colour).block(item, view.version)) for item in view.objects]
-    return "\n\n".join(blocks) + "\n" if blocks else "the policy describes no object\n"
+    writer = _Text(origin=origin, colour=colour)
+    blocks = [as_text(writer.block(item, view.version)) for item in view.objects]
+    return "\n".join(blocks) or "the policy describes no object\n"
 
 
 class _Text:
@@ -33,17 +33,17 @@ class _Text:
         self._origin, self._colour = origin, colour
 
     def block(self, item: EffectiveObject, version: str) -> Iterator[str]:
-        yield self._styled(_BOLD, printable(_title(item, version)))
+        yield self._styled(BOLD, _title(item, version))
         if item.nodes is not None:
             yield f"  nodes: {_words(item.nodes)}"
         if item.tags is not None:
             yield f"  tags: {_words(item.tags)}"
-        rows = [self._columns(value, item) for value in item.values]
+        rows = [[printable(cell) for cell in self._columns(value, item)] for value in item.values]
         widths = [min(max(map(len, column), default=0), _WIDEST_COLUMN) for column in zip(*rows, strict=True)]
         for value, row in zip(item.values, rows, strict=True):
             cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-            line = printable(f"  {'  '.join(cells)}".rstrip())
-            yield self._styled(_DIM, line) if value.state is not State.EXPLICIT else line
+            line = f"  {'  '.join(cells)}".rstrip()
+            yield self._styled(DIM, line) if value.state is not State.EXPLICIT else line
             yield from self._specs(value)
             if self._origin:
                 yield from self._places(value)
@@ -53,19 +53,19 @@ class _Text:
         return (".".join(value.path), _shown(value), *((place,) if self._origin else ()), _note(value, item))
 
     def _styled(self, style: str, text: str) -> str:
-        return f"{style}{text}{_RESET}" if self._colour else text
+        return f"{style}{text}{PLAIN}" if self._colour else text
 
     def _specs(self, value: EffectiveValue) -> Iterator[str]:
         if value.path == ("ipolicy", "minmax") and value.origin is not None:
             for text in _spec_lines(value.origin):
-                yield printable(f"      {text}")
+                yield f"      {text}"
 
     def _places(self, value: EffectiveValue) -> Iterator[str]:
         if value.state is State.INHERIT and value.span is not None:
-            yield printable(f"      inherit: {value.span}")
+            yield f"      inherit: {value.span}"
         for other in value.overrides:
             text = _brief(value.path, other.value)
-            yield printable(f"      over {text}: {other.span}{_through(other) or f' ({other.object})'}")
+            yield f"      over {text}: {other.span}{_through(other) or f' ({other.object})'}"
 
 
 def _title(item: EffectiveObject, version: str) -> str:
@@ -75,7 +75,7 @@ def _title(item: EffectiveObject, version: str) -> str:
 
 
 def _words(words: Iterable[str]) -> str:
-    return ", ".join(printable(word) for word in words) or "none"
+    return ", ".join(words) or "none"
 
 
 def _through(origin: Origin) -> str:
@@ -141,7 +141,7 @@ def _settable(path: Path, item: EffectiveObject) -> bool:
 
 def effective_json(view: EffectivePolicy) -> str:
     """Return the view as JSON; its schema is schemas/output/show.json."""
-    return json.dumps(effective_data(view), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(effective_data(view), indent=2) + "\n"
 
 
 def effective_data(view: EffectivePolicy) -> dict[str, Any]:

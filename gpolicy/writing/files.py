@@ -30,7 +30,7 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
     policy. Raise UsageError if the directory cannot be taken, GpolicyError if writing fails.
     """
     try:
-        refuse_planted_links(directory, (real_path(Path.cwd()),))
+        refuse_planted_links(directory)
         target = real_path(directory)
     except (OSError, ValueError) as error:
         raise UsageError(f"{directory}: {reason(error)}", hint="name the directory itself") from None
@@ -57,7 +57,7 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
 def write_new_file(path: Path, text: str) -> None:
     """Write `text` to `path`, which must not be there yet: all of it, or nothing. Raise UsageError or GpolicyError."""
     try:
-        refuse_planted_links(path.parent, (real_path(Path.cwd()),))
+        refuse_planted_links(path.parent)
         target = Target(real_path(path.parent), path.name)
         beside = write_beside(target, text.encode(), new_mode())
         try:

@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gpolicy.cluster.state import Identity
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.plan.change import Action
+from gpolicy.printable import terminal_text
 from gpolicy.report.drift_json import drift_data, drift_json
 from gpolicy.report.drift_prometheus import drift_metrics, failure_metrics
 from gpolicy.report.drift_text import drift_report, since_text, utc
@@ -89,7 +90,7 @@ def test_text_says_what_was_found_since_when_and_what_is_accepted(report: DriftR
     assert "GP901 waiver-expired" in text
     assert text.endswith("4 differences, 1 accepted\n")
     assert "\x1b" not in text
-    assert "\x1b[31m" in drift_report(report, {}, colour=True)
+    assert "\x1b[31m" in terminal_text(drift_report(report, {}, colour=True))
 
 
 def test_since_when_is_told_as_exactly_as_it_is_known() -> None:

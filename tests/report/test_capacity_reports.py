@@ -14,6 +14,7 @@ from rendered import mentions, page_of_markdown
 from gpolicy.cluster.text import parse_text, read_text_file
 from gpolicy.impact.binding import Cause
 from gpolicy.impact.capacity import CapacityReport, Score, ScoreComponent, capacity
+from gpolicy.printable import terminal_text
 from gpolicy.report.capacity_json import capacity_data, capacity_json
 from gpolicy.report.capacity_markdown import capacity_markdown
 from gpolicy.report.capacity_text import capacity_text
@@ -124,7 +125,7 @@ def test_nothing_from_the_cluster_reaches_the_terminal_raw(report: CapacityRepor
 
 
 def test_colour_is_only_paint(report: CapacityReport) -> None:
-    painted = capacity_text(report, score=True, colour=True)
+    painted = terminal_text(capacity_text(report, score=True, colour=True))
     for code in ("\x1b[1m", "\x1b[2m", "\x1b[0m"):
         painted = painted.replace(code, "")
     assert painted == capacity_text(report, score=True)

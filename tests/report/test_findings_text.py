@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from gpolicy.findings import Finding, Related, Severity, Span
 from gpolicy.policy.yaml_document import YamlMapping
 from gpolicy.policy.yaml_reader import read_yaml
-from gpolicy.report.findings_text import findings_text, printable, summary_line
+from gpolicy.printable import printable, terminal_text
+from gpolicy.report.findings_text import findings_text, summary_line
 
 
 def finding(span: Span | None, message: str = "is wrong", *, severity: Severity = Severity.ERROR) -> Finding:
@@ -97,7 +98,7 @@ def test_without_the_source_there_is_no_excerpt() -> None:
 def test_colour_only_when_told_to() -> None:
     found = [finding(Span("f", 1, 1, 1, 2))]
     assert "\x1b" not in findings_text(found, {"f": "a"})
-    coloured = findings_text(found, {"f": "a"}, colour=True)
+    coloured = terminal_text(findings_text(found, {"f": "a"}, colour=True))
     assert "\x1b[31merror GP012 wrong-value\x1b[0m" in coloured
 
 

@@ -9,7 +9,7 @@ from impact_samples import full_impact
 from plan_samples import HOSTILE, empty_plan, full_plan, hostile
 
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.report.findings_text import printable
+from gpolicy.printable import printable
 from gpolicy.report.github import MOST_SHOWN, findings_github
 from gpolicy.report.plan_github import plan_github
 

@@ -9,13 +9,14 @@ from gpolicy.impact.breaches import ViolationChange
 from gpolicy.impact.fit_change import GroupCapacityChange
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location import LocationChange
+from gpolicy.printable import as_text, terminal_text
 from gpolicy.report.capacity_section import capacity_section
 from gpolicy.report.impact_text import MOST_ROWS, impact_lines
 from gpolicy.report.section import plain_text
 
 
 def text(impact: Impact, *, colour: bool = False) -> str:
-    return "\n".join(impact_lines(impact, colour=colour))
+    return as_text(impact_lines(impact, colour=colour)).removesuffix("\n")
 
 
 def expected(item: GroupCapacityChange) -> list[list[str]]:
@@ -102,7 +103,7 @@ def test_nothing_from_outside_reaches_the_terminal_raw() -> None:
 
 
 def test_colour_is_only_paint() -> None:
-    painted = text(full_impact(), colour=True)
+    painted = terminal_text(text(full_impact(), colour=True))
     assert "\x1b[31m" in painted
     assert re.sub("\x1b\\[[0-9]+m", "", painted) == text(full_impact())
 

@@ -11,6 +11,7 @@ from jsonschema import Draft7Validator
 
 from gpolicy.findings import Span
 from gpolicy.policy.scenario import Action
+from gpolicy.printable import terminal_text
 from gpolicy.report.outcomes_json import outcomes_json
 from gpolicy.report.outcomes_junit import outcomes_junit
 from gpolicy.report.outcomes_text import outcomes_text, summary_line
@@ -74,7 +75,7 @@ def test_the_summary_counts() -> None:
 
 
 def test_colour_changes_nothing_else() -> None:
-    coloured = outcomes_text(OUTCOMES, colour=True)
+    coloured = terminal_text(outcomes_text(OUTCOMES, colour=True))
     assert "\x1b[31mFAILED\x1b[0m" in coloured
     for code in ("\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"):
         coloured = coloured.replace(code, "")

@@ -19,9 +19,9 @@ from gpolicy.impact.pair_names import PairNames
 from gpolicy.plan.planning import Plan, make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
+from gpolicy.printable import printable
 from gpolicy.report import spec_picture
 from gpolicy.report.cluster_picture import MOST_ROWS, domain_pictures, domain_turns, group_pictures
-from gpolicy.report.findings_text import printable
 from gpolicy.report.plan_html import capacity_bars, plan_html
 from gpolicy.report.spec_picture import Box, spec_pictures
 

@@ -16,9 +16,9 @@ from gpolicy.impact.binding import Binding, Cause
 from gpolicy.impact.fit_change import Fit
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location import LocationChange
+from gpolicy.printable import printable
 from gpolicy.report.budget import COMMENT_BUDGET, LEAST_BUDGET
 from gpolicy.report.findings_markdown import findings_markdown
-from gpolicy.report.findings_text import printable
 from gpolicy.report.impact_sections import impact_sections
 from gpolicy.report.markdown import cell, clipped, code, prose, row, table_head
 from gpolicy.report.plan_markdown import marker, plan_markdown

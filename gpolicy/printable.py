@@ -1,0 +1,87 @@
+r"""What may be shown on a terminal or in a log: text that moves no cursor, hides nothing and fakes no line.
+
+Names, values and messages come from policies, plans and clusters, and hold anything. Reports give their lines to
+`as_text`, the command line writes through a stream that calls `printable` on whatever it is told to write
+(`cli/console.py`). Our own colours survive both: they hold a random number of this process, which nothing that was
+written before can know.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Final
+
+_OURS: Final = f"\x1b{os.urandom(8).hex()}"
+_CONTROL: Final = re.compile(rf"({_OURS}\[[0-9;]*[A-Z]?[a-z]?)")
+
+# Letters that show nothing although they count as printable (Default_Ignorable_Code_Point, and the empty Braille cell).
+_UNSEEN: Final = frozenset(
+    (
+        *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0),
+        *range(0x180B, 0x1810),
+        *range(0xFE00, 0xFE10),
+        *range(0xE0100, 0xE01F0),
+    )
+)
+
+
+def control(sequence: str) -> str:
+    r"""Return a control sequence of ours (`[1m`, `[K`), as `terminal_text` makes it one for a terminal."""
+    return f"{_OURS}{sequence}"
+
+
+BOLD: Final = control("[1m")
+DIM: Final = control("[2m")
+RED: Final = control("[31m")
+GREEN: Final = control("[32m")
+YELLOW: Final = control("[33m")
+CYAN: Final = control("[36m")
+BOLD_RED: Final = control("[1;31m")
+BOLD_GREEN: Final = control("[1;32m")
+PLAIN: Final = control("[0m")
+
+
+def printable(text: str) -> str:
+    r"""Return `text` as one line, with everything that could move a cursor, hide text or end the line as an escape.
+
+    Escapes are Python's: \x1b, \n, \u202e. Control sequences of ours stay.
+    """
+    if text.isprintable() and (text.isascii() or _UNSEEN.isdisjoint(map(ord, text))):
+        return text
+    if _OURS in text:
+        parts = _CONTROL.split(text)
+        return "".join(part if number % 2 else _escaped(part) for number, part in enumerate(parts))
+    return _escaped(text)
+
+
+def _escaped(text: str) -> str:
+    return "".join(
+        letter if letter.isprintable() and ord(letter) not in _UNSEEN else _escape(letter) for letter in text
+    )
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def as_text(lines: Iterable[str]) -> str:
+    """Return lines as a text that holds these lines and no others, whatever is in them."""
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def printable_text(text: str) -> str:
+    """Return a text of several lines, each of which is made printable."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def terminal_text(text: str) -> str:
+    """Return printable text as a terminal takes it: our control sequences become such."""
+    return text.replace(_OURS, "\x1b")
+
+
+def no_command(line: str) -> str:
+    """Return a printable line that GitHub's runner takes for no command: no `::` at its start, no `##[` in it."""
+    shown = line.replace("##[", "## [")
+    return f"- {shown}" if shown.lstrip().startswith("::") else shown

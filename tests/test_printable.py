@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import io
+import re
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpolicy.cli.console import console, write_commands, write_diff
+from gpolicy.printable import BOLD, PLAIN, as_text, no_command, printable, terminal_text
+
+ANY_TEXT = st.text(st.characters(codec=None) | st.sampled_from("\x1b\n\r\t\x07\x7f\x9b\u202e\u2066\u200b\u2028\x85:#["))
+
+
+def is_clean(text: str) -> bool:
+    """Return whether text holds nothing but letters that are seen, and blanks."""
+    return all(
+        letter == " " or (unicodedata.category(letter)[0] not in "CZ" and not 0xFE00 <= ord(letter) <= 0xFE0F)
+        for letter in text
+    )
+
+
+def test_every_letter_is_seen_or_becomes_an_escape() -> None:
+    for number in range(sys.maxunicode + 1):
+        shown = printable(chr(number))
+        assert is_clean(shown), hex(number)
+        assert shown == chr(number) or shown.isascii(), hex(number)
+
+
+@pytest.mark.parametrize("letter", ["\u034f", "\u115f", "\u180b", "\u2800", "\u3164", "\ufe0f", "\uffa0", "\U000e0100"])
+def test_letters_that_show_nothing_are_escapes(letter: str) -> None:
+    assert printable(f"a{letter}b").isascii()
+
+
+@given(ANY_TEXT)
+def test_what_can_be_seen_stays(text: str) -> None:
+    assert is_clean(printable(text))
+    if is_clean(text):
+        assert printable(text) == text or not text.isascii()
+
+
+@given(st.lists(ANY_TEXT))
+def test_a_report_has_the_lines_that_it_was_given(lines: list[str]) -> None:
+    text = as_text(lines)
+    assert text.count("\n") == len(lines)
+    assert len(text.splitlines()) == len(lines)
+
+
+def test_our_own_colours_reach_a_terminal_and_no_others_do() -> None:
+    text = as_text([f"{BOLD}a\x1b[1mb\n{PLAIN}"])
+    assert terminal_text(text) == "\x1b[1ma\\x1b[1mb\\n\x1b[0m\n"
+
+
+@given(st.lists(ANY_TEXT))
+def test_all_that_is_written_to_a_console_is_printable(pieces: list[str]) -> None:
+    below = io.StringIO(newline="")
+    stream = console(below)
+    stream.writelines(pieces)
+    written = below.getvalue()
+    assert all(map(is_clean, written.split("\n")))
+    assert written.count("\n") == "".join(pieces).count("\n")
+    assert console(stream) is stream
+
+
+@given(st.lists(st.text(":#[ \na\u2003\t")))
+def test_nothing_that_is_written_becomes_a_command_of_a_job(pieces: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GITHUB_ACTIONS", "true")
+        below = io.StringIO(newline="")
+        console(below).writelines(pieces)
+    lines = below.getvalue().split("\n")
+    assert not [line for line in lines if line.lstrip().startswith("::") and no_command(line) == line]
+
+
+def test_a_line_that_begins_like_a_command_is_defused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    below = io.StringIO(newline="")
+    stream = console(below)
+    stream.write("::error::x\na ##[error]y\n")
+    write_commands(stream, "::notice::z\x1b\n")
+    assert below.getvalue() == "- ::error::x\na ## [error]y\n::notice::z\\x1b\n"
+
+
+def test_a_diff_keeps_tabs_and_the_ends_of_lines() -> None:
+    below = io.StringIO(newline="")
+    write_diff(console(below), ["-a\tb\r\n", "+\x1b[2J\u202ec\n", " \rd\n"])
+    assert below.getvalue() == "-a\tb\r\n+\\x1b[2J\\u202ec\n \\rd\n"
+    assert re.search("\x1b|\u202e", below.getvalue()) is None
