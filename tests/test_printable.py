@@ -86,6 +86,6 @@ def test_a_line_that_begins_like_a_command_is_defused(monkeypatch: pytest.Monkey
 
 def test_a_diff_keeps_tabs_and_the_ends_of_lines() -> None:
     below = io.StringIO(newline="")
-    write_diff(console(below), ["-a\tb\r\n", "+\x1b[2J\u202ec\n", " \rd\n"])
-    assert below.getvalue() == "-a\tb\r\n+\\x1b[2J\\u202ec\n \\rd\n"
+    write_diff(console(below), ["-a\tb\r\n", "+\x1b[2J\u202ec\n\\ No newline at end of file\n", " \rd\n"])
+    assert below.getvalue() == "-a\tb\r\n+\\x1b[2J\\u202ec\n\\ No newline at end of file\n \\rd\n"
     assert re.search("\x1b|\u202e", below.getvalue()) is None

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
-from gpolicy.printable import no_command, printable_text, terminal_text
+from gpolicy.printable import no_command, printable, printable_text, terminal_text
 
 
 class Console:
@@ -58,8 +58,10 @@ def write_diff(stream: TextIO, lines: Iterable[str]) -> None:
     A line with other control characters or with letters that nobody sees shows them as escapes, and is not patched.
     """
     below = stream.below if isinstance(stream, Console) else stream
-    for line in lines:
-        body, end, _ = line.partition("\r\n") if line.endswith("\r\n") else line.partition("\n")
-        shown = "\t".join(printable_text(part) for part in body.split("\t"))
-        defused = os.environ.get("GITHUB_ACTIONS") == "true"
-        below.write((no_command(shown) if defused else shown) + end)
+    defused = os.environ.get("GITHUB_ACTIONS") == "true"
+    written = []
+    for line in "".join(lines).split("\n"):
+        body = line.removesuffix("\r")
+        shown = "\t".join(map(printable, body.split("\t")))
+        written.append((no_command(shown) if defused else shown) + line[len(body) :])
+    below.write("\n".join(written))
