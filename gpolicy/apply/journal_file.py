@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpolicy.apply.journal import EventName, History, event_line
-from gpolicy.cluster.json_input import read_bytes
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.ganeti.parameter import Value
+from gpolicy.opening import read_below, real_path, reason
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _LARGEST = 64 * 1024**2
@@ -100,8 +100,12 @@ def reopen_journal(path: Path, history: History) -> JournalFile:
 
 
 def read_journal(path: Path) -> bytes:
-    """Return the content of a journal."""
-    return read_bytes(path, limit=_LARGEST)
+    """Return the content of a journal. Raise InputError if it is no regular file: a link may have been planted."""
+    try:
+        directory = real_path(path.parent)
+        return read_below(directory, directory / path.name, _LARGEST)
+    except OSError as error:
+        raise InputError(f"{path}: the journal cannot be read: {reason(error)}") from None
 
 
 def set_aside(path: Path, plan_digest: str) -> Path:

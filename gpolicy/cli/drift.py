@@ -109,14 +109,14 @@ def _write_failure(request: Request) -> None:
 
 def _written_before(file: Path) -> str | None:
     """Return the metrics that earlier runs left; None where there are none that can be read."""
+    from gpolicy.opening import read_below, target_of  # noqa: PLC0415
     from gpolicy.report.drift_prometheus import LARGEST_BYTES  # noqa: PLC0415
 
     try:
-        with file.open("rb") as stream:
-            data = stream.read(LARGEST_BYTES + 1)
+        target = target_of(file)
+        return read_below(target.directory, target.directory / target.name, LARGEST_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
-    return None if len(data) > LARGEST_BYTES else data.decode("utf-8", "replace")
 
 
 def _label(request: Request) -> str:

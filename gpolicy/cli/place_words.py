@@ -203,12 +203,13 @@ def _disk(key: str, value: Any) -> list[WantedDisk]:
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    from gpolicy.policy.yaml_reader import read_yaml  # noqa: PLC0415 (most requests are words)
+    from gpolicy.opening import read_named, reason  # noqa: PLC0415 (most requests are words)
+    from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml  # noqa: PLC0415
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_named(path, MAX_BYTES).decode()
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise InputError(f"{path}: {reason(error)}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8 text") from None
     reading = read_yaml(text, str(path))

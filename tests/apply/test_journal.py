@@ -18,7 +18,7 @@ from pretend_ganeti import PretendGaneti, fails
 
 from gpolicy.apply.carrying import CarryingError
 from gpolicy.apply.journal import Direction, EventName, Fate, event_line, read_history
-from gpolicy.apply.journal_file import create_journal, journal_path, reopen_journal, set_aside
+from gpolicy.apply.journal_file import create_journal, journal_path, read_journal, reopen_journal, set_aside
 from gpolicy.errors import GpolicyError, InputError, UsageError
 
 BEGIN: dict[str, Any] = {
@@ -202,6 +202,9 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(GpolicyError):
         reopen_journal(tmp_path / "pipe", read_history(lines(), "j"))
+    for name in ("journal", "pipe"):
+        with pytest.raises(InputError, match="cannot be read"):
+            read_journal(tmp_path / name)
 
 
 def test_where_it_is_unless_told(tmp_path: Path) -> None:
