@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+LONGEST_MESSAGE: Final = 2000
+"""Letters of a message or a hint; what a policy says may be longer, and be found wrong thousands of times."""
 
 
 class Severity(StrEnum):
@@ -138,4 +142,8 @@ class RuleInfo:
         fix: Fix | None = None,
     ) -> Finding:
         """Return a finding of this rule."""
+        if len(message) > LONGEST_MESSAGE:
+            message = f"{message[: LONGEST_MESSAGE - 1]}…"
+        if len(hint) > LONGEST_MESSAGE:
+            hint = f"{hint[: LONGEST_MESSAGE - 1]}…"
         return Finding(self.code, self.name, self.severity, message, span, hint, related, fix)

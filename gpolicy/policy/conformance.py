@@ -9,7 +9,7 @@ the two together.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 Test = Callable[[Any], bool]
@@ -169,7 +169,7 @@ class _Compiler:
 
     @staticmethod
     def _uniqueItems(argument: bool) -> Test:  # noqa: FBT001, N802
-        return lambda value: not argument or not isinstance(value, list) or _all_different(value)
+        return lambda value: not argument or not isinstance(value, list) or all_different(value)
 
     @staticmethod
     def _pattern(argument: str) -> Test:
@@ -207,8 +207,26 @@ def _equal(value: Any, other: Any) -> bool:
     return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 
-def _all_different(items: list[Any]) -> bool:
-    try:
-        return len({(type(item) is bool, item) for item in items}) == len(items)
-    except TypeError:  # lists and mappings cannot be hashed
-        return all(not _equal(item, other) for n, item in enumerate(items) for other in items[n + 1 :])
+def first_double(items: list[Any]) -> Any:
+    """Return the first item that equals an earlier one as JSON has it; None if all are different."""
+    seen = set[Hashable]()
+    for item in items:
+        key = _hashable(item)
+        if key in seen:
+            return item
+        seen.add(key)
+    return None
+
+
+def all_different(items: list[Any]) -> bool:
+    """Return whether no item equals another as JSON has it."""
+    return len(set(map(_hashable, items))) == len(items)
+
+
+def _hashable(value: Any) -> Hashable:
+    """Return what is equal where JSON values are."""
+    if isinstance(value, dict):
+        return frozenset((key, _hashable(below)) for key, below in value.items())
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    return type(value) is bool, value

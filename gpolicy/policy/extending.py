@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from gpolicy.findings import Finding, Related
+from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.located import Located
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, Leaves, NodeSetPolicy
-from gpolicy.policy.structure import EXTENDS_CONFLICT, EXTENDS_CYCLE, EXTENDS_UNKNOWN
+from gpolicy.policy.structure import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE, EXTENDS_UNKNOWN
 
 Object = TypeVar("Object", bound=Declared)
 Find = Callable[[Declared, Located[str]], Declared | None]
@@ -17,6 +18,9 @@ Find = Callable[[Declared, Located[str]], Declared | None]
 
 MAX_DEPTH = 32
 """Documents in a chain of bases, the one at its end included."""
+
+MOST_TAKEN = 100_000
+"""Values that all documents of a policy together take over from bases: a hundred groups with a thousand each."""
 
 
 class Bases:
@@ -51,6 +55,8 @@ class Extender:
         self._report = report
         self._whole: dict[int, tuple[Declared, int]] = {}
         """What became of an object, by its document's identity, and how many documents are in its longest chain."""
+        self._taken = 0
+        self._weights: dict[tuple[int, Path], int] = {}
 
     def extend(self, declared: Object) -> Object:
         """Return `declared` with what it inherits; as it is where its chain is too long."""
@@ -82,9 +88,33 @@ class Extender:
                 height = max(height, extended[1])
         if height >= MAX_DEPTH:
             return None
-        result = (_merge(declared, bases, self._report) if declared.extends else declared, height + 1)
+        result = (self._merged(declared, bases) if declared.extends else declared, height + 1)
         self._whole[id(declared.document)] = result
         return result
+
+    def _merged(self, declared: Object, bases: list[Object]) -> Object:
+        """Return the object with what its bases say; as it is once the policy has taken over more than it may."""
+        if self._taken > MOST_TAKEN:
+            return declared
+        merged = _merge(declared, bases, self._report)
+        self._taken += sum(
+            self._weight(leaf) for leaf in merged.leaves.values() if leaf.document is not declared.document
+        )
+        lists = ((merged.tags, declared.tags), (_nodes_of(merged), _nodes_of(declared)))
+        self._taken += sum(len(now or ()) for now, own in lists if now is not own)
+        if self._taken <= MOST_TAKEN:
+            return merged
+        message = f"the documents of this policy take over more than {MOST_TAKEN:,} values by `extends`"
+        hint = "no policy needs this; let fewer documents extend the long ones"
+        self._report(ALIAS_BOMB.finding(message, declared.extends[0].span, hint=hint))
+        return declared
+
+    def _weight(self, leaf: Leaf) -> int:
+        """Return how many values there are in a leaf."""
+        key = (id(leaf.document), leaf.path)
+        if key not in self._weights:
+            self._weights[key] = _count(leaf.value)
+        return self._weights[key]
 
     def _base(self, declared: Object, name: Located[str], below: tuple[Declared, ...]) -> Object | None:
         """Return the base that an entry of `extends` names; report one that is not there or would close a circle."""
@@ -102,30 +132,68 @@ class Extender:
 
 
 def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], None]) -> Object:
-    leaves: Leaves = {}
+    layers: dict[Path, _Layers] = {}
+    conflicts: dict[Path, tuple[Leaf, Leaf]] = {}
     for base in bases:
         for path, leaf in base.leaves.items():
-            below = leaves.get(path)
-            if below is not None and path not in declared.leaves and _disagree(below, leaf):
-                _report_conflict(declared, below, leaf, report)
-            leaves[path] = _over(leaf, below)
+            below = layers.get(path)
+            if below is None:
+                layers[path] = _Layers(leaf)
+                continue
+            if path not in declared.leaves and below.disagree_with(leaf):
+                conflicts[path] = (below.top, leaf)
+            below.put(leaf)
+    for one, other in conflicts.values():
+        _report_conflict(declared, one, other, report)
+    leaves: Leaves = {}
     for path, leaf in declared.leaves.items():
-        leaves[path] = _over(leaf, leaves.get(path))
+        if path in layers:
+            layers[path].put(leaf)
+        else:
+            leaves[path] = leaf
+    leaves = {path: item.leaf() for path, item in layers.items()} | leaves
     merged = replace(declared, leaves=leaves, tags=_first([declared.tags, *(base.tags for base in reversed(bases))]))
     return _merge_kind(merged, bases)
 
 
-def _disagree(earlier: Leaf, later: Leaf) -> bool:
-    """Return whether two bases contradict each other: not where the later one has overridden the earlier itself."""
-    return earlier.value != later.value and earlier.span not in {leaf.span for leaf in later.overridden}
+class _Layers:
+    """What bases say of one value, one over the other; each document once, where the farthest way leads to it."""
+
+    def __init__(self, leaf: Leaf) -> None:
+        self._put_first(leaf)
+
+    def _put_first(self, leaf: Leaf) -> None:
+        self.top = leaf
+        self._below = {id(item.document): item for item in reversed(leaf.overridden)}
+
+    def disagree_with(self, later: Leaf) -> bool:
+        """Return whether `later` contradicts what is on top: not where it has overridden that itself."""
+        return self.top.value != later.value and all(
+            item.document is not self.top.document for item in later.overridden
+        )
+
+    def put(self, leaf: Leaf) -> None:
+        """Put `leaf`, and what it has overridden itself, over all that is here."""
+        if leaf.document is self.top.document:
+            self._put_first(leaf)
+            return
+        for item in (self.top, *reversed(leaf.overridden)):
+            self._below[id(item.document)] = item
+        self._below.pop(id(leaf.document), None)
+        self.top = leaf
+
+    def leaf(self) -> Leaf:
+        """Return the value that wins, with those that it wins over, nearest first."""
+        return replace(self.top, overridden=tuple(reversed(self._below.values())))
 
 
-def _over(leaf: Leaf, below: Leaf | None) -> Leaf:
-    """Return `leaf` with what it wins over, each place once: where several ways lead to it, behind all of them."""
-    if below is None or below.span == leaf.span:
-        return leaf
-    places = {item.span: item for item in reversed((*leaf.overridden, below, *below.overridden))}
-    return replace(leaf, overridden=tuple(item for span, item in reversed(places.items()) if span != leaf.span))
+def _count(value: object) -> int:
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return 1 + sum(map(_count, below))
+
+
+def _nodes_of(declared: Declared) -> tuple[Located[str], ...] | None:
+    return declared.nodes if isinstance(declared, GroupPolicy | NodeSetPolicy) else None
 
 
 def _merge_kind(merged: Object, bases: list[Object]) -> Object:

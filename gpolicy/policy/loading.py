@@ -58,6 +58,8 @@ class _Loader:
         self._files = read_files(paths, self._boundary, texts)
         self._findings: list[Finding] = list(self._files.findings)
         self._bases: dict[Path, Bases] = {}
+        self._readable: dict[Path, bool] = {}
+        """Whether each file that `extends` names may be read."""
         self._objects: list[Declared] = []
         self._here = Bases(())
         self._tag_rules: list[TagRulesPolicy] = []
@@ -150,7 +152,9 @@ class _Loader:
         if not file.endswith(SUFFIXES):
             return self._here.pick(declared, name.value)
         path = Path(os.path.normpath(Path(declared.document.file).parent / PurePosixPath(file)))
-        if not self._boundary.is_file(path):
+        if path not in self._readable:
+            self._readable[path] = self._boundary.is_file(path)
+        if not self._readable[path]:
             return None
         return self._base_objects(path).pick(declared, wanted or None)
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from typing import Final
+
+MOST_GUESSES: Final = 100
+"""Unknown words of one sort that are compared with all known ones: who wrote more has not slipped."""
+
+MOST_KNOWN: Final = 1000
+"""Words that an unknown one is compared with: of more, some are alike by chance."""
 
 _LEAST_LETTERS: Final = 4  # of shorter words too many are neighbours
 
@@ -21,6 +28,20 @@ def surely_meant(word: str, known: Iterable[str]) -> str | None:
         return None
     near = [item for item in words if abs(len(item) - len(word)) <= 2 and _distance(_plain(word), _plain(item)) <= 2]
     return near[0] if len(near) == 1 and _distance(_plain(word), _plain(near[0])) == 1 else None
+
+
+class Guesses:
+    """Guesses at what unknown words may have meant, at the first MOST_GUESSES of them."""
+
+    def __init__(self) -> None:
+        self._left = MOST_GUESSES
+
+    def __call__(self, word: str, known: Collection[str], *, cutoff: float) -> str | None:
+        """Return the known word that is most like `word`, to the degree of `cutoff` (0 to 1); None if none is."""
+        if not self._left or len(known) > MOST_KNOWN:
+            return None
+        self._left -= 1
+        return next(iter(get_close_matches(word, sorted(known), n=1, cutoff=cutoff)), None)
 
 
 def _plain(word: str) -> str:

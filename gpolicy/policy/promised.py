@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import islice, product
 from typing import Final
 
@@ -22,9 +23,12 @@ def promised_nodes(group: GroupPolicy) -> tuple[str, ...] | None:
         if found is None:
             return None
         names.update(dict.fromkeys(found))
-    return tuple(names) if 0 < len(names) <= MOST_NODES else None
+        if len(names) > MOST_NODES:
+            return None
+    return tuple(names) or None
 
 
+@lru_cache(maxsize=64)  # of a few hundred names each; one pattern is compared with many
 def written_out(pattern: str) -> list[str] | None:
     """Return the names that a pattern of letters and sets of letters stands for, None if it holds a wildcard."""
     parts, end = [], 0
@@ -33,6 +37,8 @@ def written_out(pattern: str) -> list[str] | None:
             return None
         end = match.end()
         parts.append(_letters(match[1]) if match[1] else [match[2]])
+        if len(parts[-1]) > MOST_NODES:
+            return None
     if end != len(pattern):
         return None
     found = ["".join(choice) for choice in islice(product(*parts), MOST_NODES + 1)]
@@ -44,7 +50,7 @@ def _letters(text: str) -> list[str]:
     letters: dict[str, None] = {}
     while text:
         if len(text) > 2 and text[1] == "-":
-            letters.update(dict.fromkeys(map(chr, range(ord(text[0]), ord(text[2]) + 1))))
+            letters.update(dict.fromkeys(map(chr, islice(range(ord(text[0]), ord(text[2]) + 1), MOST_NODES + 1))))
             text = text[3:]
         else:
             letters[text[0]] = None

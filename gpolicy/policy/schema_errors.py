@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
+from itertools import islice
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from gpolicy.findings import Finding, Fix
 from gpolicy.ganeti.bounds import BOUNDS
 from gpolicy.ganeti.forms import FORMS, PATHS
 from gpolicy.policy import edits
+from gpolicy.policy.conformance import all_different, first_double
 from gpolicy.policy.edits import Sources
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.known_elsewhere import known_elsewhere
@@ -30,16 +32,32 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 _MOST_FINDINGS = 200  # of one document; behind that many the file is of another sort
+_MOST_ERRORS = 1000  # of the schema's, several of which may be one finding
 
 
 def explained(document: YamlDocument, sources: Sources) -> list[Finding]:
     """Return in words what is wrong with a document that does not conform to the schema of its kind."""
-    from jsonschema import Draft7Validator  # noqa: PLC0415 (takes longer to import than most policies to check)
+    from jsonschema import Draft7Validator, validators  # noqa: PLC0415 (takes longer to import than most policies)
 
     schema = schema_of(document.root["kind"])
-    errors = sorted(Draft7Validator(schema).iter_errors(document.root), key=lambda error: str(error.path))
-    findings = {finding.sort_key(): finding for error in errors for finding in _explain(error, document, sources)}
-    return list(findings.values())[:_MOST_FINDINGS]
+    extend: Any = validators.extend
+    validator = extend(Draft7Validator, {"uniqueItems": _unique_items})
+    errors = islice(validator(schema).iter_errors(document.root), _MOST_ERRORS)
+    findings: dict[tuple[object, ...], Finding] = {}
+    for error in sorted(errors, key=lambda error: str(error.path)):
+        for finding in _explain(error, document, sources):
+            findings[finding.sort_key()] = finding
+            if len(findings) == _MOST_FINDINGS:
+                return list(findings.values())
+    return list(findings.values())
+
+
+def _unique_items(_: Any, is_asked: bool, instance: Any, __: Any) -> Iterator[ValidationError]:  # noqa: FBT001
+    """Ask for different items as jsonschema does, which compares each with each where it cannot sort them."""
+    from jsonschema.exceptions import ValidationError as Error  # noqa: PLC0415 (as above)
+
+    if is_asked and isinstance(instance, list) and not all_different(instance):
+        yield Error("an item stands twice")
 
 
 def head_findings(document: YamlDocument) -> list[Finding]:
@@ -70,7 +88,8 @@ def _explain(error: ValidationError, document: YamlDocument, sources: Sources) -
         )
     elif error.validator == "additionalProperties" and isinstance(instance, dict):
         known = list(_schema(error).get("properties", {}))
-        meant = {str(key): surely_meant(str(key), known) for key in instance if key not in known}
+        unknown = islice((str(key) for key in instance if key not in known), _MOST_FINDINGS)
+        meant = {key: surely_meant(key, known) for key in unknown}
         times = Counter(meant.values())
         for key, word in meant.items():
             sure = word if times[word] == 1 else None  # else: which of the two?
@@ -181,8 +200,7 @@ def _wrong_value(error: ValidationError, document: YamlDocument, place: str, sou
             message = f"{place} is empty"
             hint = hint or ("" if _is_required(error, document) else "leave it out if it is not to be managed")
         case "uniqueItems":
-            double = next((item for n, item in enumerate(instance) if item in instance[:n]), None)
-            message = f"{place} names {_quote(double)} twice"
+            message = f"{place} names {_quote(first_double(instance))} twice"
         case _:
             message = f"{place} cannot be {_quote(instance)}: expected {_expected(_schema(error))}"
     return WRONG_VALUE.finding(message, span, hint=hint, fix=_value_fix(error, document, sources))

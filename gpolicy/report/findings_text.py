@@ -11,6 +11,9 @@ from gpolicy.findings import Finding, Severity, Span
 from gpolicy.printable import BOLD, CYAN, DIM, PLAIN, RED, YELLOW, as_text, printable
 from gpolicy.report.findings_json import summary
 
+MOST_SHOWN: Final = 1000
+"""Findings that are written out, the first by place; the others are counted."""
+
 WIDTH: Final = 120
 """Columns of a source line that are shown; a longer line is clipped around what is wrong."""
 
@@ -69,8 +72,11 @@ class _Writer:
         self._width = width
 
     def lines(self, findings: list[Finding], notes: list[str]) -> Iterator[str]:
-        for finding in findings:
+        for finding in findings[:MOST_SHOWN]:
             yield from self._finding(finding)
+            yield ""
+        if len(findings) > MOST_SHOWN:
+            yield f"{len(findings) - MOST_SHOWN} more are not shown here; --format json has all of them"
             yield ""
         yield "; ".join([self._paint(summary_line(findings), BOLD), *notes])
 
@@ -96,12 +102,14 @@ class _Writer:
         near = _NEAR * self._width
         cut = max(min(span.column - 1, len(line)) - near, 0)  # a line may be megabytes long, with thousands of findings
         piece = line[cut : cut + 2 * near]
-        cells = [_cell(letter) for letter in piece]
+        is_plain = piece.isascii() and piece.isprintable()  # most are: then each letter is one column
+        cells = list(piece) if is_plain else [_cell(letter) for letter in piece]
+        wide = [1] * len(cells) if is_plain else [_columns(cell) for cell in cells]
         start = min(span.column - 1 - cut, len(cells))
         stop = max(min(end - 1 - cut, len(cells)), start)
-        first, last = _window([_columns(cell) for cell in cells], start, stop, self._width)
-        before = sum(_columns(cell) for cell in cells[first:start])
-        under = sum(_columns(cell) for cell in cells[start : min(stop, last)])
+        first, last = _window(wide, start, stop, self._width)
+        before = sum(wide[first:start])
+        under = sum(wide[start : min(stop, last)])
         left = _ELLIPSIS if cut + first else ""
         right = _ELLIPSIS if cut + last < len(line) else ""
         gutter = f"  {span.line} | "

@@ -49,14 +49,17 @@ FAMILIES: Final = {
 _BY_WORD: Final = {word.lower(): info for info in CATALOGUE for word in (info.code, info.name)}
 
 
-def find_rule(word: str) -> tuple[RuleInfo | None, str]:
-    """Return the rule with this code or name (in any case), or None and a hint about what may have been meant."""
+def find_rule(word: str, *, guess: bool = True) -> tuple[RuleInfo | None, str]:
+    """Return the rule with this code or name (in any case), or None and a hint about what may have been meant.
+
+    Without `guess` the word is compared with no other: for who asks for thousands.
+    """
     wanted = word.strip().lower()[:100]
     if wanted in _BY_WORD:
         return _BY_WORD[wanted], ""
     if _LIKE_A_CODE.fullmatch(wanted):
         return None, _code_hint(wanted)
-    close = get_close_matches(wanted, _BY_WORD, n=1, cutoff=0.6)
+    close = get_close_matches(wanted, _BY_WORD, n=1, cutoff=0.6) if guess else []
     if not close:
         return None, "`gpolicy explain` lists all rules"
     meant = _BY_WORD[close[0]]

@@ -12,6 +12,7 @@ from gpolicy.findings import Finding, Related, Severity, Span
 from gpolicy.fit.desired import Desired, resolve
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
+from gpolicy.policy.yaml_document import Pointer
 from gpolicy.rules.pairs import Pair, pairs_of
 from gpolicy.rules.settings import DEFAULT, Settings
 
@@ -53,7 +54,10 @@ class Context:
         errors = [finding for finding in policy.findings if finding.severity is Severity.ERROR]
         self.whole = not errors
         """Whether everything in the policy could be read."""
-        self._leaves = {item.label: _sound(item.leaves, errors) for item in policy.objects}
+        is_sound = _Soundness(errors)
+        self._leaves = {
+            item.label: {path: leaf for path, leaf in item.leaves.items() if is_sound(leaf)} for item in policy.objects
+        }
         self._declared_at: dict[Path, list[tuple[Declared, Leaf]]] = defaultdict(list)
         for declared, leaf in self.explicit():
             self._declared_at[leaf.path].append((declared, leaf))
@@ -198,15 +202,22 @@ def name_of(declared: Declared) -> str:
     return kind if declared.level is Level.CLUSTER else f"{kind}{declared.name}"
 
 
-def _sound(leaves: Leaves, errors: list[Finding]) -> Leaves:
-    """Return the leaves with no error inside, so that one mistake makes one finding."""
-    files = {error.span.file for error in errors if error.span}
-    places = {error.span for error in errors}
-    return {
-        path: leaf
-        for path, leaf in leaves.items()
-        if leaf.document.file not in files or places.isdisjoint(_places(leaf))
-    }
+class _Soundness:
+    """Tells of leaves whether there is no error inside, so that one mistake makes one finding."""
+
+    def __init__(self, errors: list[Finding]) -> None:
+        self._places = {error.span for error in errors}
+        self._files = {span.file for span in self._places if span}
+        self._known: dict[tuple[int, Pointer], bool] = {}
+        """By document and pointer: many objects may extend the one that a leaf is of."""
+
+    def __call__(self, leaf: Leaf) -> bool:
+        if leaf.document.file not in self._files:
+            return True
+        key = (id(leaf.document), leaf.pointer)
+        if key not in self._known:
+            self._known[key] = self._places.isdisjoint(_places(leaf))
+        return self._known[key]
 
 
 def _places(leaf: Leaf) -> Iterator[Span]:

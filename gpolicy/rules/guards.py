@@ -233,9 +233,16 @@ class GuardCovered(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        guards = context.policy.guards
-        for place, guard in enumerate(guards):
-            stricter = next((other for other in _alike(guards, place) if _is_as_strict(other, guard)), None)
+        strictest: dict[tuple[object, ...], Guard] = {}
+        for guard in context.policy.guards:
+            first = strictest.setdefault(_subject(guard, *_about(guard)), guard)
+            if not _is_as_strict(first, guard):
+                strictest[_subject(guard, *_about(guard))] = guard
+        for guard in context.policy.guards:
+            group, spec = _about(guard)
+            wider = dict.fromkeys((each, every) for each in (None, group) for every in (None, spec))
+            others = (strictest.get(_subject(guard, *about)) for about in wider)
+            stricter = next((one for one in others if one not in (None, guard) and _is_as_strict(one, guard)), None)
             if stricter is not None:
                 message = f"guard {guard.name.value} never decides: {stricter.name.value} is as strict, or stricter"
                 related = (Related(stricter.span, f"{stricter.name.value} is here"),)
@@ -243,23 +250,13 @@ class GuardCovered(Rule):
                 yield self.hit(_label(guard), message, guard.span, hint=hint, related=related)
 
 
-def _alike(guards: tuple[Guard, ...], own: int) -> Iterator[Guard]:
-    """Yield the other guards that measure the same as one; of two equal ones only the later has the other."""
-    guard = guards[own]
-    for place, other in enumerate(guards):
-        is_equal = other.limit == guard.limit and _about(other) == _about(guard)
-        same = other.measure is guard.measure and other.percent is guard.percent
-        if place != own and same and _covers(_about(other), _about(guard)) and not (is_equal and place > own):
-            yield other
+def _subject(guard: Guard, group: str | None, spec: str | None) -> tuple[object, ...]:
+    """Return what guards must have in common to be compared: the measure, and what they are about."""
+    return guard.measure, guard.percent, group, spec
 
 
 def _about(guard: Guard) -> tuple[str | None, str | None]:
     return (guard.group.value if guard.group else None, guard.spec.value if guard.spec else None)
-
-
-def _covers(wider: tuple[str | None, str | None], narrower: tuple[str | None, str | None]) -> bool:
-    """Return whether what one guard is about (None: each) includes what the other is about."""
-    return all(one in (None, other) for one, other in zip(wider, narrower, strict=True))
 
 
 def _is_as_strict(guard: Guard, other: Guard) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
+from heapq import nsmallest
 from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.policy.misspelt import Guesses
 from gpolicy.rules.context import Context
 from gpolicy.rules.declared_tags import (
     HTOOLS,
@@ -20,7 +21,7 @@ from gpolicy.rules.declared_tags import (
     suffixes,
     without_tag,
 )
-from gpolicy.rules.node_tags import TaggedNode, declares_node_tags, known_node_tags, tagged_nodes
+from gpolicy.rules.node_tags import TaggedNode, declared_node_tags, known_node_tags, tagged_nodes
 from gpolicy.rules.rule import Hit, Rule
 
 _SOURCE: Final = f"{LOCATION}, Migration tags"
@@ -82,9 +83,7 @@ class AllowMigrationWithoutDomain(Rule):
         domains = suffixes(tags, "migration") | observed(context, "migration")
         for tag in tags:
             for side in sides(tag) if tag.family == "allowmigration" and len(sides(tag)) == 2 else ():
-                if not any(side.startswith(f"{domain}:") for domain in domains) and not (
-                    tag.typed and side.startswith(HTOOLS)
-                ):
+                if domains.isdisjoint(_domains_of(side)) and not (tag.typed and side.startswith(HTOOLS)):
                     message = f"{side!r} belongs to no migration domain"
                     hint = f"declare the domain {side.partition(':')[0]!r} (TagRules: migration.domains)"
                     yield self.hit(tag.label, message, tag.span, hint=hint)
@@ -145,27 +144,33 @@ class TagWithoutNode(Rule):
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         known = known_node_tags(context)
         kinds = {tag.partition(":")[0] for tag in known if ":" in tag}
+        used = {begin for tag in known for begin in _domains_of(tag)}
+        declared = {begin for tag in declared_node_tags(context) for begin in _domains_of(tag)}
+        guess = Guesses()
         for family in ("nlocation", "migration"):
             for domain, tag in domains(context, family).items():
-                close = get_close_matches(domain, kinds, n=1, cutoff=0.75)
-                if tag is None or any(text.startswith(f"{domain}:") for text in known):
+                if tag is None or domain in used:
                     continue
+                close = guess(domain, kinds, cutoff=0.75)
                 if context.state is not None or close:
-                    hint = f"did you mean {close[0]}?" if close else f"tag the nodes {domain}:…"
+                    hint = f"did you mean {close}?" if close else f"tag the nodes {domain}:…"
                     yield self.hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint=hint)
+        migration = domains(context, "migration")
         for tag in _exceptions(context):
             for side in dict.fromkeys(sides(tag)):
-                covering = [name for name in domains(context, "migration") if side.startswith(f"{name}:")]
-                is_judged = context.state is not None or any(declares_node_tags(context, name) for name in covering)
+                covering = {name for name in _domains_of(side) if name in migration}
+                is_judged = context.state is not None or not covering.isdisjoint(declared)
                 if covering and side not in known and is_judged:
-                    close = get_close_matches(side, known, n=1, cutoff=0.6)
-                    hint = f"nodes have {', '.join(sorted(t for t in known if _same_domain(t, covering))[:8])}"
-                    hint = hint if close else "tag the nodes, or take the exception out"
+                    hint = "tag the nodes, or take the exception out"
+                    if guess(side, known, cutoff=0.6):
+                        alike = (text for text in known if not covering.isdisjoint(_domains_of(text)))
+                        hint = f"nodes have {', '.join(nsmallest(8, alike))}"
                     yield self.hit(tag.label, f"no node has the tag {side}", tag.span, hint=hint)
 
 
-def _same_domain(tag: str, names: list[str]) -> bool:
-    return any(tag.startswith(f"{name}:") for name in names)
+def _domains_of(tag: str) -> list[str]:
+    """Return what a tag begins with, up to each of its colons: the domains that it may be of."""
+    return [tag[:place] for place, letter in enumerate(tag) if letter == ":"]
 
 
 class MigrationDeadEnd(Rule):

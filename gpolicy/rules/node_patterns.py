@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity
@@ -21,6 +20,11 @@ _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 _LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
 _EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
+MOST_LOOKED_AT: Final = 1_000_000
+MOST_COMPARED: Final = 50_000
+"""Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
+MOST_NAMES: Final = 500_000
+"""Names that patterns are written out to, to compare them."""
 _WILDCARD: Final = re.compile(r"[*?\[]")
 _RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
 
@@ -44,30 +48,54 @@ class PatternsOverlap(Rule):
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         patterns = [(group, entry) for group in context.groups for entry in group.nodes or () if is_glob(entry.value)]
         reported: set[tuple[str, str]] = set()
-        for first, second in _could_meet([entry.value for _, entry in patterns]):
+        pairs, are_all = _could_meet([entry.value for _, entry in patterns], [group.name for group, _ in patterns])
+        if not are_all:
+            yield self._too_many(patterns)
+        names = 0
+        for first, second in pairs:
             (group, entry), (other, place) = patterns[first], patterns[second]
             pair = (group.name, other.name)
-            if group is not other and pair not in reported and _share_nodes(entry.value, place.value):
+            if pair in reported:
+                continue
+            names += sum(len(written_out(item.value) or ()) for item in (entry, place))
+            if names > MOST_NAMES:
+                yield self._too_many(patterns)
+                return
+            if _share_nodes(entry.value, place.value):
                 reported.add(pair)
                 message = f"{place.value} and {entry.value} of group {group.name} mean the same nodes"
                 related = (Related(entry.span, f"{group.name} is here"),)
                 hint = "narrow one of them, or name the nodes: a name wins over a pattern"
                 yield self.hit(other, message, place.span, hint=hint, related=related)
 
+    def _too_many(self, patterns: list[tuple[GroupPolicy, Located[str]]]) -> Hit:
+        group, entry = patterns[-1]
+        message = f"the policy has {len(patterns)} patterns of nodes: too many to compare each with each"
+        return self.hit(group, message, entry.span, hint="let more of them begin with letters, or name the nodes")
 
-def _could_meet(patterns: list[str]) -> list[tuple[int, int]]:
-    """Return the pairs, by place, of patterns that begin and end alike as far as letters go: no others share nodes."""
+
+def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int, int]], bool]:
+    """Return the pairs, by place, of patterns of two groups that begin and end alike as far as letters go.
+
+    No others share nodes. False with them: there are more than are looked at.
+    """
     letters = [_WILDCARD.split(pattern) for pattern in patterns]
     ends = ["" if "[" in pattern else parts[-1] for pattern, parts in zip(patterns, letters, strict=True)]
     begins = sorted((parts[0], place) for place, parts in enumerate(letters))
     pairs: list[tuple[int, int]] = []
+    looked_at = 0
     for number, (begin, place) in enumerate(begins):
-        for longer, other in islice(begins, number + 1, None):
+        for following in range(number + 1, len(begins)):
+            longer, other = begins[following]
             if not longer.startswith(begin):
                 break  # sorted: whatever begins so stands together
-            if ends[place].endswith(ends[other]) or ends[other].endswith(ends[place]):
+            looked_at += 1
+            if looked_at > MOST_LOOKED_AT or len(pairs) > MOST_COMPARED:
+                return sorted(pairs), False
+            alike = ends[place].endswith(ends[other]) or ends[other].endswith(ends[place])
+            if alike and groups[place] != groups[other]:
                 pairs.append((min(place, other), max(place, other)))
-    return sorted(pairs)
+    return sorted(pairs), True
 
 
 def _share_nodes(one: str, other: str) -> bool:

@@ -85,18 +85,14 @@ class _Sets:
         return found
 
 
-def declares_node_tags(context: Context, domain: str) -> bool:
-    """Return whether a node set declares a tag of this domain."""
-    return any(tag.startswith(f"{domain}:") for tag in _texts(context))
-
-
 def known_node_tags(context: Context) -> set[str]:
     """Return all tags that a node set declares or a node of the cluster has."""
     observed = context.state.nodes.values() if context.state else ()
-    return {*_texts(context), *(tag for node in observed for tag in node.tags)}
+    return {*declared_node_tags(context), *(tag for node in observed for tag in node.tags)}
 
 
-def _texts(context: Context) -> Iterator[str]:
+def declared_node_tags(context: Context) -> Iterator[str]:
+    """Yield the tags that node sets declare."""
     for node_set in context.policy.node_sets:
         yield from (tag.value for tag in node_set.tags or ())
 

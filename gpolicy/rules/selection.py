@@ -15,13 +15,13 @@ _ALL: Final = "GP"
 _FAMILY: Final = re.compile(r"GP[0-9]{0,2}", re.IGNORECASE)
 
 
-def rules_named(word: str) -> tuple[tuple[RuleInfo, ...], str]:
-    """Return the rules that a word names, in order; or none and a hint about what may have been meant."""
+def rules_named(word: str, *, guess: bool = True) -> tuple[tuple[RuleInfo, ...], str]:
+    """Return the rules that a word names, in order; or none and a hint, with a `guess` at what may have been meant."""
     wanted = word.strip()
     if _FAMILY.fullmatch(wanted):
         family = tuple(info for info in CATALOGUE if info.code.startswith(wanted.upper()))
         return family, "" if family else "`gpolicy explain` lists all rules"
-    info, hint = find_rule(wanted)
+    info, hint = find_rule(wanted, guess=guess)
     return ((info,) if info else ()), hint
 
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from gpolicy.findings import Edit, Finding, Fix, RuleInfo, Severity, Span
 from gpolicy.policy.comments import comments_like
+from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_text import line_and_column, line_starts, line_text, span_between
 from gpolicy.policy.yaml_document import YamlDocument
@@ -76,13 +77,13 @@ SUPPRESSION_RULES: Final = (
     SUPPRESSION_NOT_POSSIBLE,
 )
 
-RulesNamed = Callable[[str], tuple[tuple[RuleInfo, ...], str]]
-"""Returns the rules that a code, a name or a family names; or none, and a hint about what may have been meant."""
+RulesNamed = Callable[..., tuple[tuple[RuleInfo, ...], str]]
+"""Returns the rules that a code, a name or a family names; or none, and a hint (a `guess` at what may be meant)."""
 
 _LINE, _FILE = "ignore", "ignore-file"
 _WORDS: Final = re.compile(
-    r"\#[ \t]*gpolicy(?:(?P<colon>:)|[ \t]*:?)[ \t]*(?P<word>ignore[\w-]*|[\w-]+(?=[ \t]*\[))[ \t]*"
-    r"(?:\[(?P<rules>[^]\n\r]*)(?P<end>\])?)?",
+    r"\#[ \t]*+gpolicy(?:(?P<colon>:)|[ \t]*+:?)[ \t]*+(?P<word>ignore[\w-]*+|[\w-]++(?=[ \t]*+\[))[ \t]*+"
+    r"(?:\[(?P<rules>[^]\n\r]*+)(?P<end>\])?)?",
     re.IGNORECASE,
 )
 _MOST_WORDS: Final = 1000
@@ -189,7 +190,7 @@ class Suppressions:
         number = len(self._comments)
         self._comments.append(comment)
         for word in comment.words:
-            infos, hint = self._rules_named(word)
+            infos, hint = self._rules_named(word, guess=len(self.findings) < MOST_GUESSES)
             codes = frozenset(info.code for info in infos if self._can_be_accepted(info))
             if codes:
                 self._accepted.setdefault((comment.span.file, comment.line), []).append((number, word, codes))

@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.rules.context import Context
-from gpolicy.rules.declared_tags import HTOOLS, LOCATION, Tag, cluster_tags, declared_tags, sides, without_prefix
+from gpolicy.rules.declared_tags import HTOOLS, LOCATION, cluster_tags, declared_tags, sides, without_prefix
 from gpolicy.rules.retext import retext
 from gpolicy.rules.rule import Hit, Rule
 from gpolicy.rules.tags import is_of_tool
@@ -84,11 +84,12 @@ class SuffixColon(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        there = {(tag.label, tag.text) for tag in declared_tags(context)}
         for tag in declared_tags(context):
             if tag.family in ("nlocation", "migration") and tag.suffix.strip(":") and tag.suffix.endswith(":"):
                 meant = tag.text.rstrip(":")
                 message = f"{tag.text} means node tags {tag.suffix}:…, with two colons"
-                is_new = not any(other.text == meant and other.label == tag.label for other in declared_tags(context))
+                is_new = (tag.label, meant) not in there
                 fix = retext(context, tag.span, tag.text, meant) if is_new else None  # a list may not name it twice
                 yield self.hit(tag.label, message, tag.span, hint=f"write {meant}", fix=fix)
 
@@ -110,17 +111,15 @@ class PrefixCovered(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         tags = [tag for tag in declared_tags(context) if tag.family in _RAW and tag.suffix]
+        first = {(tag.family, tag.suffix): tag for tag in reversed(tags)}
         for tag in tags:
-            wider = next((other for other in tags if _covers(other, tag)), None)
+            shorter = (tag.suffix[:length] for length in range(1, len(tag.suffix)))
+            wider = next((first[tag.family, begin] for begin in shorter if (tag.family, begin) in first), None)
             if wider is not None:
                 message = f"all tags {tag.suffix}… are covered by {wider.suffix}… already"
                 related = (Related(wider.span, "the wider one"),)
                 hint = "take this one out, or make the wider one narrower (a closing colon)"
                 yield self.hit(tag.label, message, tag.span, hint=hint, related=related)
-
-
-def _covers(wider: Tag, tag: Tag) -> bool:
-    return wider.family == tag.family and wider.suffix != tag.suffix and tag.suffix.startswith(wider.suffix)
 
 
 class OwnedPrefixReach(Rule):

@@ -9,11 +9,12 @@ from typing import Final
 
 from gpolicy.findings import Finding, Fix, RuleInfo, Severity
 from gpolicy.policy import edits
+from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.policy.model import Waiver
 from gpolicy.rules.rule import Hit
 
-Find = Callable[[str], tuple[RuleInfo | None, str]]
-"""Returns the rule of a code or name; or None, and a hint about what may have been meant."""
+Find = Callable[..., tuple[RuleInfo | None, str]]
+"""Returns the rule of a code or name; or None, and a hint, with a `guess` at what may have been meant."""
 
 _GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {ssh_port: 2222}\n"
 _EXCLUSIVE = """\
@@ -144,7 +145,7 @@ class Waivers:
 
     def _in_force(self, waiver: Waiver) -> RuleInfo | None:
         """Return the rule that the waiver names, or None (and a finding) if the waiver can waive nothing."""
-        info, hint = self._find(waiver.rule)
+        info, hint = self._find(waiver.rule, guess=len(self.findings) < MOST_GUESSES)
         if info is None:
             message = f"there is no rule {waiver.rule!r}"
             self.findings.append(WAIVER_UNKNOWN_RULE.finding(message, waiver.span, hint=hint))
