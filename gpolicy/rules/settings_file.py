@@ -24,6 +24,7 @@ OWN_NAME: Final = "gpolicy.toml"
 PROJECT_NAME: Final = "pyproject.toml"
 _MAX_BYTES: Final = 1024**2
 _MAX_WORDS: Final = 10_000
+_MAX_PARTS: Final = 32
 
 NEVER: Final = "never"
 FAIL_ON: Final = (*map(str, Severity), NEVER)
@@ -67,6 +68,11 @@ def _read(path: Path, within: Boundary | None) -> Settings | None:
         return None  # not ours to judge: whether it is TOML is for others to say
     import tomllib  # noqa: PLC0415 (most policies have no settings)
 
+    from gpolicy.rules.toml_places import longest_key  # noqa: PLC0415 (as above)
+
+    parts, line = longest_key(text)
+    if parts > _MAX_PARTS:  # which Python's reader would need memory for by the square
+        raise InputError(f"{path}:{line}: a key of {parts} parts", hint="no settings have a key of more than three")
     try:
         data: Any = tomllib.loads(text)
     except (ValueError, RecursionError) as error:

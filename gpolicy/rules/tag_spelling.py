@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Final
 
 from gpolicy.findings import RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.parameter import Level
+from gpolicy.policy.misspelt import MOST_GUESSES, MOST_KNOWN
 from gpolicy.rules.context import Context
 from gpolicy.rules.declared_tags import LOCATION, declared_tags, domains
 from gpolicy.rules.rule import Hit, Rule
@@ -18,12 +19,33 @@ _CLOSE: Final = 0.75
 """How much of two words must be the same for one to be taken for the other mistyped."""
 
 
-def _meant(written: str, names: set[str]) -> str:
-    """Return the name that a word is almost, or nothing: another case, a slip of the fingers."""
-    if written in names:
-        return ""
-    close = [name for name in sorted(names) if written.lower() == name.lower() or _is_slip(written, name)]
-    return close[0] if close else ""
+class _Names:
+    """The names of domains, to ask which of them a tag is almost of. Guesses at a bounded number of words."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.known = frozenset(names)
+        self._sorted = sorted(self.known)
+        self._by_lower: dict[str, list[str]] = {}
+        for name in self._sorted:
+            self._by_lower.setdefault(name.lower(), []).append(name)
+        self._meant: dict[str, str] = {}
+
+    def meant(self, written: str) -> str:
+        """Return the name that a word is almost, or nothing: another case, a slip of the fingers."""
+        if written in self.known:
+            return ""
+        if same := self._by_lower.get(written.lower()):
+            return same[0]
+        if written not in self._meant and (len(self._meant) >= MOST_GUESSES or len(self._sorted) > MOST_KNOWN):
+            return ""
+        if written not in self._meant:
+            self._meant[written] = next((name for name in self._sorted if _is_slip(written, name)), "")
+        return self._meant[written]
+
+    def begin(self, tag: str) -> list[str]:
+        """Return the names that a tag begins with, whatever the case."""
+        lower = tag.lower()
+        return sorted(name for end in range(1, len(lower) + 1) for name in self._by_lower.get(lower[:end], ()))
 
 
 def _is_slip(written: str, name: str) -> bool:
@@ -47,29 +69,27 @@ class TagAlmostInDomain(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        names = {**domains(context, "nlocation"), **domains(context, "migration")}
+        names = _Names((*domains(context, "nlocation"), *domains(context, "migration")))
         for tag in declared_tags(context):
             if tag.level is Level.NODE and not tag.family:
-                reason = _almost(tag.text, set(names))
+                reason = _almost(tag.text, names)
                 if reason:
                     yield self.hit(tag.label, f"{tag.text}: {reason}", tag.span, hint="correct the tag, or the domain")
 
 
-def _almost(tag: str, names: set[str]) -> str:
+def _almost(tag: str, names: _Names) -> str:
     """Return why a tag is most likely one of a domain mistyped, or nothing."""
-    if any(tag.startswith(f"{name}:") and tag != f"{name}:" for name in names):
+    begins = names.begin(tag)
+    if any(tag.startswith(f"{name}:") and tag != f"{name}:" for name in begins):
         return ""
-    for name in sorted(names):
+    for name in begins:
         rest = tag[len(name) :]
         if tag == f"{name}:":
             return f"it names no {name}, only the domain"
-        begins = tag.lower().startswith(name.lower())
-        if begins and (
-            rest[:1] in ("-", "_", ".", "=", "/") or rest.isdecimal() or (len(rest) == 1 and rest.isalpha())
-        ):
+        if rest[:1] in ("-", "_", ".", "=", "/") or rest.isdecimal() or (len(rest) == 1 and rest.isalpha()):
             return f"tags of the domain {name} are {name}:…, with a colon"
     prefix, colon, _ = tag.partition(":")
-    meant = _meant(prefix, names) if colon else ""
+    meant = names.meant(prefix) if colon else ""
     return f"is {meant}:… meant, as the domain is called?" if meant else ""
 
 
@@ -91,17 +111,24 @@ class OwnedPrefixIdle(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         tags = [(tag.text, tag.level) for tag in declared_tags(context)]
-        prefixes = {text.partition(":")[0] for text, _ in tags if ":" in text}
+        prefixes = _Names(text.partition(":")[0] for text, _ in tags if ":" in text)
+        used: dict[str, set[Level]] = {
+            owned.value.prefix: set() for rules in context.policy.tag_rules for owned in rules.owns
+        }
+        for text, level in tags:
+            for begin in (text[:end] for end in range(len(text) + 1)):
+                if begin in used:
+                    used[begin].add(level)
         for rules in context.policy.tag_rules:
             for owned in rules.owns:
                 prefix, levels = owned.value.prefix, owned.value.levels
-                having = {level for text, level in tags if text.startswith(prefix)}
+                having = used[prefix]
                 if having and not having & levels:
                     where = "s and ".join(sorted(str(level.value) for level in having))
                     message = f"{prefix} is owned where no tags of it are declared: those are on {where}s"
                     yield self.hit("cluster", message, owned.span, hint="correct `on`")
                 elif not having and prefix.endswith(":"):
-                    meant = _meant(prefix.rstrip(":"), prefixes)
+                    meant = prefixes.meant(prefix.rstrip(":"))
                     if meant:
                         message = f"no tags begin with {prefix}: is {meant}: meant?"
                         yield self.hit("cluster", message, owned.span, hint=f"write {meant}:")

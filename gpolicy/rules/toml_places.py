@@ -12,12 +12,12 @@ Keys = tuple[str, ...]
 
 _TOKEN: Final = re.compile(
     r"""
-      (?P<comment>\#[^\n]*)
-    | (?P<text>\"{3}(?:\\.|[^\\])*?\"{3,5} | '{3}.*?'{3,5} | "(?:\\.|[^"\\\n])*" | '[^'\n]*')
+      (?P<comment>\#[^\n]*+)
+    | (?P<text>\"{3}(?:\\.|[^\\])*?(?:\"{3,5}|\Z) | '{3}.*?(?:'{3,5}|\Z) | "(?:\\.|[^"\\\n])*+"?+ | '[^'\n]*+'?+)
     | (?P<newline>\n)
-    | (?P<space>[ \t\r]+)
+    | (?P<space>[ \t\r]++)
     | (?P<mark>[][{}=.,])
-    | (?P<word>[^][{}=.,\s\#"']+)
+    | (?P<word>[^][{}=.,\s\#"']++)
     | (?P<other>.)
     """,
     re.VERBOSE | re.DOTALL,
@@ -38,6 +38,22 @@ class TomlPlaces:
         while path and path not in self.keys:
             path = path[:-1]
         return self.keys.get(path, 1)
+
+
+def longest_key(text: str) -> tuple[int, int]:
+    """Return of how many parts the longest dotted key of a text is, which may be no TOML, and on which line."""
+    longest, place, parts, dotted = 0, 1, 0, False
+    for kind, piece, line in _tokens(text):
+        if kind in ("word", "text"):
+            parts = parts + 1 if dotted else 1
+            dotted = False
+            if parts > longest:
+                longest, place = parts, line
+        elif piece == ".":
+            dotted = True
+        elif kind != "space":
+            parts, dotted = 0, False
+    return longest, place
 
 
 def toml_places(text: str) -> TomlPlaces:
