@@ -154,10 +154,10 @@ class _Reader:
             value = (resolve(text) if event.implicit[0] else text) if plain else self._tagged(event, mark)
             parent = self._open[-1] if self._open else None
             if parent is None or event.anchor is not None or parent.nodes >= MAX_NODES:
-                self._put(value, mark, 1, event.anchor, is_scalar=True, text=text)
+                self._put(value, mark, 1, event.anchor, is_scalar=True, text=text, merges=_merges(event))
             elif parent.is_mapping and parent.key is None and not parent.dropped:
                 parent.nodes += 1
-                self._key(parent, text, mark)
+                self._key(parent, text, mark, merges=text == "<<" and _merges(event))
             else:
                 parent.nodes += 1
                 parent.add(value, mark)
@@ -201,9 +201,17 @@ class _Reader:
         self._put(value, mark, nodes, None, is_scalar=text is not None, text=text or "")
 
     def _put(
-        self, value: Any, mark: Mark, nodes: int, anchor: str | None, *, is_scalar: bool = False, text: str = ""
+        self,
+        value: Any,
+        mark: Mark,
+        nodes: int,
+        anchor: str | None,
+        *,
+        is_scalar: bool = False,
+        text: str = "",
+        merges: bool = False,
     ) -> None:
-        """Add a finished node to the collection it stands in."""
+        """Add a finished node to the collection it stands in; `merges`: it is an unquoted <<."""
         total = (self._open[-1].nodes if self._open else self._nodes) + nodes
         if total > MAX_NODES:
             self._stop(f"more than {MAX_NODES:,} values once its aliases are followed", mark)
@@ -217,16 +225,16 @@ class _Reader:
         parent = self._open[-1]
         parent.nodes = total
         if parent.is_mapping and parent.key is None and not parent.dropped:
-            self._key(parent, text if is_scalar else None, mark)
+            self._key(parent, text if is_scalar else None, mark, merges=merges)
         else:
             parent.add(value, mark)
 
-    def _key(self, parent: _Open, key: str | None, mark: Mark) -> None:
+    def _key(self, parent: _Open, key: str | None, mark: Mark, *, merges: bool) -> None:
         assert isinstance(parent.value, YamlMapping)  # noqa: S101 (the caller has seen to it)
         if key is None:
             self._unsupported("a key must be a plain word, not a list or a mapping", mark)
             parent.dropped = True
-        elif key == "<<":
+        elif merges:
             self._unsupported("YAML 1.2 has no merge key <<", mark, hint="use extends: to share settings")
             parent.dropped = True
         elif key in parent.value:
@@ -271,6 +279,11 @@ def resolve(text: str) -> bool | int | float | str | None:
         if _SPECIAL_FLOAT.fullmatch(text):
             return float(text.replace(".", ""))
     return text
+
+
+def _merges(event: Any) -> bool:
+    """Return whether readers of YAML 1.1 would take a scalar for a merge key: in quotes it is a word like others."""
+    return bool(event.value == "<<" and event.implicit[0])
 
 
 def _mark(event: Any) -> Mark:

@@ -155,6 +155,18 @@ def test_documents_before_an_error_are_kept() -> None:
     assert [document.root for document in reading.documents] == [{"a": 1}]
 
 
+@pytest.mark.parametrize("text", ['"<<": 1\n', "'<<': 1\n", "&a '<<': 1\n", "!!str <<: 1\n"])
+def test_a_merge_key_in_quotes_is_a_word_like_others(text: str) -> None:
+    reading = read_yaml(text, "f")
+    assert reading.findings == []
+    assert [document.root for document in reading.documents] == [{"<<": 1}]
+
+
+@pytest.mark.parametrize("text", ["<<: 1\n", "&a <<: 1\n", "{<<: {}}\n"])
+def test_a_merge_key_is_a_finding(text: str) -> None:
+    assert {code for code, *_ in found(text)} == {"GP005"}
+
+
 def test_no_text_is_no_document() -> None:
     assert read_yaml("", "f").documents == []
     assert read_yaml("# only a comment\n", "f").documents == []
