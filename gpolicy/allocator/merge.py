@@ -6,6 +6,7 @@ This is what htools calls merging and what every backend goes through (htools, L
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gpolicy.allocator.ieee import divide, floor, truncate
@@ -20,7 +21,7 @@ from gpolicy.allocator.node_changes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from gpolicy.allocator.model import ClusterData, Group, Instance, NodeData, Policy
 
@@ -101,28 +102,43 @@ def tagged_values(cluster_tags: tuple[str, ...], prefix: str) -> list[str]:
     return [tag[len(prefix) :] for tag in cluster_tags if tag.startswith(prefix) and len(tag) > len(prefix)]
 
 
+class _Prefixes:
+    """Prefixes of tags: asking whether a tag begins with one of thousands takes as long as with one of each length."""
+
+    def __init__(self, prefixes: Iterable[str]) -> None:
+        self._prefixes = frozenset(prefixes)
+        self._lengths = sorted({len(prefix) for prefix in self._prefixes})
+
+    def of(self, tags: Iterable[str]) -> Iterator[str]:
+        """Yield the tags that begin with one of them."""
+        for tag in tags:
+            if any(tag[:length] in self._prefixes for length in self._lengths):
+                yield tag
+
+
+@lru_cache(maxsize=16)  # every node and instance of a cluster asks
+def _prefixes(cluster_tags: tuple[str, ...], family: str, colon: str = "") -> _Prefixes:
+    return _Prefixes(f"{value}{colon}" for value in tagged_values(cluster_tags, family))
+
+
 def exclusion_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> tuple[str, ...]:
     """Return the instance tags that no two primaries of a node may share."""
-    prefixes = tuple(tagged_values(cluster_tags, EXCLUSION_PREFIX))
-    return tuple(tag for tag in tags if tag.startswith(prefixes)) if prefixes else ()
+    return tuple(_prefixes(cluster_tags, EXCLUSION_PREFIX).of(tags))
 
 
 def desired_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> frozenset[str]:
     """Return the instance tags that name a location it wants to be in."""
-    prefixes = tuple(tagged_values(cluster_tags, DESIRED_PREFIX))
-    return frozenset(tag for tag in tags if tag.startswith(prefixes)) if prefixes else frozenset()
+    return frozenset(_prefixes(cluster_tags, DESIRED_PREFIX).of(tags))
 
 
 def location_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> frozenset[str]:
     """Return the node tags that name a failure domain (design document "location awareness")."""
-    prefixes = tuple(f"{value}:" for value in tagged_values(cluster_tags, LOCATION_PREFIX))
-    return frozenset(tag for tag in tags if tag.startswith(prefixes)) if prefixes else frozenset()
+    return frozenset(_prefixes(cluster_tags, LOCATION_PREFIX, ":").of(tags))
 
 
 def migration_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> frozenset[str]:
     """Return the node tags that restrict migration."""
-    prefixes = tuple(f"{value}:" for value in tagged_values(cluster_tags, MIGRATION_PREFIX))
-    return frozenset(tag for tag in tags if tag.startswith(prefixes)) if prefixes else frozenset()
+    return frozenset(_prefixes(cluster_tags, MIGRATION_PREFIX, ":").of(tags))
 
 
 def receivable_tags(cluster_tags: tuple[str, ...], migration: frozenset[str]) -> frozenset[str]:

@@ -249,16 +249,16 @@ class _Facts:
         which is not counted: what is reported is so for certain.
         """
         yield None, tuple(node.name for node in nodes)
-        for kind in self.kinds:
-            domains: set[str] = set()
-            alone = []
-            for node in nodes:
-                within = {tag for tag in self.location[node.name] if tag.startswith(f"{kind}:")}
-                domains |= within
-                if not within:
-                    alone.append(node.name)
-            if domains:
-                yield kind, (*sorted(domains), *alone)
+        domains: dict[str, dict[str, set[str]]] = {kind: {} for kind in self.kinds}
+        for node in nodes:
+            for tag in self.location[node.name]:
+                for kind in (tag[:place] for place, letter in enumerate(tag) if letter == ":"):
+                    if kind in domains:
+                        domains[kind].setdefault(node.name, set()).add(tag)
+        for kind, within in domains.items():
+            if within:
+                alone = [node.name for node in nodes if node.name not in within]
+                yield kind, (*sorted(set[str]().union(*within.values())), *alone)
 
     def stranded(self) -> Iterator[Stranded]:
         for item in self.instances:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -134,9 +134,9 @@ def domain_pictures(
     """Return the failure domains by kind, now or then."""
     kinds_now, kinds_then = _kinds(before), _kinds(after)
     found: dict[str, list[DomainPicture]] = {}
+    members_now, members_then = _members(before, kinds_now), _members(after, kinds_then)
     for kind in sorted({*kinds_now, *kinds_then}):
-        now = _members(before, kind) if kind in kinds_now else {}
-        then = _members(after, kind) if kind in kinds_then else {}
+        now, then = members_now.get(kind, {}), members_then.get(kind, {})
         found[kind] = [
             DomainPicture(
                 tag=tag,
@@ -160,12 +160,14 @@ def _kinds(state: ClusterState) -> list[str]:
     return [tag.removeprefix(_DOMAIN_KIND) for tag in state.cluster.tags if tag.startswith(_DOMAIN_KIND)]
 
 
-def _members(state: ClusterState, kind: str) -> dict[str, list[str]]:
-    members: dict[str, list[str]] = {}
+def _members(state: ClusterState, kinds: Collection[str]) -> dict[str, dict[str, list[str]]]:
+    """Return the nodes that have each tag of each kind: a tag is of a kind that stands before one of its colons."""
+    members: dict[str, dict[str, list[str]]] = {kind: {} for kind in kinds}
     for node in state.nodes.values():
         for tag in node.tags:
-            if tag.startswith(f"{kind}:"):
-                members.setdefault(tag, []).append(node.name)
+            for kind in (tag[:place] for place, letter in enumerate(tag) if letter == ":"):
+                if kind in members:
+                    members[kind].setdefault(tag, []).append(node.name)
     return members
 
 

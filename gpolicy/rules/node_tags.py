@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from gpolicy.findings import Span
 from gpolicy.fit.desired import is_glob, matches
@@ -15,7 +15,7 @@ from gpolicy.rules.context import Context
 from gpolicy.rules.members import groups_of_nodes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TaggedNode:
     """A node with its tags: where each is declared (the object's label and the place), None for one that it has now."""
 
@@ -24,7 +24,17 @@ class TaggedNode:
 
     def of(self, domain: str) -> frozenset[str]:
         """Return the tags of one domain: those that begin with it and a colon."""
-        return frozenset(tag for tag in self.tags if tag.startswith(f"{domain}:"))
+        return self._domains.get(domain, frozenset())
+
+    @cached_property
+    def _domains(self) -> dict[str, frozenset[str]]:
+        """The tags by each domain that they may be of: what stands before one of their colons."""
+        found: dict[str, set[str]] = {}
+        for tag in self.tags:
+            for place, letter in enumerate(tag):
+                if letter == ":":
+                    found.setdefault(tag[:place], set()).add(tag)
+        return {domain: frozenset(tags) for domain, tags in found.items()}
 
 
 @lru_cache(maxsize=1)  # several rules ask, one after the other

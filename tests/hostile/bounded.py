@@ -146,7 +146,7 @@ def _be_the_run(request: dict[str, Any]) -> None:
         code = main()
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 0 if error.code is None else 98
-    except BaseException:
+    except BaseException:  # noqa: BLE001 (whatever it is, the parent has to be told)
         import traceback
 
         traceback.print_exc()

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-import policies
 import states
+
+import policies
 
 SNAPSHOT: Final = f"snapshot:{states.ROOT}/policies/two-groups.snapshot.json"
 ALLOW: Final = ("--allow", "right-cluster")
@@ -76,7 +77,11 @@ def _state_cases() -> dict[str, Case]:
             if what in states.DEEP:
                 commands = commands[:1]
             if kind == "text":
-                commands = (*commands, ("htools", "hspace", "-t", name), ("htools", "hspace", "-v", "-v", "-v", "-t", name, "-p"))
+                commands = (
+                    *commands,
+                    ("htools", "hspace", "-t", name),
+                    ("htools", "hspace", "-v", "-v", "-v", "-t", name, "-p"),
+                )
             result[f"{kind}: {what}"] = Case(_file(name, maker), commands)
     return result
 
@@ -88,7 +93,7 @@ _TOML: Final[dict[str, Callable[[int], str]]] = {
     "dotted keys of a table": lambda size: "[" + "a." * (size // 2) + "a]\n",
     "dotted keys of an array": lambda size: "[[" + "a." * (size // 2) + "a]]\n",
     "dotted keys in line": lambda size: "x = {" + "a." * (size // 2) + "a = 1}\n",
-    "dotted keys in quotes": lambda size: '"a" . \'a\' . ' * (size // 12) + "a = 1\n",
+    "dotted keys in quotes": lambda size: "\"a\" . 'a' . " * (size // 12) + "a = 1\n",
     "many dotted keys": lambda size: "".join(f"k{n}." + "a." * 60 + "a = 1\n" for n in range(size // 130)),
     "keys of thirty parts": lambda size: "".join(f"k{n}." + "a." * 29 + "a = 1\n" for n in range(size // 70)),
     "brackets": lambda size: "a = " + "[" * size,
@@ -110,11 +115,17 @@ _TOML: Final[dict[str, Callable[[int], str]]] = {
     "a date": lambda size: "a = 1979-05-27T07:32:00." + "9" * size + "\n",
     "comments": lambda size: "# x\n" * (size // 4),
     "blanks": lambda size: "a = 1" + " " * size + "\n" + "\t" * size,
-    "unknown rules": lambda size: "[check]\nselect = [" + ", ".join(f'"spec-overlpa{n}"' for n in range(size // 20)) + "]\n",
-    "rules": lambda size: '[check]\nselect = [' + '"GP2", ' * (size // 8) + "]\n",
-    "rules below ten thousand": lambda size: '[check]\nselect = [' + '"spec-overlap", ' * 9_000 + "]\n",
+    "unknown rules": lambda size: (
+        "[check]\nselect = [" + ", ".join(f'"spec-overlpa{n}"' for n in range(size // 20)) + "]\n"
+    ),
+    "rules": lambda size: "[check]\nselect = [" + '"GP2", ' * (size // 8) + "]\n",
+    "rules below ten thousand": lambda size: (
+        "[check]\nselect = [" + '"spec-overlap", ' * min(9_000, size // 16) + "]\n"
+    ),
     "severities": lambda size: "[check.severity]\n" + "".join(f'GP{n} = "info"\n' for n in range(size // 16)),
-    "ignored by file": lambda size: "[check.per-file-ignores]\n" + "".join(f'"**/*{n}*a*b" = ["GP3"]\n' for n in range(size // 28)),
+    "ignored by file": lambda size: (
+        "[check.per-file-ignores]\n" + "".join(f'"**/*{n}*a*b" = ["GP3"]\n' for n in range(size // 28))
+    ),
     "ignored by stars": lambda size: '[check.per-file-ignores]\n"' + "*a" * (size // 2) + 'b" = ["GP3"]\n',
     "ignored by deep stars": lambda size: '[check.per-file-ignores]\n"' + "**/" * (size // 3) + 'b" = ["GP3"]\n',
     "a long baseline": lambda size: '[check]\nbaseline = "' + "x/" * (size // 2) + '"\n',
@@ -131,7 +142,10 @@ def _settings_cases() -> dict[str, Case]:
     }
     result |= {
         f"pyproject: {name}": Case(
-            lambda size, maker=maker: {"policy/pyproject.toml": "# gpolicy\n" + maker(size), "policy/policy.yaml": SMALL},  # type: ignore[misc]
+            lambda size, maker=maker: {
+                "policy/pyproject.toml": "# gpolicy\n" + maker(size),
+                "policy/policy.yaml": SMALL,
+            },  # type: ignore[misc]
             (("check", "policy"),),
         )
         for name, maker in _TOML.items()

@@ -60,7 +60,8 @@ def _extends_all(size: int) -> Files:
     names = ", ".join(f"b{number}" for number in range(bases))
     text = ""
     for number in range(bases):
-        text += f"---\ngpolicy: v1\nkind: NodeGroup\ntemplate: true\nname: b{number}\nipolicy: {{vcpu-ratio: {number + 1}}}\n"
+        text += f"---\ngpolicy: v1\nkind: NodeGroup\ntemplate: true\nname: b{number}\n"
+        text += f"ipolicy: {{vcpu-ratio: {number + 1}}}\n"
         text += f"ndparams: {{spindle_count: {number + 1}, oob_program: /bin/{number}}}\n"
     number = 0
     while len(text) < size:
@@ -119,7 +120,9 @@ def _waivers_and_findings(size: int) -> Files:
     groups = listed("", "---\n" + GROUP.replace("default", "g%d") + "ipolicy: {vcpu-ratio: 0.5}\n", size // 2)
     entry = "  - {rule: %s, where: group/h%%d, reason: x, until: 2099-01-01}\n"
     code = "GP302"
-    return one(groups + listed("---\ngpolicy: v1\nkind: Waiver\nwaivers:\n", entry % code, size // 2).replace("%d", "1"))
+    return one(
+        groups + listed("---\ngpolicy: v1\nkind: Waiver\nwaivers:\n", entry % code, size // 2).replace("%d", "1")
+    )
 
 
 def _findings_with_long_names(size: int) -> Files:
@@ -302,7 +305,8 @@ MANY: Final[dict[str, Maker]] = {
     "node sets": lambda size: one(
         listed(
             "",
-            "---\ngpolicy: v1\nkind: NodeSet\nname: s%d\nnodes: ['node*']\nndparams: {spindle_count: %d}\ntags: [t%d]\n",
+            "---\ngpolicy: v1\nkind: NodeSet\nname: s%d\nnodes: ['node*']\n"
+            "ndparams: {spindle_count: %d}\ntags: [t%d]\n",
             size,
         )
     ),
@@ -398,12 +402,18 @@ MANY: Final[dict[str, Maker]] = {
     "findings with long names": _findings_with_long_names,
     "nodes of all sorts": lambda size: one(in_line(GROUP + "nodes: [", "[%d], {a: %d}, %d", size)),
     "wide ranges": lambda size: one(in_line(GROUP + "nodes: [", "'%d" + "[!-\U0010ffff]" * 20 + "'", size)),
-    "names in ranges": lambda size: one(listed("", "---\n" + GROUP.replace("default", "g%d") + "nodes: ['[0-9][0-9][0-9]x%d']\n", size)),
+    "names in ranges": lambda size: one(
+        listed("", "---\n" + GROUP.replace("default", "g%d") + "nodes: ['[0-9][0-9][0-9]x%d']\n", size)
+    ),
     "names in ranges of one group": lambda size: one(in_line(GROUP + "nodes: [", "'[0-9][0-9][0-9]x%d'", size)),
     "sizes": lambda size: one(in_line(GROUP + "hardware: {pv_size: [", "'" + "9" * 200 + "T'", size, "]}\n")),
     "node tags and rules about them": lambda size: one(
         listed("gpolicy: v1\nkind: NodeSet\nname: s\nnodes: ['*']\ntags:\n", "- hv:%d\n", size // 2)
-        + listed("---\ngpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow:\n", "  - {from: hv:a%d, to: hv:b%d}\n", size // 2)
+        + listed(
+            "---\ngpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow:\n",
+            "  - {from: hv:a%d, to: hv:b%d}\n",
+            size // 2,
+        )
     ),
     "failure domains and node tags": lambda size: one(
         listed("gpolicy: v1\nkind: NodeSet\nname: s\nnodes: ['*']\ntags:\n", "- rack%d:1\n", size // 2)
@@ -411,14 +421,22 @@ MANY: Final[dict[str, Maker]] = {
     ),
     "groups and sets of them": lambda size: one(
         listed("", "---\n" + GROUP.replace("default", "g%d") + "nodes: [n%d]\n", size // 2)
-        + listed("", "---\ngpolicy: v1\nkind: NodeSet\nname: s%d\nnodes: ['n*']\nndparams: {spindle_count: 2}\n", size // 2)
+        + listed(
+            "", "---\ngpolicy: v1\nkind: NodeSet\nname: s%d\nnodes: ['n*']\nndparams: {spindle_count: 2}\n", size // 2
+        )
     ),
     "groups and guards": lambda size: one(
         listed("", "---\n" + GROUP.replace("default", "g%d") + "nodes: [n%d]\n", size // 2)
-        + listed("---\ngpolicy: v1\nkind: Guards\nguards:\n", "- {name: h%d, group: g%d, spec: s%d, at_least: 1}\n", size // 2)
+        + listed(
+            "---\ngpolicy: v1\nkind: Guards\nguards:\n",
+            "- {name: h%d, group: g%d, spec: s%d, at_least: 1}\n",
+            size // 2,
+        )
     ),
     "guards that name groups": lambda size: one(
-        listed(CLUSTER + "---\ngpolicy: v1\nkind: Guards\nguards:\n", "- {name: h%d, group: g, at_least: %d}\n", size // 2)
+        listed(
+            CLUSTER + "---\ngpolicy: v1\nkind: Guards\nguards:\n", "- {name: h%d, group: g, at_least: %d}\n", size // 2
+        )
     ),
     "waivers of unknown rules": lambda size: one(
         listed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -111,23 +111,6 @@ CONFIGS: Final[dict[str, Bytes]] = {
     ).encode(),
 }
 
-SNAPSHOTS: Final[dict[str, Bytes]] = {
-    "nodes": lambda size: _filled(_snapshot(), ("nodes",), size),
-    "instances": lambda size: _filled(_snapshot(), ("instances",), size),
-    "groups": lambda size: _filled(_snapshot(), ("groups",), size),
-    "tags": lambda size: _filled(_snapshot(), ("cluster", "tags"), size, lambda n: f"htools:iextags:t{n}"),
-    "node tags": lambda size: _filled(_snapshot(), ("nodes", "node1.example.org", "tags"), size, lambda n: f"rack:t{n}"),
-    "exclusion and instance tags": lambda size: _tagged(size),
-    "pairs": lambda size: _filled(_snapshot(), ("cluster", "own", "ipolicy", "minmax"), size, _pair),
-    "pairs of a group": lambda size: _filled(_snapshot(), ("groups", "dedicated", "own", "ipolicy", "minmax"), size, _pair),
-    "disks": lambda size: _filled(
-        _snapshot(), ("instances", "web1.example.org", "disks"), size, lambda n: {"size": 1024 + n, "template": "drbd", "spindles": None}
-    ),
-    "notes": lambda size: _filled(_snapshot(), ("notes",), size, lambda n: f"note {n}"),
-    "unreadable": lambda size: _filled(_snapshot(), ("unreadable",), size, lambda n: {"object": f"o{n}", "path": ["a"], "reason": "x"}),
-    "domains of nodes": lambda size: _domains(size),
-}
-
 
 def _tagged(size: int) -> bytes:
     whole = copy.deepcopy(_snapshot())
@@ -139,10 +122,39 @@ def _tagged(size: int) -> bytes:
 
 def _domains(size: int) -> bytes:
     whole = copy.deepcopy(_snapshot())
-    whole["cluster"]["tags"] = [f"htools:{kind}:r{n}" for n in range(size // 160) for kind in ("nlocation", "migration")]
+    whole["cluster"]["tags"] = [
+        f"htools:{kind}:r{n}" for n in range(size // 160) for kind in ("nlocation", "migration")
+    ]
     for node in whole["nodes"].values():
         node["tags"] = [f"r{n}:x" for n in range(size // 160)]
     return json.dumps(whole).encode()
+
+
+SNAPSHOTS: Final[dict[str, Bytes]] = {
+    "nodes": lambda size: _filled(_snapshot(), ("nodes",), size),
+    "instances": lambda size: _filled(_snapshot(), ("instances",), size),
+    "groups": lambda size: _filled(_snapshot(), ("groups",), size),
+    "tags": lambda size: _filled(_snapshot(), ("cluster", "tags"), size, lambda n: f"htools:iextags:t{n}"),
+    "node tags": lambda size: _filled(
+        _snapshot(), ("nodes", "node1.example.org", "tags"), size, lambda n: f"rack:t{n}"
+    ),
+    "exclusion and instance tags": _tagged,
+    "pairs": lambda size: _filled(_snapshot(), ("cluster", "own", "ipolicy", "minmax"), size, _pair),
+    "pairs of a group": lambda size: _filled(
+        _snapshot(), ("groups", "dedicated", "own", "ipolicy", "minmax"), size, _pair
+    ),
+    "disks": lambda size: _filled(
+        _snapshot(),
+        ("instances", "web1.example.org", "disks"),
+        size,
+        lambda n: {"size": 1024 + n, "template": "drbd", "spindles": None},
+    ),
+    "notes": lambda size: _filled(_snapshot(), ("notes",), size, lambda n: f"note {n}"),
+    "unreadable": lambda size: _filled(
+        _snapshot(), ("unreadable",), size, lambda n: {"object": f"o{n}", "path": ["a"], "reason": "x"}
+    ),
+    "domains of nodes": _domains,
+}
 
 
 def _numbers(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -166,7 +178,9 @@ def absurd_snapshots() -> Iterator[tuple[str, bytes]]:
     whole = _snapshot()
     seen: set[tuple[Any, ...]] = set()
     for place in _numbers(whole):
-        kind = tuple("*" if place[0] in ("nodes", "instances", "groups") and n == 1 else step for n, step in enumerate(place))
+        kind = tuple(
+            "*" if place[0] in ("nodes", "instances", "groups") and n == 1 else step for n, step in enumerate(place)
+        )
         if kind in seen or "identity" in kind:
             continue
         seen.add(kind)
@@ -194,7 +208,16 @@ def _section(place: int, size: int) -> bytes:
     number = 0
     while sum(map(len, sections[place])) < size and number < size:
         count = max(1, size // (len("|".join(line)) + 6))
-        sections[place] += ["|".join([f"x{number + n}", *([f"uuid{number + n}"] if place == 0 else [line[1]] if len(line) > 1 else []), *line[2:]]) for n in range(count)]
+        sections[place] += [
+            "|".join(
+                [
+                    f"x{number + n}",
+                    *([f"uuid{number + n}"] if place == 0 else [line[1]] if len(line) > 1 else []),
+                    *line[2:],
+                ]
+            )
+            for n in range(count)
+        ]
         number += count
     return ("\n\n".join("\n".join(section) for section in sections) + "\n").encode()
 
@@ -207,6 +230,10 @@ def _cell(place: int, column: int, cell: str) -> bytes:
     return ("\n\n".join("\n".join(section) for section in sections) + "\n").encode()
 
 
+def _long_cell(place: int, column: int, letters: str, size: int) -> bytes:
+    return _cell(place, column, letters * (size // len(letters)))
+
+
 TEXTS: Final[dict[str, Bytes]] = {
     "groups": lambda size: _section(0, size),
     "nodes": lambda size: _section(1, size),
@@ -214,14 +241,28 @@ TEXTS: Final[dict[str, Bytes]] = {
     "tags": lambda size: _section(3, size),
     "policies": lambda size: _section(4, size),
     **{
-        f"{what} {name}": (lambda size, place=place, column=column, letters=letters: _cell(place, column, letters * (size // len(letters))))
+        f"{what} {name}": partial(_long_cell, place, column, letters)
         for what, place, column in (
-            ("a group's policy:", 0, 2), ("a group's tags:", 0, 3), ("a node's memory:", 1, 1), ("a node's tags:", 1, 9),
-            ("an instance's memory:", 2, 1), ("an instance's status:", 2, 4), ("an instance's tags:", 2, 8),
-            ("a policy's std:", 4, 1), ("a policy's pairs:", 4, 2), ("a policy's templates:", 4, 3), ("a policy's ratio:", 4, 4),
+            ("a group's policy:", 0, 2),
+            ("a group's tags:", 0, 3),
+            ("a node's memory:", 1, 1),
+            ("a node's tags:", 1, 9),
+            ("an instance's memory:", 2, 1),
+            ("an instance's status:", 2, 4),
+            ("an instance's tags:", 2, 8),
+            ("a policy's std:", 4, 1),
+            ("a policy's pairs:", 4, 2),
+            ("a policy's templates:", 4, 3),
+            ("a policy's ratio:", 4, 4),
         )
         for name, letters in (
-            ("digits", "9"), ("commas", "1,"), ("semicolons", "1,1,1,1,1,1;"), ("tabs", "\t"), ("letters", "a"), ("newlines", "\r"), ("dots", "1."),
+            ("digits", "9"),
+            ("commas", "1,"),
+            ("semicolons", "1,1,1,1,1,1;"),
+            ("tabs", "\t"),
+            ("letters", "a"),
+            ("newlines", "\r"),
+            ("dots", "1."),
         )
     },
 }
@@ -231,5 +272,20 @@ def absurd_texts() -> Iterator[tuple[str, bytes]]:
     """Yield htools' text of a cluster with each of its cells replaced by absurd ones."""
     for place, section in enumerate(_text()):
         for column in range(len(section[0].split("|"))):
-            for cell in ("9" * 5000, "-1", "1e308", "NaN", "Infinity", str(2**62), str(2**64), "0", "0.5", "1e-320", "100001", "", "Y", "-9" * 40):
+            for cell in (
+                "9" * 5000,
+                "-1",
+                "1e308",
+                "NaN",
+                "Infinity",
+                str(2**62),
+                str(2**64),
+                "0",
+                "0.5",
+                "1e-320",
+                "100001",
+                "",
+                "Y",
+                "-9" * 40,
+            ):
                 yield f"section {place} column {column} = {cell:.12}", _cell(place, column, cell)

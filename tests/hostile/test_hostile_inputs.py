@@ -117,5 +117,6 @@ def test_a_run_that_takes_too_much_is_seen() -> None:
 
 def test_the_limits_hold(runner: Runner, tmp_path: Path) -> None:
     """A run that wants more processor time than it may have is ended by the system."""
-    laid_out(tmp_path, CASES["many: pairs"].maker(1_000_000))
-    assert "processor time" in runner.run(["check", "policy"], tmp_path, 1).fault()
+    laid_out(tmp_path, {"snapshot.json": states.SNAPSHOTS["nodes"](FULL_SIZE)})
+    command = ["capacity", "-s", "snapshot:snapshot.json"]
+    assert "processor time" in runner.run(command, tmp_path, 1).fault()

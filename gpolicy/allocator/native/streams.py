@@ -29,6 +29,8 @@ Item = TypeVar("Item", bound=Hashable)
 ALL_NODES = CapacityRules()
 MOST = 2**41
 """The greatest number of anything (MiB of memory, say) that the engine reads (input.c)."""
+LEAST = 2**-20
+"""The least that is not 0."""
 _TEMPLATES = {template: number for number, template in enumerate(DiskTemplate)}
 _STATES = {status: (status is not InstanceStatus.STATUS_OFFLINE, status.running) for status in InstanceStatus}
 """Whether an instance in a state is online, and whether it occupies memory."""
@@ -276,10 +278,12 @@ def refuse_absurd_numbers(nodes: Iterable[Node], instances: Iterable[Instance]) 
         for name, number in (
             ("memory", facts.total_memory),
             ("free memory", node.unallocated_memory),
+            ("memory that nobody accounts for", facts.unaccounted_memory),
             ("disk space", facts.total_disk),
             ("free disk space", node.free_disk),
             ("number of CPUs", facts.total_cpus),
             ("number of spindles", facts.spindles),
+            ("CPU speed", facts.cpu_speed),
         ):
             _refuse_absurd(f"node {facts.name}", name, number)
     for instance in instances:
@@ -293,8 +297,10 @@ def refuse_absurd_numbers(nodes: Iterable[Node], instances: Iterable[Instance]) 
 
 
 def _refuse_absurd(owner: str, name: str, number: float) -> None:
-    if abs(number) > MOST:
+    if not abs(number) <= MOST:  # neither if it is no number
         raise InputError(f"{owner}: its {name} is {number:.3g}: no cluster has more than {MOST}")
+    if 0 < abs(number) < LEAST:
+        raise InputError(f"{owner}: its {name} is {number:.3g}: no cluster has so little")
 
 
 def pair_lists(candidates: PairCandidates) -> tuple[dict[int, int], dict[int, int], int]:
