@@ -364,3 +364,14 @@ def test_lines_of_keys_and_words() -> None:
     assert places.line(("t", "x y", "d", "g"), "h") == 7
     assert places.line(("t", "nowhere")) == 2
     assert places.line(("nowhere",)) == 1
+
+
+def test_a_key_of_thousands_of_parts_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "gpolicy.toml").write_text("# a\n[check]\n" + "a." * 100_000 + "a = 1\n")
+    with pytest.raises(InputError, match=r"gpolicy\.toml:3: a key of 100001 parts"):
+        read_settings(tmp_path / "gpolicy.toml")
+
+
+def test_dots_that_part_no_keys_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "gpolicy.toml").write_text('[check.per-file-ignores]\n"' + "a." * 100 + '" = ["GP201"]\n# ' + "a." * 99)
+    assert len(read_settings(tmp_path / "gpolicy.toml").per_file) == 1
