@@ -31,12 +31,12 @@ from gpolicy.apply.staleness import Comparison, Difference, Sight, compare_plan,
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.apply.verdict import Verdict, judge_applied, judge_restored
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import GpolicyError, InputError, UsageError
+from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.impact.guards import judge_declared_again, measure_impact
 from gpolicy.impact.pair_names import PairNames
 from gpolicy.plan.effects import Effect, written
-from gpolicy.plan.guards import GUARDS, judge_again
+from gpolicy.plan.guards import judge_again
 from gpolicy.plan.plan_file import PlanFile
 
 
@@ -270,6 +270,7 @@ class Run:
                 direction=self.direction.value,
                 resumed=resumed,
                 plan_digest=self.plan.digest,
+                signer=self.plan.signer,
                 cluster=self.plan.cluster,
                 destination=self.runner.destination,
                 steps=len(self.plan.steps),
@@ -377,14 +378,8 @@ def can_be_carried(plan: PlanFile, runner: Runner, direction: Direction, history
         )
 
 
-def check_plan(plan: PlanFile, where: str) -> None:
-    """Raise RefusedError for a plan with a guard that fails, InputError for one that does not say what its steps do."""
+def check_plan(plan: PlanFile) -> None:
+    """Raise RefusedError for a plan with a guard that fails."""
     if plan.failed_guards:
         hint = "mend the policy, or make the plan again with --allow NAME for each guard that may be passed"
         raise RefusedError(f"the plan is not safe: {'; '.join(plan.failed_guards)}; nothing was done", hint=hint)
-    declared = {guard.name.value for guard in plan.declared_guards}
-    if {name for name, _, _ in plan.guards} - GUARDS.keys() != declared:
-        hint = "make it again; plans before format 1.3 do not hold what declared guards allow"
-        raise InputError(f"{where}: its guards cannot be judged again on the cluster as it is now", hint=hint)
-    if plan.format < (1, 1) or not all(step.command.effects for step in plan.steps):
-        raise InputError(f"{where}: is of an older format, which can be rendered but not applied", hint="make it again")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import quote
 
 from gpolicy.apply.runner import (
     JobStatus,
@@ -63,7 +64,7 @@ class RapiRunner:
         """Submit a request and wait for the end of its job."""
         call = command.rapi
         assert call is not None  # noqa: S101 (said before the first step)
-        path = f"{call.path}{'&' if '?' in call.path else '?'}reason={mark}"
+        path = f"{call.path}{'&' if '?' in call.path else '?'}reason={quote(mark, safe='')}"
         try:
             answer = self.client.send(call.method, path, call.body)
         except NoAnswerError as error:

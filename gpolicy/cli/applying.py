@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gpolicy.apply.verdict import Verdict
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.plan.plan_file import PlanFile
+    from gpolicy.plan.signature import Signers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,7 @@ class Request:
     plan: Path
     destination: str
     options: SourceOptions
+    signers: Signers | None = None
     journal: Path | None = None
     resume: bool = False
     rollback: bool = False
@@ -53,14 +55,14 @@ def apply(request: Request) -> int:
 
     if request.resume and request.rollback:
         raise UsageError("--resume and --rollback exclude one another")
-    plan = read_plan(request.plan)
+    plan = read_plan(request.plan, request.signers)
     stop = Stop()
     patience = Patience(job=request.job_timeout)
     runner = open_runner(request.destination, request.options, patience, stop)
     journal = request.journal or journal_path(request.plan)
     try:
         if not request.rollback:
-            check_plan(plan, str(request.plan))
+            check_plan(plan)
         if not request.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
         return _apply(request, plan, runner, journal, patience, stop)
@@ -194,15 +196,20 @@ class _Agreement:
         return True
 
     def _lines(self, intention: Intention) -> Iterator[str]:
+        from gpolicy.plan.effect_words import effect_words  # noqa: PLC0415
+
         back = intention.direction == "rollback"
         count = len(intention.tasks)
         what = "take back the plan for" if back else "go on with the plan for" if intention.skipped else "change"
         steps = "step" if count == 1 else "steps"
         yield f"{count} {steps} to {what} cluster {self.plan.cluster} through {self.destination}"
+        signed = f"signed by {self.plan.signer}" if self.plan.signer is not None else "signature not asked for"
+        yield f"  plan {self.plan.digest}, {signed}"
         for title in intention.skipped:
             yield f"   done  {title}"
         for task in intention.tasks:
             yield f"  {task.step:>5}. {task.title}"
+            yield from (f"         {effect_words(effect)}" for effect in task.command.effects)
         for name, message, allowed in self.plan.guards if not back else ():
             yield f"  guard {name}{' (allowed)' if allowed else ''}: {message}"
         for name, path in self.plan.unreadable if not back else ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Optional
 
@@ -12,6 +13,7 @@ from gpolicy.report.budget import COMMENT_BUDGET
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.plan.signature import Signers
 
 _SRC_HELP: Final = (
     "Where the cluster's state comes from: rapi://host[:port], local:, ssh://[user@]host, config:FILE (config.data), "
@@ -38,6 +40,18 @@ Authority = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option("--rapi-ca", metavar="FILE", help="Certificate (PEM) to trust RAPI by, instead of the system's."),
 ]
+AllowedSigners = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(
+        "--signers",
+        metavar="FILE",
+        help="Take only a plan that one of these has signed (the file is as `ssh-keygen` wants its allowed signers).",
+    ),
+]
+Signature = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--signature", metavar="FILE", help="The signature of the plan; default: PLAN.JSON.sig."),
+]
 Insecure = Annotated[
     bool, typer.Option("--insecure-rapi", help="Do NOT verify RAPI's certificate: anybody could answer in its place.")
 ]
@@ -57,6 +71,18 @@ def budget_for(form: str, budget: int | None) -> int:
             f"--budget cuts --format markdown only, not {form}", hint="leave --budget out, or say --format markdown"
         )
     return COMMENT if budget is None else budget
+
+
+def signers_for(plan: Path, allowed: Path | None, signature: Path | None) -> Signers | None:
+    """Return whose signature of `plan` is wanted, None where none is."""
+    from gpolicy.plan.signature import Signers  # noqa: PLC0415
+
+    if allowed is None:
+        if signature is not None:
+            raise UsageError("--signature needs --signers", hint="say with --signers FILE whose signature counts")
+        return None
+    beside = plan.with_name(f"{plan.name}.sig")
+    return Signers(allowed=allowed, signature=signature or beside, search_path=os.environ.get("PATH", os.defpath))
 
 
 def source_options(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpolicy.impact.impact import Impact
     from gpolicy.impact.pair_names import PairNames
     from gpolicy.plan.planning import Plan
+    from gpolicy.plan.signature import Signers
     from gpolicy.policy.model import Policy
 
 FORMATS = ("text", "json", "markdown", "html", "github")
@@ -169,13 +170,13 @@ def _exit_code(made: Plan, *, detailed: bool) -> int:
     return int(ExitCode.CHANGES if detailed and made.changes else ExitCode.FINE)
 
 
-def render(plan_file: Path, output: Path | None, *, rollback: bool) -> int:
+def render(plan_file: Path, output: Path | None, signers: Signers | None, *, rollback: bool) -> int:
     """Write the script of a plan."""
     from gpolicy.cluster.private_file import write_program  # noqa: PLC0415
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.render.script import render_script  # noqa: PLC0415
 
-    script = render_script(read_plan(plan_file), rollback=rollback)
+    script = render_script(read_plan(plan_file, signers), rollback=rollback)
     if output is None:
         sys.stdout.write(script)
     else:

@@ -53,8 +53,10 @@ def decode_text(data: bytes, where: str) -> str:
     return text
 
 
-def parse_json(data: bytes, where: str) -> Value:
+def parse_json(data: bytes, where: str, *, unique_keys: bool = False) -> Value:
     """Return the JSON value that `data` holds. Raise InputError that begins with `where`.
+
+    With `unique_keys`, a mapping that has a key twice is refused: another reader may take the other value.
 
     NaN and infinite numbers, numbers with thousands of digits, nesting beyond any use and text that cannot be
     printed are refused, so that nothing later has to expect them.
@@ -63,7 +65,12 @@ def parse_json(data: bytes, where: str) -> Value:
     if not text.strip():
         raise InputError(f"{where}: empty")
     try:
-        value: Value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        value: Value = json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            object_pairs_hook=_unique if unique_keys else None,
+        )
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
@@ -74,7 +81,7 @@ def parse_json(data: bytes, where: str) -> Value:
     except UnicodeEncodeError:
         raise InputError(f"{where}: holds half of a surrogate pair, which is no text") from None
     except ValueError as error:
-        reason = str(error) if isinstance(error, _NotFiniteError) else "holds a number with thousands of digits"
+        reason = str(error) if isinstance(error, _RefusedError) else "holds a number with thousands of digits"
         raise InputError(f"{where}: {reason}") from None
     if _is_deeper_than(_DEEPEST, value):
         raise InputError(f"{where}: nested too deeply")
@@ -97,18 +104,27 @@ def _is_deeper_than(limit: int, value: Value) -> bool:
     return True
 
 
-class _NotFiniteError(ValueError):
-    pass
+class _RefusedError(ValueError):
+    """Raised by what `json.loads` calls; the message says why."""
+
+
+def _unique(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _RefusedError(f"holds the key {shown(twice)!r} twice in one mapping")
+    return found
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _NotFiniteError(f"holds {name}, which is no JSON number")
+    raise _RefusedError(f"holds {name}, which is no JSON number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise _NotFiniteError(f"holds the number {text[:_LONGEST_QUOTE]}, which is too large")
+        raise _RefusedError(f"holds the number {text[:_LONGEST_QUOTE]}, which is too large")
     return number
 
 

@@ -68,9 +68,11 @@ def start(
         raise UnreachableError(f"{argv[0]}: cannot be run: {reason}") from None
 
 
-def run(argv: Sequence[str], *, environ: Mapping[str, str], seconds: float, limit: int) -> Output:
+def run(
+    argv: Sequence[str], *, environ: Mapping[str, str], seconds: float, limit: int, stdin: int = subprocess.DEVNULL
+) -> Output:
     """Run `argv` to its end. Raise UnreachableError if it cannot start, is too slow or says more than `limit` bytes."""
-    process = start(argv, environ)
+    process = start(argv, environ, stdin=stdin)
     until = time.monotonic() + seconds
     try:
         stdout, stderr = _collect(process, argv[0], until, limit)

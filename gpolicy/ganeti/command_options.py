@@ -7,13 +7,12 @@ parameters. One argument per template, hypervisor or volume group, since Ganeti 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from typing import Final
 
 from gpolicy.ganeti import grammar
 from gpolicy.ganeti.expressible import DEFAULT_WORD, Assignments, Reset
-from gpolicy.ganeti.parameter import Level, Path, Type, Value
-from gpolicy.ganeti.parameters import parameter_at, parameters_of, position
+from gpolicy.ganeti.parameter import Path, Type, Value
+from gpolicy.ganeti.parameters import parameter_at, position
 
 _PER_IDENT: Final = {
     "diskparams": "--disk-parameters",
@@ -120,20 +119,3 @@ def _text(path: Path, value: Value | Reset) -> str:
         case int() if path[0] == "data_collector_interval":
             return grammar.seconds(value)
     return str(value)
-
-
-@cache
-def option_names(level: Level) -> frozenset[str]:
-    """Return all options that a modify of an object at `level` can have here."""
-    names: set[str] = set()
-    for parameter in parameters_of(level):
-        path = parameter.path
-        if path[0] == "ipolicy":
-            bounds, std = path[1] == "minmax", path[1] == "std"
-            names.add(f"--ipolicy-{'bounds-specs' if bounds else 'std-specs' if std else path[1]}")
-        elif path[0] == "disk_state":
-            names.add("--disk-state")
-        else:
-            shared = _PER_IDENT.get(path[0]) or _FLAT.get(path[0])
-            names.add(shared or parameter.option or _GROUP_OPTIONS[path])
-    return frozenset(names)

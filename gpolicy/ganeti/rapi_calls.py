@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 from urllib.parse import quote
 
 from gpolicy.ganeti.expressible import DEFAULT_WORD, Assignments, Reset
-from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.parameters import parameter_at, parameters_of, position
+from gpolicy.ganeti.parameter import Path, Value
+from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.values import unflatten
 
 _ADDRESSABLE: Final = re.compile(r"[A-Za-z0-9_.-]+")
@@ -64,9 +63,3 @@ def _field(name: str) -> str:
     """Return the opcode's name of a cluster parameter: `volume_group_name` is written as `vg_name`."""
     parameter = parameter_at((name,))
     return parameter.opcode or name if parameter is not None else name
-
-
-@cache
-def field_names(level: Level) -> frozenset[str]:
-    """Return all fields that the body of a modify of an object at `level` can have here."""
-    return frozenset(_field(parameter.family) for parameter in parameters_of(level))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpolicy.findings import Span
-from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value
+from gpolicy.ganeti.parameters import parameter_at
 
 
 class Action(StrEnum):
@@ -36,6 +37,23 @@ MEMBERSHIP: Path = ("group",)
 """Path of the group that a node is in."""
 
 TAGS: Path = ("tags",)
+
+
+def action_on(path: Path, before: Value, after: Value) -> Action:
+    """Return what turns `before` into `after` at `path`."""
+    if path == NAME:
+        return Action.CREATE if before is None else Action.REMOVE if after is None else Action.RENAME
+    if path == MEMBERSHIP:
+        return Action.MOVE
+    return Action.RESET if after is None else Action.SET
+
+
+def takes_effect(path: Path) -> TakesEffect:
+    """Return when a change of the leaf at `path` begins to matter."""
+    if path == TAGS:
+        return TakesEffect.CAPACITY_ONLY
+    parameter = parameter_at(path)
+    return parameter.takes_effect if parameter else TakesEffect.AT_ONCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

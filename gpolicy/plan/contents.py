@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import canonical
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change
 
 Contents = dict[str, Values]
 """Leaves by object: `cluster`, `group/NAME`, `node/NAME`."""
@@ -51,6 +51,16 @@ def observed(state: ClusterState, objects: Iterable[str]) -> dict[str, Observed]
     return {name: Observed(known[name], found[name]) for name in objects if name in found}
 
 
+def touched(changes: Iterable[Change]) -> dict[str, None]:
+    """Return the objects that `changes` touch, in their order, by the names that they have before."""
+    names: dict[str, None] = {}
+    for change in changes:
+        names[f"group/{change.before}" if change.action in (Action.RENAME, Action.REMOVE) else change.object] = None
+        if change.action is Action.MOVE:  # a move writes the group that is left and the one that is joined
+            names |= {f"group/{change.before}": None, f"group/{change.after}": None}
+    return names
+
+
 def level_of(name: str) -> Level:
     """Return the level of an object by its name in plans."""
     return Level(name.partition("/")[0])
@@ -59,6 +69,11 @@ def level_of(name: str) -> Level:
 def is_own_value(path: Path) -> bool:
     """Return whether a leaf is an own value, not a name, a tag or a membership: those every source shows."""
     return path not in (NAME, MEMBERSHIP) and path[:1] != TAGS
+
+
+def tags_of(values: Mapping[Path, Value]) -> list[str]:
+    """Return the tags among the leaves of an object, sorted."""
+    return sorted(path[1] for path in values if path[:1] == TAGS and len(path) > 1)
 
 
 def shown_by(gaps: Iterable[Unreadable], name: str, path: Path) -> bool:

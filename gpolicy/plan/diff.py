@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from gpolicy.cluster.state import ClusterState, Group, Node
 from gpolicy.findings import Finding, Span
 from gpolicy.fit.desired import Desired, DesiredGroup, DesiredNode, resolve
-from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.values import canonical, fill
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, Unreadable
-from gpolicy.plan.risk import risk_of
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, Unreadable, action_on, takes_effect
+from gpolicy.plan.risk import MOVE_CHANGES, MOVE_UNCHECKED, RISK_OF_ACTION, STANDS_IN, risk_of, risk_when_new
 from gpolicy.policy.located import Located
 from gpolicy.policy.model import INHERIT, Leaf, Leaves, OwnedPrefix, Policy
 
@@ -143,28 +143,24 @@ class _Diff:
                 own_after = after.get(path)  # Ganeti cannot remove this one: it gets the value that it would inherit
             if (path in own and own_before == own_after) or (path not in own and leaf.value is INHERIT):
                 continue
-            action = Action.RESET if own_after is None and leaf.value is INHERIT else Action.SET
-            self._leaf_change(
-                level, name, path, action, (own_before, own_after), (before.get(path), after.get(path)), leaf
-            )
+            self._leaf_change(level, name, path, (own_before, own_after), (before.get(path), after.get(path)), leaf)
 
     def _leaf_change(
         self,
         level: Level,
         name: str | None,
         path: Path,
-        action: Action,
         own: tuple[Value, Value],
         effective: tuple[Value, Value],
         leaf: Leaf,
     ) -> None:
-        parameter = parameter_at(path)
+        action = action_on(path, *own)
         affects = self._followers(level, name, path) if effective[0] != effective[1] else ()
         now = self.current_names.get(name or "") if level is Level.GROUP else name
         is_new = level is Level.GROUP and now is None
-        risk, reason = (Risk.LOW, "") if is_new else risk_of(self.state, level, now, path, *effective)
+        risk, reason = risk_when_new(path) if is_new else risk_of(self.state, level, now, path, *effective)
         if action is Action.SET and leaf.value is INHERIT:
-            reason = "Ganeti cannot remove this value; it is set to what would be inherited"
+            reason = STANDS_IN
         self.result.changes.append(
             Change(
                 level=level,
@@ -175,7 +171,7 @@ class _Diff:
                 after=own[1],
                 effective_before=effective[0],
                 effective_after=effective[1],
-                takes_effect=parameter.takes_effect if parameter else TakesEffect.AT_ONCE,
+                takes_effect=takes_effect(path),
                 risk=risk,
                 reason=reason,
                 affects=affects,
@@ -225,9 +221,9 @@ class _Diff:
         span: Span,
         reason: str = "",
     ) -> None:
-        risk = {Action.REMOVE: Risk.HIGH, Action.MOVE: Risk.MEDIUM}.get(action, Risk.LOW)
+        risk = RISK_OF_ACTION.get(action, Risk.LOW)
         if action is Action.MOVE and not reason:
-            reason = "Ganeti checks neither the policy nor the node parameters of the new group"
+            reason = MOVE_UNCHECKED
         self.result.changes.append(
             Change(
                 level=level,
@@ -238,7 +234,7 @@ class _Diff:
                 after=after,
                 effective_before=before,
                 effective_after=after,
-                takes_effect=TakesEffect.AT_ONCE,
+                takes_effect=takes_effect(path),
                 risk=risk,
                 reason=reason,
                 span=span,
@@ -265,7 +261,7 @@ class _Diff:
                 after=after,
                 effective_before=before,
                 effective_after=after,
-                takes_effect=TakesEffect.CAPACITY_ONLY,
+                takes_effect=takes_effect(TAGS),
                 risk=Risk.LOW,
                 span=span,
             )
@@ -295,7 +291,7 @@ def _silent_changes(before: Mapping[Path, Value], after: Mapping[Path, Value], d
         for path, value in after.items()
         if path not in declared and before.get(path) != value
     ]
-    return f"its node parameters change with it: {', '.join(names)}" if names else ""
+    return f"{MOVE_CHANGES}{', '.join(names)}" if names else ""
 
 
 def _word(value: Value) -> str:

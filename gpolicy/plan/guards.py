@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
@@ -89,6 +89,17 @@ def judge_again(changes: Sequence[Change], state: ClusterState, allowed: frozens
     What only the policy can tell was judged when the plan was made.
     """
     return judge(outlook(Policy(paths=()), state, list(changes), []), allowed)
+
+
+def judge_without_cluster(
+    changes: Sequence[Change], own: Values, impossible: Sequence[str], allowed: frozenset[str]
+) -> dict[str, GuardResult]:
+    """Return the verdicts, by name, that follow from the changes and the cluster's own values alone."""
+    cluster = ClusterObject(own=dict(own))
+    state = ClusterState(source="", name="", software_version=None, cluster=cluster, groups={}, nodes={}, instances={})
+    mine = [change for change in changes if change.level is Level.CLUSTER]
+    results = judge(outlook(Policy(paths=()), state, mine, list(impossible)), allowed)
+    return {guard.name: guard for guard in results if guard.name in JUDGED_WITHOUT_CLUSTER}
 
 
 def _right_cluster(view: Outlook) -> Iterator[str]:
@@ -269,6 +280,9 @@ GUARDS: dict[str, Callable[[Outlook], Iterator[str]]] = {
     "master-network": _master_network,
 }
 """The built-in guards by name, in the order in which their verdicts are shown."""
+
+JUDGED_WITHOUT_CLUSTER = frozenset({"expressible", "std-in-bounds", "storage-set-up", "master-network"})
+"""Guards that look at nothing but the changes and the cluster's own values."""
 
 OVERRIDABLE = frozenset({"right-cluster", "disks-stay", "exclusive-storage", "master-network"})
 """Guards against what Ganeti does without asking. What the others stop, Ganeti refuses half-way: no override helps."""

@@ -1,25 +1,41 @@
-"""Read a plan file. It is not trusted: whatever it would have done to a cluster is held against what plans hold."""
+"""Read a plan file. It is not trusted: what follows from its changes is made anew, and must be what the file says."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
+from typing import Final
 
-from gpolicy.cluster.json_input import Record, parse_json, read_bytes
-from gpolicy.cluster.state import Identity, Unreadable
+from gpolicy import __version__
+from gpolicy.cluster.json_input import Record, parse_json, read_bytes, shown
+from gpolicy.cluster.state import Identity, Snapshot, Unreadable
 from gpolicy.errors import InputError
-from gpolicy.findings import Span
+from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.ganeti.parameters import VERSIONS
 from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.values import canonical
-from gpolicy.plan.change import Action, Change, Risk
-from gpolicy.plan.contents import Observed
+from gpolicy.plan.change import Change, Risk, action_on
+from gpolicy.plan.change import Unreadable as NotCompared
+from gpolicy.plan.contents import Observed, level_of
 from gpolicy.plan.effects import Effect
-from gpolicy.plan.plan_json import FORMAT_VERSION
-from gpolicy.plan.trusted_commands import check_argv, check_rapi
+from gpolicy.plan.guards import GUARDS, JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
+from gpolicy.plan.plan_json import FORMAT_VERSION, plan_as_json
+from gpolicy.plan.planning import Plan
+from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
+from gpolicy.plan.signature import Signers, signer_of
+from gpolicy.plan.step import Step
+from gpolicy.plan.steps import Basis, make_steps
 from gpolicy.policy.guard import Guard, Measure
 from gpolicy.policy.located import Located
+
+_REMAKE: Final = "make the plan anew with this gpolicy"
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+_LONGEST_MESSAGE: Final = 1200
+_LARGEST_NUMBER: Final = 2**63
+_NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +49,7 @@ class PlannedCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedStep:
-    """A step of a plan file."""
+    """A step of a plan file. `id` is its number, from 1."""
 
     id: str
     wave: int
@@ -45,9 +61,8 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFile:
-    """What a plan file says, checked. `digest` is over the file itself, byte by byte.
+    """What a plan file says, checked. `digest` is over the file itself, byte by byte; `signer` is who signed it.
 
-    `format` is (major, minor). Plans of format 1.0 have no effects and no observed objects: they can be rendered only.
     `guards` are name, message and whether it passes because it was allowed; `failed_guards` those that stop the plan.
     `declared_guards` are those of the policy, with `pair_names` the names of spec pairs by object.
     `unreadable` are objects and dotted paths of declared values that the plan could not compare.
@@ -60,7 +75,7 @@ class PlanFile:
     steps: tuple[PlannedStep, ...]
     failed_guards: tuple[str, ...]
     digest: str = ""
-    format: tuple[int, int] = (1, 0)
+    signer: str | None = None
     source: str = ""
     state_digest_rapi: str | None = None
     changes: tuple[Change, ...] = ()
@@ -72,66 +87,190 @@ class PlanFile:
     unreadable: tuple[tuple[str, str], ...] = ()
 
 
-def read_plan(path: FilePath) -> PlanFile:
-    """Return the plan in a file. Raise InputError if it is not a plan that this gpolicy can carry out."""
+def read_plan(path: FilePath, signers: Signers | None = None) -> PlanFile:
+    """Return the plan in a file. Raise InputError if it is not a plan that this gpolicy makes from its changes.
+
+    With `signers`, one of them must have signed the file, byte by byte as it is read here.
+    """
     try:
         data = read_bytes(path)
+        signer = signer_of(data, signers) if signers is not None else None
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
-        return _plan_file(Record.of(parse_json(data, str(path)), str(path)), digest)
+        plan = _plan_file(Record.of(parse_json(data, str(path), unique_keys=True), str(path)))
+        return replace(plan, digest=digest, signer=signer)
     except InputError as error:
-        raise InputError(error.message, hint=error.hint or "make a plan with `gpolicy plan -o FILE`") from None
+        message = "".join(letter if letter.isprintable() else "?" for letter in error.message[:_LONGEST_MESSAGE])
+        raise InputError(message, hint=error.hint or "make a plan with `gpolicy plan -o FILE`") from None
 
 
-def _plan_file(written: Record, digest: str) -> PlanFile:
-    version = _format(written)
-    for key in ("steps", "guards"):
-        if not isinstance(written.fields.get(key), list):
-            written.refuse(key, "a list")
-    guards = [Record.of(guard, f"{written.where}: guards") for guard in written.items("guards")]
-    findings = [Record.of(finding, f"{written.where}: findings") for finding in written.items("findings")]
-    missing = [Record.of(item, f"{written.where}: unreadable") for item in written.items("unreadable")]
-    steps = tuple(_step(Record.of(step, f"{written.where}: steps")) for step in written.items("steps"))
-    if len({step.id for step in steps}) != len(steps):
-        raise InputError(f"{written.where}: two steps have the same id")
-    changes = written.items("changes") if version >= (1, 1) else []
+def _plan_file(written: Record) -> PlanFile:
+    _check_format(written)
+    plan = rebuilt_plan(written)
+    expected = plan_as_json(plan, written.record("impact").fields) | {"gpolicy": written.fields["gpolicy"]}
+    if difference := first_difference(written.fields, expected):
+        raise InputError(f"{written.where}: {_with_titles(difference, plan)}", hint=_way_out(written))
+    errors = [finding.message for finding in plan.findings if finding.severity is Severity.ERROR]
     return PlanFile(
-        digest=digest,
-        format=version,
-        cluster=_text(written, "cluster"),
-        cluster_uuid=written.text_or_none("cluster_uuid"),
-        source=written.text_or_none("source") or "",
-        policy_digest=_text(written, "policy_digest"),
-        state_digest=_text(written, "state_digest"),
-        state_digest_rapi=written.text_or_none("state_digest_rapi"),
-        steps=steps,
-        changes=tuple(_change(Record.of(change, f"{written.where}: changes")) for change in changes),
-        observed={name: _observed(name, item) for name, item in written.records("observed")},
-        gaps=tuple(_gap(Record.of(gap, f"{written.where}: not_shown")) for gap in written.items("not_shown")),
-        guards=tuple(
-            (_text(guard, "name"), _text(guard, "message"), guard.flag("allowed", default=False)) for guard in guards
-        ),
-        failed_guards=(
-            *(f"{_text(guard, 'name')}: {_text(guard, 'message')}" for guard in guards if not guard.flag("ok")),
-            *(_text(finding, "message") for finding in findings if finding.text("severity") == "error"),
-        ),
-        declared_guards=tuple(
-            _declared(Record.of(item, f"{written.where}: declared_guards")) for item in written.items("declared_guards")
-        ),
-        pair_names={name: _names(written.record("pair_names"), name) for name in written.record("pair_names").fields},
-        unreadable=tuple((_text(item, "object"), _text(item, "path")) for item in missing),
+        cluster=plan.cluster,
+        cluster_uuid=plan.cluster_uuid,
+        source=plan.source,
+        policy_digest=plan.policy_digest,
+        state_digest=plan.state_digest,
+        state_digest_rapi=plan.state_digest_rapi or None,
+        steps=tuple(_planned(number, step) for number, step in enumerate(plan.steps, start=1)),
+        changes=plan.changes,
+        observed=plan.observed,
+        gaps=plan.gaps,
+        guards=tuple((guard.name, guard.message, guard.allowed) for guard in plan.guards),
+        failed_guards=(*(f"{guard.name}: {guard.message}" for guard in plan.guards if not guard.ok), *errors),
+        declared_guards=plan.declared_guards,
+        pair_names={name: tuple(names) for name, names in plan.pair_names.items()},
+        unreadable=tuple((item.object, ".".join(item.path)) for item in plan.unreadable),
     )
 
 
+def _check_format(written: Record) -> None:
+    version, made_by = written.text("format_version"), written.text_or_none("gpolicy") or ""
+    if version != FORMAT_VERSION or not made_by:
+        by = f" (gpolicy {shown(made_by)} made it, this is {__version__})" if made_by else ""
+        message = f"{written.where}: its format is {version[:20]!r}{by}, this gpolicy reads {FORMAT_VERSION}"
+        raise InputError(message, hint=_REMAKE)
+
+
+def _way_out(written: Record) -> str:
+    made_by = str(written.fields["gpolicy"])
+    if made_by == __version__:
+        return f"the file was changed after the plan was made: {_REMAKE}"
+    return f"gpolicy {shown(made_by)} made the plan, this is {__version__}: {_REMAKE}"
+
+
+def _with_titles(difference: str, plan: Plan) -> str:
+    """Return a difference with the step that it is in named as people know it."""
+    if (place := re.match(r"steps\[(\d{1,9})\]", difference)) is None:
+        return difference
+    number = int(place[1])
+    title = f" ({plan.steps[number].title})" if number < len(plan.steps) else ""
+    return f"step {number + 1}{title}: {difference}"
+
+
+def rebuilt_plan(written: Record) -> Plan:
+    """Return the plan that follows from what the file says of changes, objects and guards."""
+    version = written.text("ganeti_version")
+    if version not in VERSIONS:
+        raise InputError(f"{written.where}: there is no Ganeti release {shown(version)!r}")
+    observed = {name: _observed(name, item) for name, item in written.records("observed")}
+    gaps = tuple(_gap(Record.of(gap, f"{written.where}: not_shown")) for gap in written.items("not_shown"))
+    staying = tuple(written.texts("staying"))
+    basis = Basis(objects={name: item.values for name, item in observed.items()}, gaps=gaps, staying=frozenset(staying))
+    claimed = tuple(_change(Record.of(change, f"{written.where}: changes")) for change in written.items("changes"))
+    findings = tuple(_finding(Record.of(item, f"{written.where}: findings")) for item in written.items("findings"))
+    errors = any(finding.severity is Severity.ERROR for finding in findings)
+    if not errors and (wrong := next(contradictions(claimed, basis), None)):
+        raise InputError(f"{written.where}: {wrong}", hint=_way_out(written))
+    changes = rebuilt(claimed)
+    stepping = make_steps([] if errors else changes, basis, version)
+    guards = tuple(_guard(Record.of(guard, f"{written.where}: guards")) for guard in written.items("guards"))
+    declared = tuple(
+        _declared(Record.of(item, f"{written.where}: declared_guards")) for item in written.items("declared_guards")
+    )
+    if [guard.name for guard in guards if guard.name not in GUARDS] != [guard.name.value for guard in declared]:
+        raise InputError(
+            f"{written.where}: not every declared guard has a verdict, and no other", hint=_way_out(written)
+        )
+    _check_guards(guards, claimed, basis, stepping.impossible, written.where)
+    missing = [Record.of(item, f"{written.where}: unreadable") for item in written.items("unreadable")]
+    return Plan(
+        cluster=_text(written, "cluster"),
+        cluster_uuid=written.text_or_none("cluster_uuid"),
+        source=_text(written, "source"),
+        snapshot=_snapshot(written),
+        version=version,
+        policy_digest=_digest(written, "policy_digest"),
+        state_digest=_digest(written, "state_digest"),
+        state_digest_rapi=_digest_or_none(written, "state_digest_rapi") or "",
+        observed=observed,
+        gaps=gaps,
+        staying=tuple(sorted(set(staying))),
+        changes=changes,
+        steps=tuple(stepping.steps),
+        guards=guards,
+        declared_guards=declared,
+        pair_names={name: _names(written.record("pair_names"), name) for name in written.record("pair_names").fields},
+        unreadable=tuple(_not_compared(item, gaps) for item in missing),
+        findings=findings,
+        notes=tuple(written.texts("notes")),
+    )
+
+
+def _planned(number: int, step: Step) -> PlannedStep:
+    inverse = zip(step.inverse.commands, step.inverse.effects, strict=True)
+    return PlannedStep(
+        id=str(number),
+        wave=int(step.wave),
+        title=step.title,
+        command=PlannedCommand(argv=step.command.argv, rapi=step.command.rapi, effects=step.effects),
+        inverse=tuple(PlannedCommand(argv=item.argv, rapi=item.rapi, effects=effects) for item, effects in inverse),
+        not_restored=step.inverse.not_restored,
+    )
+
+
+# --- what is taken from the file -----------------------------------------------------------------------------------
+
+
+def _change(written: Record) -> Change:
+    label = _object(_text(written, "object"), written.where)
+    level, slash, name = label.partition("/")
+    path = _keys(written)
+    before, after = _value(written, path, "before"), _value(written, path, "after")
+    risk = written.text("risk")
+    return Change(
+        level=Level(level),
+        object_name=name if slash else None,
+        path=path,
+        action=action_on(path, before, after),
+        before=before,
+        after=after,
+        effective_before=_value(written, path, "effective_before"),
+        effective_after=_value(written, path, "effective_after"),
+        takes_effect="",
+        risk=Risk(risk) if risk in set(Risk) else Risk.LOW,
+        reason=written.text("reason"),
+        affects=tuple(_object(name, written.where) for name in written.texts("affects")),
+        span=_origin(written),
+    )
+
+
+def _observed(name: str, written: Record) -> Observed:
+    _object(name, written.where)
+    values = [Record.of(item, f"{written.where}: values") for item in written.items("values")]
+    identity = Identity(uuid=written.text_or_none("uuid"), serial_no=written.whole_or_none("serial_no"))
+    return Observed(identity, {path: _value(item, path, "value") for item in values for path in (_keys(item),)})
+
+
+def _gap(written: Record) -> Unreadable:
+    level = written.text("level")
+    if level not in set(Level):
+        raise InputError(f"{written.where}: level should be cluster, group or node, but is {shown(level)!r}")
+    return Unreadable(level=Level(level), prefix=tuple(written.texts("prefix")))
+
+
+def _guard(written: Record) -> GuardResult:
+    allowed = written.flag("allowed")
+    return GuardResult(_text(written, "name"), written.flag("ok"), _text(written, "message"), allowed=allowed)
+
+
 def _declared(written: Record) -> Guard:
-    measure, limit = written.text("measure"), written.number_or_none("limit")
-    if measure not in set(Measure) or limit is None or limit < 0:
-        raise InputError(f"{written.where}: there is no guard with the measure {measure[:20]!r} and this limit")
+    measure, limit = written.text("measure"), written.fields.get("limit")
+    good = isinstance(limit, int | float) and not isinstance(limit, bool) and 0 <= limit < _LARGEST_NUMBER
+    if measure not in set(Measure) or not good:
+        raise InputError(f"{written.where}: there is no guard with the measure {shown(measure)!r} and this limit")
+    assert isinstance(limit, int | float)  # noqa: S101 (said above)
     here = Span(written.where, 1, 1, 1, 1)
     group, spec = written.text_or_none("group"), written.text_or_none("spec")
     return Guard(
         name=Located(_text(written, "name"), here),
         measure=Measure(measure),
-        limit=int(limit) if limit.is_integer() else limit,
+        limit=limit,
         span=here,
         percent=written.flag("percent"),
         group=None if group is None else Located(group, here),
@@ -146,78 +285,68 @@ def _names(written: Record, name: str) -> tuple[str | None, ...]:
     return tuple(item if isinstance(item, str) else None for item in names)
 
 
-def _format(written: Record) -> tuple[int, int]:
-    version = written.text("format_version")
-    major, _, minor = version.partition(".")
-    if major != FORMAT_VERSION.partition(".")[0] or not (minor.isascii() and minor.isdigit() and len(minor) < 5):
-        raise InputError(f"{written.where}: its format is {version[:20]!r}, this gpolicy reads {FORMAT_VERSION}")
-    return int(major), int(minor)
+def _check_guards(
+    guards: tuple[GuardResult, ...], changes: tuple[Change, ...], basis: Basis, impossible: list[str], where: str
+) -> None:
+    """Raise InputError for verdicts that no guard gives, or that are not those of guards that can be judged here."""
+    if len({guard.name for guard in guards}) != len(guards):
+        raise InputError(f"{where}: a guard has two verdicts")
+    for guard in guards:
+        built_in = guard.name in GUARDS
+        if (guard.allowed and not guard.ok) or (built_in and guard.ok != guard.allowed):
+            raise InputError(
+                f"{where}: guard {shown(guard.name)} passes without being allowed, or is allowed and fails"
+            )
+        if built_in and guard.allowed and guard.name not in OVERRIDABLE:
+            raise InputError(f"{where}: guard {guard.name} cannot be allowed: Ganeti would refuse the step half-way")
+    allowed = frozenset(guard.name for guard in guards if guard.allowed)
+    expected = judge_without_cluster(changes, basis.objects.get("cluster", {}), impossible, allowed)
+    told = {guard.name: guard for guard in guards if guard.name in JUDGED_WITHOUT_CLUSTER}
+    for name in sorted(told.keys() | expected.keys()):
+        if told.get(name) != expected.get(name):
+            said, says = (guard.message if guard else "nothing" for guard in (told.get(name), expected.get(name)))
+            raise InputError(f"{where}: guard {name} says {shown(said)!r} in the file, and should say {shown(says)!r}")
 
 
-def _step(step: Record) -> PlannedStep:
-    inverse = step.record("inverse")
-    commands = [inverse, *(Record.of(command, f"{step.where}: inverse") for command in inverse.items("more"))]
-    undo = [command for command in commands if (command.fields.get("argv"), command.fields.get("rapi")) != (None, None)]
-    return PlannedStep(
-        id=_text(step, "id"),
-        wave=step.whole("wave"),
-        title=_text(step, "title"),
-        command=_command(step),
-        inverse=tuple(_command(command) for command in undo),
-        not_restored=tuple(_no_null(reason, step.where) for reason in inverse.texts("not_restored")),
+def _not_compared(written: Record, gaps: tuple[Unreadable, ...]) -> NotCompared:
+    name, path = _object(_text(written, "object"), written.where), tuple(_text(written, "path").split("."))
+    if not any(gap.covers(level_of(name), path) for gap in gaps):
+        raise InputError(f"{written.where}: {name} {'.'.join(path)} was not compared, though the source shows it")
+    return NotCompared(name, path, written.fields.get("wanted"))
+
+
+def _snapshot(written: Record) -> Snapshot | None:
+    if written.fields.get("snapshot") is None:
+        return None
+    snapshot = written.record("snapshot")
+    return Snapshot(snapshot.text("file"), snapshot.text_or_none("taken_at"))
+
+
+def _finding(written: Record) -> Finding:
+    severity = written.text("severity")
+    if severity not in set(Severity):
+        raise InputError(f"{written.where}: there is no severity {shown(severity)!r}")
+    file = written.text_or_none("file")
+    return Finding(
+        code=written.text("code"),
+        name=written.text("name"),
+        severity=Severity(severity),
+        message=_text(written, "message"),
+        hint=written.text("hint"),
+        span=None if file is None else _place(file, written.whole("line"), written.whole("column")),
     )
 
 
-def _command(command: Record) -> PlannedCommand:
-    argv, rapi = command.fields.get("argv"), command.fields.get("rapi")
-    effects = tuple(_effect(Record.of(item, f"{command.where}: effects")) for item in command.items("effects"))
-    return PlannedCommand(
-        argv=None if argv is None else check_argv(command.texts("argv"), command.where),
-        rapi=None if rapi is None else check_rapi(command.record("rapi")),
-        effects=effects,
-    )
+def _origin(written: Record) -> Span | None:
+    """Return the place that `origin` names; None for a text that names none, which is then no origin of a plan."""
+    file, *numbers = (written.text_or_none("origin") or "").rsplit(":", 2)
+    if len(numbers) != 2 or not all(_NUMBER.fullmatch(number) for number in numbers):
+        return None
+    return _place(file, int(numbers[0]), int(numbers[1]))
 
 
-def _effect(written: Record) -> Effect:
-    name, path = _object(_text(written, "object"), written.where), _keys(written)
-    return Effect(name, path, _value(written, path, "before"), _value(written, path, "after"))
-
-
-def _change(written: Record) -> Change:
-    label = _object(_text(written, "object"), written.where)
-    level, slash, name = label.partition("/")
-    path = _keys(written)
-    action, risk = written.text("action"), written.text("risk")
-    if action not in set(Action) or risk not in set(Risk):
-        raise InputError(f"{written.where}: there is no action {action[:20]!r} of risk {risk[:20]!r}")
-    return Change(
-        level=Level(level),
-        object_name=name if slash else None,
-        path=path,
-        action=Action(action),
-        before=_value(written, path, "before"),
-        after=_value(written, path, "after"),
-        effective_before=written.fields.get("effective_before"),
-        effective_after=written.fields.get("effective_after"),
-        takes_effect=_text(written, "takes_effect"),
-        risk=Risk(risk),
-        reason=written.text_or_none("reason") or "",
-        affects=tuple(written.texts("affects")),
-    )
-
-
-def _observed(name: str, written: Record) -> Observed:
-    _object(name, written.where)
-    values = [Record.of(item, f"{written.where}: values") for item in written.items("values")]
-    identity = Identity(uuid=written.text_or_none("uuid"), serial_no=written.whole_or_none("serial_no"))
-    return Observed(identity, {path: _value(item, path, "value") for item in values for path in (_keys(item),)})
-
-
-def _gap(written: Record) -> Unreadable:
-    level = written.text("level")
-    if level not in set(Level):
-        raise InputError(f"{written.where}: level should be cluster, group or node, but is {level[:20]!r}")
-    return Unreadable(level=Level(level), prefix=tuple(written.texts("prefix")))
+def _place(file: str, line: int, column: int) -> Span:
+    return Span(file, line, column, line, column)
 
 
 def _object(name: str, where: str) -> str:
@@ -236,7 +365,26 @@ def _keys(record: Record) -> Path:
 
 def _value(record: Record, path: Path, key: str) -> Value:
     value = record.fields.get(key)
+    _check_numbers(value, f"{record.where}: {key}")
     return None if value is None else canonical(path, value)
+
+
+def _check_numbers(value: Value, where: str) -> None:
+    if isinstance(value, int) and abs(value) >= _LARGEST_NUMBER:
+        raise InputError(f"{where} holds too large a number")
+    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_numbers(below, where)
+
+
+def _digest(record: Record, key: str) -> str:
+    text = record.text(key)
+    if not _DIGEST.fullmatch(text):
+        raise InputError(f"{record.where}: {key} is no digest: sha256: and 64 hexadecimal digits")
+    return text
+
+
+def _digest_or_none(record: Record, key: str) -> str | None:
+    return None if record.fields.get(key) is None else _digest(record, key)
 
 
 def _text(record: Record, key: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from gpolicy import __version__
 from gpolicy.ganeti.commands import Command
 from gpolicy.plan.change import Change
 from gpolicy.plan.contents import Observed
@@ -26,6 +27,7 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
     return {
         "format_version": FORMAT_VERSION,
         "kind": "gpolicy-plan",
+        "gpolicy": __version__,
         "cluster": plan.cluster,
         "cluster_uuid": plan.cluster_uuid,
         "source": plan.source,
@@ -37,6 +39,7 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
         "state_digest_rapi": plan.state_digest_rapi or None,
         "observed": {name: _observed(item) for name, item in plan.observed.items()},
         "not_shown": [{"level": gap.level.value, "prefix": list(gap.prefix)} for gap in plan.gaps],
+        "staying": list(plan.staying),
         "changes": [_change(change) for change in plan.changes],
         "steps": [_step(number, step) for number, step in enumerate(plan.steps, start=1)],
         "impact": dict(impact or {}),

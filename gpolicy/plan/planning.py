@@ -12,12 +12,12 @@ from gpolicy.cluster.state import Unreadable as Gap
 from gpolicy.findings import Finding
 from gpolicy.ganeti.parameters import VERSIONS, release_key
 from gpolicy.plan.change import Change, Unreadable
-from gpolicy.plan.contents import Observed, observed
+from gpolicy.plan.contents import Observed, observed, touched
 from gpolicy.plan.diff import diff
 from gpolicy.plan.digest import policy_digest
 from gpolicy.plan.guards import GuardResult, judge, outlook
 from gpolicy.plan.step import Step
-from gpolicy.plan.steps import make_steps
+from gpolicy.plan.steps import Basis, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
 from gpolicy.policy.model import Policy
 
@@ -26,11 +26,11 @@ from gpolicy.policy.model import Policy
 class Plan:
     """Changes, the steps that make them, and the guards' verdicts.
 
-    `serials` are the versions of the objects that the plan touches, by object: what apply holds against a new read.
-    `observed` are these objects as they were read, `gaps` what the source cannot show of any object, and
-    `state_digest_rapi` is the digest without what the remote API does not show, for a plan that is applied through it.
-    `cluster_uuid` is None where the source does not show it. `declared_guards` are those of the policy; `pair_names`,
-    the names of spec pairs by object, let apply judge them again.
+    `observed` are the objects that the plan touches, as they were read, `gaps` what the source cannot show of any
+    object, `staying` the nodes that move and cannot be moved back, and `state_digest_rapi` is the digest without what
+    the remote API does not show, for a plan that is applied through it. `cluster_uuid` is None where the source does
+    not show it. `declared_guards` are those of the policy; `pair_names`, the names of spec pairs by object, let apply
+    judge them again.
     `findings` say what in the policy does not fit this cluster; with an error among them there are no steps.
     """
 
@@ -40,10 +40,10 @@ class Plan:
     version: str
     policy_digest: str
     state_digest: str
-    serials: dict[str, int | None]
     state_digest_rapi: str = ""
     observed: dict[str, Observed] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
+    staying: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     steps: tuple[Step, ...] = ()
     guards: tuple[GuardResult, ...] = ()
@@ -53,6 +53,11 @@ class Plan:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
+
+    @property
+    def serials(self) -> dict[str, int | None]:
+        """The versions of the objects that the plan touches, by object."""
+        return {name: item.identity.serial_no for name, item in self.observed.items()}
 
     @property
     def safe(self) -> bool:
@@ -65,9 +70,11 @@ def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = 
     difference = diff(policy, state)
     version = command_version(policy, state)
     errors = any(finding.severity == "error" for finding in difference.findings)
-    stepping = make_steps([] if errors else difference.changes, state, version)
+    seen = observed(state, touched(difference.changes))
+    staying = nodes_that_stay(difference.changes, state)
+    basis = Basis(objects={name: item.values for name, item in seen.items()}, gaps=state.unreadable, staying=staying)
+    stepping = make_steps([] if errors else difference.changes, basis, version)
     view = outlook(policy, state, difference.changes, stepping.impossible)
-    serials = _serials(state, difference.changes)
     return Plan(
         cluster=state.name,
         cluster_uuid=state.cluster.identity.uuid,
@@ -76,9 +83,9 @@ def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = 
         version=version,
         policy_digest=policy_digest(policy),
         state_digest=state_digest(state),
-        serials=serials,
         state_digest_rapi=state_digest(state, besides=unreadable.RAPI),
-        observed=observed(state, serials),
+        observed=seen,
+        staying=tuple(sorted(staying)),
         gaps=state.unreadable,
         changes=tuple(difference.changes),
         steps=tuple(stepping.steps),
@@ -99,7 +106,6 @@ def refused_plan(policy: Policy, state: ClusterState, findings: list[Finding]) -
         version=command_version(policy, state),
         policy_digest=policy_digest(policy),
         state_digest=state_digest(state),
-        serials={},
         findings=tuple(findings),
         notes=state.notes,
     )
@@ -122,19 +128,3 @@ def release_key_or_none(version: str) -> tuple[int, ...] | None:
         return release_key(numbers)
     except ValueError:
         return None
-
-
-def _serials(state: ClusterState, changes: list[Change]) -> dict[str, int | None]:
-    serials: dict[str, int | None] = {}
-    for change in changes:
-        name = str(change.before) if change.action in ("rename", "remove") else change.object_name
-        if change.level == "cluster":
-            serials["cluster"] = state.cluster.identity.serial_no
-        elif change.level == "group" and name in state.groups:
-            serials[f"group/{name}"] = state.groups[name].identity.serial_no
-        elif change.level == "node" and name in state.nodes:
-            serials[f"node/{name}"] = state.nodes[name].identity.serial_no
-        for group in (change.before, change.after) if change.action == "move" else ():
-            if group in state.groups:  # a move writes the group that is left and the one that is joined
-                serials[f"group/{group}"] = state.groups[str(group)].identity.serial_no
-    return serials

@@ -5,8 +5,15 @@ from __future__ import annotations
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.plan.change import Risk, words
+from gpolicy.ganeti.reach import reach_of
+from gpolicy.plan.change import Action, Risk, words
 
+RISK_OF_ACTION = {Action.REMOVE: Risk.HIGH, Action.MOVE: Risk.MEDIUM}
+"""The risk of what is done to names and membership, where it is not low."""
+
+MOVE_UNCHECKED = "Ganeti checks neither the policy nor the node parameters of the new group"
+MOVE_CHANGES = "its node parameters change with it: "
+STANDS_IN = "Ganeti cannot remove this value; it is set to what would be inherited"
 _POOL_GROWS = (
     "Ganeti promotes nodes, in no given order, with this job or a later one; on 3.0.2 the job that does may end in"
     " `Corrupt configuration file`, and succeeds when it is run again"
@@ -18,13 +25,37 @@ def risk_of(
     state: ClusterState, level: Level, name: str | None, path: Path, before: Value, after: Value
 ) -> tuple[Risk, str]:
     """Return the risk of changing the effective value at `path` of an object, and the reason in a few words."""
+    users = len(instances_with(state, path[1], level, name)) if redirects_disks(path) and before != after else 0
+    return risk_with(path, before, after, users)
+
+
+def risk_with(path: Path, before: Value, after: Value, users: int) -> tuple[Risk, str]:
+    """Return the same where `users` instances have disks that the value at `path` redirects."""
     if before == after:
         return Risk.LOW, ""
+    risk, reason = _risk(path, before, after, users)
+    reach = reach_of(path)
+    if reach is None:
+        return risk, reason
+    return Risk.MEDIUM if risk is Risk.LOW else risk, f"{reason}; {reach}" if reason else str(reach)
+
+
+def risk_when_new(path: Path) -> tuple[Risk, str]:
+    """Return the risk of a value of a group that is made: it has nobody to harm, but root may still meet the value."""
+    reach = reach_of(path)
+    return (Risk.MEDIUM, str(reach)) if reach else (Risk.LOW, "")
+
+
+def redirects_disks(path: Path) -> bool:
+    """Return whether a change of the value at `path` has existing disks looked for somewhere else."""
     parameter = parameter_at(path)
-    if parameter is not None and parameter.takes_effect is TakesEffect.EXISTING_DISKS_AT_ONCE:
-        count = len(instances_with(state, path[1], level, name))
-        if count:
-            return Risk.HIGH, f"{count} instances have {path[1]} disks, which are looked for in the new place at once"
+    return parameter is not None and parameter.takes_effect is TakesEffect.EXISTING_DISKS_AT_ONCE
+
+
+def _risk(path: Path, before: Value, after: Value, users: int) -> tuple[Risk, str]:
+    if redirects_disks(path):
+        if users:
+            return Risk.HIGH, f"{users} instances have {path[1]} disks, which are looked for in the new place at once"
         return Risk.LOW, f"no instance has {path[1]} disks"
     if path == ("ndparams", "exclusive_storage"):
         return Risk.HIGH, "converts no existing disk; Ganeti checks neither disks nor physical volumes"

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from gpolicy.cluster.state import ClusterState, Group
+from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.ganeti import commands
 from gpolicy.ganeti.commands import RESET, Command, InexpressibleError, Reset
-from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, some, words
+from gpolicy.plan.contents import Contents, is_own_value, tags_of
 from gpolicy.plan.effects import Effect, assigned, moved, tagged
 from gpolicy.plan.step import Inverse, Step, Wave
 from gpolicy.plan.undoing import expressible, inverse_of, made
@@ -42,14 +43,53 @@ class Stepping:
     impossible: list[str] = field(default_factory=list)
 
 
-def make_steps(changes: Iterable[Change], state: ClusterState, version: str) -> Stepping:
-    """Return the steps that make `changes` on the cluster that `state` shows, for Ganeti `version`."""
-    return _Maker(list(changes), state, version).run()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """All that steps follow from beside the changes and the Ganeti release. A plan file holds the same.
+
+    `objects` are those that the changes touch, as they were seen; `gaps` what the source cannot show; `staying` the
+    nodes that move and cannot be moved back.
+    """
+
+    objects: Contents
+    gaps: tuple[Unreadable, ...] = ()
+    staying: frozenset[str] = frozenset()
+
+
+def make_steps(changes: Iterable[Change], basis: Basis, version: str) -> Stepping:
+    """Return the steps that make `changes` on the cluster that `basis` shows, for Ganeti `version`."""
+    return _Maker(list(changes), basis, version).run()
+
+
+def nodes_that_stay(changes: Iterable[Change], state: ClusterState) -> frozenset[str]:
+    """Return the nodes that no move brings back: the other end of a DRBD pair was in another group before.
+
+    Ganeti does not split a pair that a move has brought together.
+    """
+    pairs = [{item.primary_node, other} for item in state.instances.values() for other in item.secondary_nodes]
+    groups = {name: node.group for name, node in state.nodes.items()}
+    staying: set[str] = set()
+    for moving in _arriving(changes).values():
+        nodes = {change.object_name for change in moving if change.object_name is not None}
+        stay = {name for pair in pairs if len({groups.get(end) for end in pair}) > 1 for name in pair & nodes}
+        while more := {name for pair in pairs if pair & stay for name in pair & nodes} - stay:
+            stay |= more
+        staying |= stay
+    return frozenset(staying)
+
+
+def _arriving(changes: Iterable[Change]) -> dict[str, list[Change]]:
+    """Return the moves by the group that the nodes go to."""
+    targets: dict[str, list[Change]] = {}
+    for change in changes:
+        if change.action is Action.MOVE:
+            targets.setdefault(str(change.after), []).append(change)
+    return targets
 
 
 class _Maker:
-    def __init__(self, changes: list[Change], state: ClusterState, version: str) -> None:
-        self.changes, self.state, self.version = changes, state, version
+    def __init__(self, changes: list[Change], basis: Basis, version: str) -> None:
+        self.changes, self.basis, self.version = changes, basis, version
         self.result = Stepping()
         self.renamed: dict[str, str] = {
             str(change.before): str(change.after) for change in changes if change.action is Action.RENAME
@@ -68,7 +108,7 @@ class _Maker:
         for name in letting_go:
             self._group(self._old_name(name), self._leaves(Level.GROUP, name), Wave.LET_GO)
         for name in self.emptied:
-            before = {GROUP_TEMPLATES: self.state.groups[name].own[GROUP_TEMPLATES]}
+            before = {GROUP_TEMPLATES: self._group_seen(name)[GROUP_TEMPLATES]}
             inverse = inverse_of(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET}, self.version)
             self._modify_group(name, before, {GROUP_TEMPLATES: RESET}, inverse, Wave.LET_GO)
         self._renames()
@@ -100,6 +140,9 @@ class _Maker:
 
     def _old_name(self, name: str) -> str:
         return next((old for old, new in self.renamed.items() if new == name), name)
+
+    def _group_seen(self, name: str) -> Values:
+        return self.basis.objects[f"group/{name}"]
 
     def _step(
         self,
@@ -135,7 +178,7 @@ class _Maker:
 
     def _removed_letting_go(self, gone: set[str]) -> list[str]:
         """Return the groups that are removed later on and whose own list names a template to be disabled."""
-        lists = {name: self.state.groups[name].own.get(GROUP_TEMPLATES) for name in self.removed}
+        lists = {name: self._group_seen(name).get(GROUP_TEMPLATES) for name in self.removed}
         return [name for name, templates in lists.items() if gone & set(words(templates))]
 
     def _cluster(self, changes: list[Change], *, waits: bool) -> None:
@@ -208,11 +251,7 @@ class _Maker:
 
     def _moves(self) -> None:
         """Move all nodes that go to one group in one step, so that DRBD pairs are not split in between."""
-        targets: dict[str, list[Change]] = {}
-        for change in self.changes:
-            if change.action is Action.MOVE:
-                targets.setdefault(str(change.after), []).append(change)
-        for target, arriving in sorted(targets.items()):
+        for target, arriving in sorted(_arriving(self.changes).items()):
             nodes = sorted(change.object_name or "" for change in arriving)
             title = f"move {', '.join(nodes)} to group {target}"
             make = partial(commands.assign_nodes, target, nodes)
@@ -221,46 +260,42 @@ class _Maker:
 
     def _source(self, node: str) -> str:
         """Return the group that a node is in when it is moved: renames come first."""
-        group = self.state.nodes[node].group
+        group = str(self.basis.objects[f"node/{node}"][MEMBERSHIP])
         return self.renamed.get(group, group)
 
     def _move_back(self, nodes: list[str], target: str) -> Inverse:
         """Return what brings nodes back. DRBD pairs that the move brings together stay: Ganeti would not split them."""
-        instances = self.state.instances.values()
-        pairs = [{item.primary_node, other} for item in instances for other in item.secondary_nodes]
-        groups = {name: node.group for name, node in self.state.nodes.items()}
-        stay = {name for pair in pairs if len({groups.get(end) for end in pair}) > 1 for name in pair & set(nodes)}
-        while more := {name for pair in pairs if pair & stay for name in pair & set(nodes)} - stay:
-            stay |= more
         back: dict[str, list[str]] = {}
         for name in nodes:
-            if name not in stay:
+            if name not in self.basis.staying:
                 back.setdefault(self._source(name), []).append(name)
         inverse = made(
             (partial(commands.assign_nodes, *item), moved(dict.fromkeys(item[1], target), item[0]))
             for item in sorted(back.items())
         )
-        lost = [f"node {name} stays: going back would split a DRBD pair" for name in sorted(stay)]
+        stay = [name for name in nodes if name in self.basis.staying]
+        lost = [f"node {name} stays: going back would split a DRBD pair" for name in stay]
         return replace(inverse, not_restored=(*inverse.not_restored, *lost))
 
     def _removals(self) -> None:
         for name in self.removed:
             make = partial(commands.group_remove, name)
-            inverse, effect = self._recreate(self.state.groups[name]), Effect(f"group/{name}", NAME, name, None)
+            inverse, effect = self._recreate(name), Effect(f"group/{name}", NAME, name, None)
             self._step(Wave.GROUPS, f"group/{name}", f"remove group {name}", make, inverse, (effect,))
 
-    def _recreate(self, group: Group) -> Inverse:
-        own = dict(group.own)
-        if group.name in self.emptied:
+    def _recreate(self, name: str) -> Inverse:
+        seen = self._group_seen(name)
+        own = {path: value for path, value in seen.items() if is_own_value(path)}
+        if name in self.emptied:
             del own[GROUP_TEMPLATES]  # its list comes back in a step of its own, when its templates are enabled again
-        values, lost = expressible(Level.GROUP, group.name, own, self.version)
-        gaps = {".".join(gap.prefix) or "all own values" for gap in self.state.unreadable if gap.level is Level.GROUP}
+        values, lost = expressible(Level.GROUP, name, own, self.version)
+        gaps = {".".join(gap.prefix) or "all own values" for gap in self.basis.gaps if gap.level is Level.GROUP}
         unknown = [f"{gap} of the group, which the source of the state cannot show" for gap in sorted(gaps)]
-        label = f"group/{group.name}"
-        make = partial(commands.group_add, group.name, values, version=self.version)
-        back = made([(make, (Effect(label, NAME, None, group.name), *assigned(label, {}, values)))])
-        tags = sorted(group.tags)
-        add = (partial(commands.add_tags, Level.GROUP, group.name, tags), tagged(label, tags, added=True))
+        label = f"group/{name}"
+        make = partial(commands.group_add, name, values, version=self.version)
+        back = made([(make, (Effect(label, NAME, None, name), *assigned(label, {}, values)))])
+        tags = tags_of(seen)
+        add = (partial(commands.add_tags, Level.GROUP, name, tags), tagged(label, tags, added=True))
         marked = made([add] if tags else [])
         lost = (*back.not_restored, *lost, *marked.not_restored, *unknown, "networks that were connected to the group")
         return Inverse((*back.commands, *marked.commands), lost, (*back.effects, *marked.effects))

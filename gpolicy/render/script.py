@@ -11,7 +11,8 @@ from gpolicy.data import data_directory
 from gpolicy.errors import GpolicyError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.ganeti.grammar import shell_line
-from gpolicy.plan.plan_file import PlanFile, PlannedStep
+from gpolicy.plan.effect_words import effect_words
+from gpolicy.plan.plan_file import PlanFile, PlannedCommand, PlannedStep
 from gpolicy.plan.step import Wave
 from gpolicy.printable import printable
 
@@ -24,11 +25,15 @@ class UnsafePlanError(GpolicyError):
 
 @dataclass(frozen=True, slots=True)
 class ScriptStep:
-    """One command of a script: the number of its step in the plan, what it does, its shell line, how often to try."""
+    """One command of a script: the number of its step in the plan, what it does, its shell line, how often to try.
+
+    `effects` say what becomes of each value.
+    """
 
     number: str
     title: str
     line: str
+    effects: tuple[str, ...]
     tries: int = 1
 
 
@@ -55,7 +60,7 @@ def render_script(plan: PlanFile, *, rollback: bool = False) -> str:
 
 def _do(steps: tuple[PlannedStep, ...]) -> Iterator[ScriptStep]:
     for step in steps:
-        yield ScriptStep(step.id, step.title, _line(step, step.command.argv), _tries(step))
+        yield _script_step(step, step.title, step.command)
 
 
 def _undo(steps: tuple[PlannedStep, ...]) -> Iterator[ScriptStep]:
@@ -63,7 +68,12 @@ def _undo(steps: tuple[PlannedStep, ...]) -> Iterator[ScriptStep]:
     backwards = [*reversed(steps)]
     for step in sorted(backwards, key=lambda step: step.wave == Wave.POOL):
         for command in step.inverse:
-            yield ScriptStep(step.id, f"undo step {step.id}: {step.title}", _line(step, command.argv), _tries(step))
+            yield _script_step(step, f"undo step {step.id}: {step.title}", command)
+
+
+def _script_step(step: PlannedStep, title: str, command: PlannedCommand) -> ScriptStep:
+    effects = tuple(effect_words(effect) for effect in command.effects)
+    return ScriptStep(step.id, title, _line(step, command.argv), effects, _tries(step))
 
 
 def _tries(step: PlannedStep) -> int:

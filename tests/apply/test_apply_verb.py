@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -400,13 +402,69 @@ def test_the_journal_of_an_earlier_plan_is_kept_under_another_name(bench: Bench)
 
 
 def test_a_step_that_the_way_cannot_carry_is_said_first(bench: Bench) -> None:
-    plan = json.loads(bench.plan.read_text())
-    plan["steps"][2]["rapi"] = None
-    bench.plan.write_text(json.dumps(plan))
+    (bench.directory / "policy.yaml").write_text(
+        POLICY.replace("ipolicy:", "compression_tools: [gzip, lzop]\nipolicy:")
+    )
+    gpolicy("plan", bench.directory / "policy.yaml", "-s", bench.server.address, "-o", bench.plan, *bench.reach)
     done = bench.apply("--yes")
     assert done.returncode == COULD_NOT_RUN
-    assert "cannot carry step 3 (move node1 to group platinum)" in done.stderr
+    assert "cannot carry step 1 (modify the cluster: compression_tools)" in done.stderr
     assert bench.server.ganeti.jobs == []
+
+
+def test_who_is_to_agree_sees_every_value(bench: Bench) -> None:
+    (bench.directory / "policy.yaml").write_text(
+        POLICY.replace("ipolicy:", "hvparams: {kvm: {kvm_path: /opt/kvm}}\nmac_prefix: '52:54:00'\nipolicy:")
+    )
+    gpolicy("plan", bench.directory / "policy.yaml", "-s", bench.server.address, "-o", bench.plan, *bench.reach)
+    done = bench.apply("--yes")
+    assert (done.returncode, done.stderr) == (FINE, "")
+    shown = done.stdout[: done.stdout.index("[1/")]
+    assert "cluster ipolicy.vcpu-ratio: 4.5 → 7.0\n" in shown
+    assert 'cluster mac_prefix: "aa:00:00" → "52:54:00"\n' in shown
+    assert '→ "/opt/kvm"  ! root on the nodes runs the program that this names\n' in shown
+    assert 'node/node1: from group "default" to "platinum"\n' in shown
+    assert "node/node2 ndparams.spindle_count: 4 → 9\n" in shown
+    back = bench.apply("--yes", "--rollback").stdout
+    assert "cluster ipolicy.vcpu-ratio: 7.0 → 4.5\n" in back[: back.index("[1/")]
+
+
+@pytest.mark.parametrize("part", ["body", "argv", "id", "inverse"])
+def test_a_plan_that_was_altered_on_its_way_is_refused(bench: Bench, part: str) -> None:
+    plan = json.loads(bench.plan.read_text())
+    step = plan["steps"][0]
+    if part == "body":
+        step["rapi"]["body"]["hvparams"] = {"kvm": {"kvm_path": "/tmp/x"}}
+    elif part == "argv":
+        step["argv"].append("--hypervisor-parameters=kvm:kvm_path=/tmp/x")
+    elif part == "id":
+        step["id"] = "1&force=1"
+    else:
+        step["inverse"]["rapi"]["body"] = {"hvparams": {"kvm": {"kvm_path": "/tmp/x"}}}
+    bench.plan.write_text(json.dumps(plan))
+    for done in (bench.apply("--yes"), gpolicy("render", bench.plan), gpolicy("render", bench.plan, "--rollback")):
+        assert done.returncode == COULD_NOT_RUN
+        assert "step 1 (modify the cluster: ipolicy.vcpu-ratio): steps[0]." in done.stderr
+        assert "make the plan anew" in done.stderr
+        assert done.stdout == ""
+    assert bench.server.ganeti.jobs == []
+    assert not bench.journal.exists()
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen here (openssh-client)")
+def test_the_journal_names_what_was_approved_and_by_whom(bench: Bench) -> None:
+    key, allowed = bench.directory / "key", bench.directory / "allowed"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    allowed.write_text(f"ci@example.org {key.with_suffix('.pub').read_text()}")
+    assert bench.apply("--yes", "--signers", str(allowed)).returncode == COULD_NOT_RUN
+    sign = ["ssh-keygen", "-Y", "sign", "-n", "gpolicy-plan", "-f", str(key), str(bench.plan)]
+    subprocess.run(sign, check=True, capture_output=True)
+    done = bench.apply("--yes", "--signers", str(allowed))
+    assert done.returncode == FINE, done.stderr
+    digest = f"sha256:{hashlib.sha256(bench.plan.read_bytes()).hexdigest()}"
+    assert f"plan {digest}, signed by ci@example.org" in done.stdout
+    begin = bench.events()[0]
+    assert (begin["plan_digest"], begin["signer"]) == (digest, "ci@example.org")
 
 
 def test_no_secret_is_told(bench: Bench) -> None:

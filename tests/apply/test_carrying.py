@@ -16,7 +16,7 @@ from gpolicy.apply.carrying import CarryingError, StoppedError
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.runner import Outcome, Result, Stop, Watch
 from gpolicy.cluster import unreadable
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.plan.plan_file import PlanFile, PlannedCommand
 
@@ -409,15 +409,13 @@ def test_what_is_taken_back_is_not_gone_on_with(ganeti: PretendGaneti, tmp_path:
     assert len(ganeti.jobs) == count
 
 
-def test_an_unsafe_plan_and_one_of_the_first_format_are_refused(ganeti: PretendGaneti) -> None:
+def test_an_unsafe_plan_is_refused(ganeti: PretendGaneti) -> None:
     from dataclasses import replace
 
     plan = wanted(ganeti)
-    check_plan(plan, "plan.json")
+    check_plan(plan)
     with pytest.raises(RefusedError, match="not safe: disks-stay: why"):
-        check_plan(replace(plan, failed_guards=("disks-stay: why",)), "plan.json")
-    with pytest.raises(InputError, match="older format"):
-        check_plan(replace(plan, format=(1, 0)), "plan.json")
+        check_plan(replace(plan, failed_guards=("disks-stay: why",)))
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2])

@@ -109,7 +109,6 @@ def full_plan(named: Named = plain, *, safe: bool = False, many: int = 1) -> Pla
         version="3.0",
         policy_digest="sha256:" + "a" * 64,
         state_digest="sha256:" + "b" * 64,
-        serials={},
         changes=changes,
         steps=(*(step for _ in range(many)), rapi),
         guards=guards,
@@ -126,5 +125,4 @@ def empty_plan(named: Named = plain) -> Plan:
         version="3.0",
         policy_digest="sha256:" + "a" * 64,
         state_digest="sha256:" + "b" * 64,
-        serials={},
     )

@@ -8,14 +8,17 @@ from typing import Annotated, Final, Optional
 import typer
 
 from gpolicy.cli.options import (
+    AllowedSigners,
     Authority,
     Budget,
     Credentials,
     Insecure,
     PolicyPath,
+    Signature,
     State,
     Volumes,
     budget_for,
+    signers_for,
     source_options,
 )
 
@@ -95,13 +98,15 @@ def render(
         Optional[Path],  # noqa: UP045
         typer.Option("--output", "-o", metavar="FILE", help="File to write (executable); default: standard output."),
     ] = None,
+    signers: AllowedSigners = None,
+    signature: Signature = None,
     *,
     rollback: Annotated[bool, typer.Option("--rollback", help="The script that undoes the plan.")] = False,
 ) -> int:
     """Write the shell script of gnt-* commands that carries a plan out."""
     from gpolicy.cli import planning  # noqa: PLC0415
 
-    return planning.render(plan_file, output, rollback=rollback)
+    return planning.render(plan_file, output, signers_for(plan_file, signers, signature), rollback=rollback)
 
 
 @verbs.command("apply")
@@ -124,6 +129,8 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     ] = 3600.0,
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
+    signers: AllowedSigners = None,
+    signature: Signature = None,
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     resume: Annotated[
@@ -146,6 +153,7 @@ def apply(  # noqa: PLR0913 (one parameter an option)
 
     request = applying.Request(
         plan=plan_file,
+        signers=signers_for(plan_file, signers, signature),
         destination=to,
         options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi, volumes=physical_volumes),
         journal=journal,

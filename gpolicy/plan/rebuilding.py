@@ -1,0 +1,256 @@
+"""What follows from the changes of a plan file: held against what was seen, and worked out anew.
+
+A plan file says much twice, for people and other programs: words beside values, commands beside changes. Only the
+changes and the objects as they were seen are taken from it. All else is made again from them, by what made it first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Final
+
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.values import INHERITED_FAMILIES
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, action_on, takes_effect, words
+from gpolicy.plan.contents import is_own_value, shown_by, tags_of, touched
+from gpolicy.plan.risk import (
+    MOVE_CHANGES,
+    MOVE_UNCHECKED,
+    RISK_OF_ACTION,
+    STANDS_IN,
+    redirects_disks,
+    risk_when_new,
+    risk_with,
+)
+from gpolicy.plan.steps import Basis
+
+_NEW_GROUP: Final[Values] = {("alloc_policy",): "preferred"}
+_LONGEST_SHOWN: Final = 300
+_ABSENT: Final = object()
+
+
+def contradictions(changes: Sequence[Change], basis: Basis) -> Iterator[str]:
+    """Give what is wrong with changes that no plan can hold on what was seen: nothing for those of a plan."""
+    yield from _repeated(changes)
+    names = _Names(changes)
+    yield from names.contradictions(basis)
+    unseen = touched(changes).keys() - basis.objects.keys() - {f"group/{name}" for name in names.new}
+    yield from (f"{name} is changed, but `observed` does not have it" for name in sorted(unseen))
+    yield from (
+        f"`observed` has {name}, which nothing changes"
+        for name in sorted(basis.objects.keys() - touched(changes).keys())
+    )
+    yield from _misshapen(basis)
+    moving = {change.object_name for change in changes if change.path == MEMBERSHIP}
+    yield from (f"node {name} stays, but does not move" for name in sorted(basis.staying) if name not in moving)
+    if unseen:
+        return
+    for change in changes:
+        reason = _name_reason(change) if change.path == NAME else _reason(change, names, basis)
+        if reason:
+            yield f"{change.object} {'.'.join(change.path)}: {reason}"
+
+
+def _repeated(changes: Sequence[Change]) -> Iterator[str]:
+    known: set[tuple[str, Path]] = set()
+    for change in changes:
+        if (change.object, change.path) in known:
+            yield f"{change.object} {'.'.join(change.path)} is changed twice"
+        known.add((change.object, change.path))
+
+
+def _misshapen(basis: Basis) -> Iterator[str]:
+    """Give the observed objects that are not what their name says."""
+    for name, values in basis.objects.items():
+        level, _, rest = name.partition("/")
+        own_name = values.get(NAME) if level == "group" else None if level == "cluster" else rest
+        if (NAME in values and level != "group") or (level == "group" and own_name != rest):
+            yield f"`observed` has {name} with another name"
+        if isinstance(values.get(MEMBERSHIP), str) != (level == "node"):
+            yield f"`observed` has {name} with{'out' if level == 'node' else ''} a group to be in"
+        if any(path[:1] == TAGS and (len(path) != 2 or value is not True) for path, value in values.items()):
+            yield f"`observed` has {name} with a tag that is none"
+
+
+class _Names:
+    """What becomes of the names of groups."""
+
+    def __init__(self, changes: Sequence[Change]) -> None:
+        mine = [change for change in changes if change.path == NAME]
+        self.created = {change.object_name for change in mine if change.action is Action.CREATE}
+        self.removed = {change.object_name for change in mine if change.action is Action.REMOVE}
+        self.old = {change.object_name: str(change.before) for change in mine if change.action is Action.RENAME}
+
+    @property
+    def new(self) -> set[str | None]:
+        """Names that no group has before, or another one."""
+        return {*self.created, *self.old}
+
+    def now(self, name: str | None) -> str | None:
+        """Return the name that a group has before; None for one that no change may name."""
+        if name in self.old:
+            return self.old[name]
+        return None if name in self.removed or name in self.old.values() else name
+
+    def contradictions(self, basis: Basis) -> Iterator[str]:
+        """Give the names that two groups would have, and those that go round in a circle."""
+        leaving = list(self.old.values())
+        if len(set(leaving)) != len(leaving) or self.removed & set(leaving):
+            yield "a group is renamed or removed twice"
+        for name in sorted(str(name) for name in self.new):
+            if f"group/{name}" in basis.objects and name not in leaving:
+                yield f"group {name} is there already"
+        left = {old: str(new) for new, old in self.old.items()}
+        while free := [old for old, new in left.items() if new not in left]:
+            for old in free:
+                del left[old]
+        if left:
+            yield f"groups change names in a circle: {', '.join(sorted(left))}"
+
+
+def _name_reason(change: Change) -> str:
+    if change.level is not Level.GROUP:
+        return f"a {change.level} has no name that a plan changes"
+    wanted = change.before if change.action is Action.REMOVE else change.after
+    if wanted != change.object_name or change.before == change.after or not isinstance(change.before, str | None):
+        return "the names before and after are not those of a group that is made, renamed or removed"
+    return ""
+
+
+def _reason(change: Change, names: _Names, basis: Basis) -> str:
+    """Return what is wrong with a change of a value, of tags or of a node's group; nothing if all is right."""
+    name = change.object_name
+    is_new = change.level is Level.GROUP and name in names.created
+    if change.level is Level.GROUP and not is_new and (name := names.now(name)) is None:
+        return "the group is removed or has another name then"
+    if change.path == MEMBERSHIP:
+        return _move_reason(change, names, basis)
+    label = change.level.value if name is None else f"{change.level.value}/{name}"
+    seen = _NEW_GROUP if is_new else basis.objects[label]
+    before: Value = list(tags_of(seen)) if change.path == TAGS else seen.get(change.path)
+    if as_text(change.before) != as_text(before):
+        return f"was {as_text(before)} when it was seen, not {as_text(change.before)}"
+    if before == change.after:
+        return "does not change"
+    if change.path == TAGS:
+        after = change.after if isinstance(change.after, list) else []
+        in_order = all(isinstance(tag, str) for tag in after) and after == sorted(set(words(after)))
+        return "" if in_order and isinstance(change.after, list) else "tags are a sorted list of texts"
+    parameter = parameter_at(change.path)
+    if parameter is None or change.level not in parameter.levels:
+        return f"there is no such parameter of a {change.level}"
+    if not is_new and not shown_by(basis.gaps, label, change.path):
+        return "the source cannot show it, and so nobody knows whether it differs"
+    return ""
+
+
+def _move_reason(change: Change, names: _Names, basis: Basis) -> str:
+    seen = basis.objects[f"node/{change.object_name}"].get(MEMBERSHIP) if change.level is Level.NODE else None
+    if seen is None or change.before != seen:
+        return f"was {as_text(seen)} when it was seen, not {as_text(change.before)}"
+    target = change.after if isinstance(change.after, str) else None
+    now = None if target is None else target if target in names.created else names.now(target)
+    if now is None or now == seen:
+        return "no group to move to"
+    return ""
+
+
+def rebuilt(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """Return the changes with all that follows from them: action, values in effect, risk, when it takes effect.
+
+    What follows from the rest of the cluster is kept as it is: an inherited value, how many instances have disks that
+    move, which objects inherit.
+    """
+    created = {change.object for change in changes if change.action is Action.CREATE}
+    cluster = {change.path: change for change in changes if change.level is Level.CLUSTER}
+    return tuple(_rebuilt(change, change.object in created, cluster.get(change.path)) for change in changes)
+
+
+def _rebuilt(change: Change, is_new: bool, above: Change | None) -> Change:  # noqa: FBT001
+    before, after = _effective(change, is_new, above)
+    change = replace(
+        change,
+        action=action_on(change.path, change.before, change.after),
+        effective_before=before,
+        effective_after=after,
+        takes_effect=takes_effect(change.path),
+    )
+    inherited = change.level is not Level.NODE and change.path[0] in INHERITED_FAMILIES and before != after
+    risk, reason = _risk(change, is_new)
+    return replace(change, risk=risk, reason=reason, affects=change.affects if inherited else ())
+
+
+def _effective(change: Change, is_new: bool, above: Change | None) -> tuple[Value, Value]:  # noqa: FBT001
+    """Return what is in force: the own value where there is one, else what is inherited, as far as it can be known."""
+    if change.level is Level.CLUSTER or not is_own_value(change.path):
+        return change.before, change.after
+    if is_new:
+        return None, change.after
+    before, after = change.effective_before, change.effective_after
+    if change.path[0] not in INHERITED_FAMILIES:
+        before = after = None
+    elif change.level is Level.GROUP and above is not None:
+        before, after = above.before, above.after
+    elif change.level is Level.GROUP and change.before is None and change.after is None:
+        after = before
+    return (
+        before if change.before is None else change.before,
+        after if change.after is None else change.after,
+    )
+
+
+def _risk(change: Change, is_new: bool) -> tuple[Risk, str]:  # noqa: FBT001
+    if not is_own_value(change.path):
+        told = change.action is Action.MOVE and change.reason.startswith(MOVE_CHANGES)
+        unchecked = MOVE_UNCHECKED if change.action is Action.MOVE else ""
+        return RISK_OF_ACTION.get(change.action, Risk.LOW), change.reason if told else unchecked
+    if is_new:
+        return risk_when_new(change.path)
+    count = change.reason.partition(" ")[0]
+    users = int(count) if redirects_disks(change.path) and count.isascii() and count.isdigit() and len(count) < 9 else 0
+    risk, reason = risk_with(change.path, change.effective_before, change.effective_after, users)
+    stands_in = change.path[-1] == "access" and change.action is Action.SET and change.reason == STANDS_IN
+    return risk, STANDS_IN if stands_in else reason
+
+
+def first_difference(found: Value, expected: Value, place: str = "") -> str | None:
+    """Return where two JSON values differ, and both there; None for equal ones. 1, 1.0 and true are not equal."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        keys = dict.fromkeys((*expected, *found))
+        return _difference_at((_at(place, key), found.get(key, _ABSENT), expected.get(key, _ABSENT)) for key in keys)
+    if isinstance(found, list) and isinstance(expected, list):
+        pairs = zip_longest(found, expected, fillvalue=_ABSENT)
+        return _difference_at((f"{place}[{number}]", *pair) for number, pair in enumerate(pairs))
+    if as_text(found) == as_text(expected):
+        return None
+    return f"{place} is {_shown(found)} in the file, and should be {_shown(expected)}"
+
+
+def _difference_at(places: Iterable[tuple[str, object, object]]) -> str | None:
+    for place, found, expected in places:
+        if found is _ABSENT or expected is _ABSENT:
+            return f"{place} is {_shown(found)} in the file, and should be {_shown(expected)}"
+        if (difference := first_difference(found, expected, place)) is not None:  # type: ignore[arg-type]
+            return difference
+    return None
+
+
+def _at(place: str, key: str) -> str:
+    name = key if key.isidentifier() else json.dumps(key)
+    return f"{place}.{name}" if place else name
+
+
+def as_text(value: object) -> str:
+    """Return a value as JSON, in which no two values are alike."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _shown(value: object) -> str:
+    if value is _ABSENT:
+        return "missing"
+    text = as_text(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"

@@ -1,0 +1,70 @@
+"""Detached signatures of plan files, verified by OpenSSH's `ssh-keygen -Y`, which every master has."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpolicy.cluster.json_input import decode_text
+from gpolicy.cluster.process import Output, run
+from gpolicy.errors import InputError, UnreachableError
+
+NAMESPACE: Final = "gpolicy-plan"
+"""What the signature is for: one that was made for anything else does not count."""
+
+_SECONDS: Final = 30.0
+_LARGEST_ANSWER: Final = 1024**2
+_LONGEST_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signers:
+    """Whose signature is wanted: a file in the form of ssh's ALLOWED SIGNERS, and the signature itself.
+
+    `search_path` is where ssh-keygen is looked for (PATH); nothing else of the environment reaches it.
+    """
+
+    allowed: Path
+    signature: Path
+    search_path: str
+
+
+def signer_of(data: bytes, signers: Signers) -> str:
+    """Return who of the allowed signers has signed `data`. Raise InputError if nobody has, or nobody can tell."""
+    for file, what in ((signers.allowed, "allowed signers"), (signers.signature, "signature")):
+        if not file.is_file():
+            hint = f"sign the plan: ssh-keygen -Y sign -n {NAMESPACE} -f KEY PLAN.JSON" if what == "signature" else None
+            raise InputError(f"{file}: there is no file with the {what}", hint=hint)
+    signature, allowed = str(signers.signature.absolute()), str(signers.allowed.absolute())
+    found = _ask(signers, b"", "find-principals", "-s", signature, "-f", allowed)
+    principals = decode_text(found.stdout, "ssh-keygen -Y find-principals").splitlines() if found.code == 0 else []
+    if not principals:
+        why = _reason(found)
+        raise InputError(f"{signers.signature}: nobody in {signers.allowed} has made this signature{why}")
+    for principal in principals:
+        verified = _ask(signers, data, "verify", "-n", NAMESPACE, "-f", allowed, "-I", principal, "-s", signature)
+        if verified.code == 0:
+            return principal
+    raise InputError(f"{signers.signature}: is no good signature of this plan{_reason(verified)}")
+
+
+def _ask(signers: Signers, data: bytes, what: str, *options: str) -> Output:
+    environ: Mapping[str, str] = {"PATH": signers.search_path, "LC_ALL": "C"}
+    with tempfile.TemporaryFile() as file:  # ssh-keygen reads it from standard input
+        file.write(data)
+        file.flush()
+        file.seek(0)
+        argv = ["ssh-keygen", "-Y", what, *options]
+        try:
+            return run(argv, environ=environ, seconds=_SECONDS, limit=_LARGEST_ANSWER, stdin=file.fileno())
+        except UnreachableError as error:
+            hint = "ssh-keygen verifies signatures: it comes with OpenSSH 8.2 and later"
+            raise InputError(f"the signature cannot be verified: {error.message}", hint=hint) from None
+
+
+def _reason(output: Output) -> str:
+    lines = [line.strip() for line in output.stderr.splitlines() if line.strip()]
+    return f": {lines[-1][:_LONGEST_SHOWN]}" if lines else ""
