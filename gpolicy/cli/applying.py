@@ -210,8 +210,9 @@ class _Agreement:
         for task in intention.tasks:
             yield f"  {task.step:>5}. {task.title}"
             yield from (f"         {effect_words(effect)}" for effect in task.command.effects)
+        limits = {guard.name.value: f" [{guard.measure} {guard.shown_limit}]" for guard in self.plan.declared_guards}
         for name, message, allowed in self.plan.guards if not back else ():
-            yield f"  guard {name}{' (allowed)' if allowed else ''}: {message}"
+            yield f"  guard {name}{limits.get(name, '')}{' (allowed)' if allowed else ''}: {message}"
         for name, path in self.plan.unreadable if not back else ():
             yield f"  not compared when the plan was made: {name} {path}"
         for lost in intention.lost:

@@ -109,11 +109,11 @@ class _RefusedError(ValueError):
 
 
 def _unique(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise _RefusedError(f"holds the key {shown(twice)!r} twice in one mapping")
+    found: dict[str, Value] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _RefusedError(f"holds the key {shown(key)!r} twice in one mapping")
+        found[key] = value
     return found
 
 

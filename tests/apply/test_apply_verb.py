@@ -310,7 +310,7 @@ def test_a_plan_without_what_its_guards_allow_is_refused(bench: Bench) -> None:
     bench.plan.write_text(json.dumps(plan))
     done = bench.apply("--yes")
     assert done.returncode == COULD_NOT_RUN
-    assert "its guards cannot be judged again" in done.stderr
+    assert "the guards that are declared are not those that have a verdict" in done.stderr
 
 
 def test_a_refusal_of_the_request_stops(bench: Bench) -> None:

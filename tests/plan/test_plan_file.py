@@ -130,8 +130,8 @@ def test_every_plan_reads_back(case: tuple[ClusterState, GeneratedPolicy], gaps:
 def test_every_parameter_reads_back_for_every_release(data: st.DataObject, version: str, level: Level) -> None:
     known = [item for item in PARAMETERS if level in item.levels and known_in(item, version)]
     chosen = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=12, unique_by=lambda item: item.path))
-    paths = {item: tuple("xenvg" if key == "*" else key for key in item.path) for item in chosen}
-    values = {path: data.draw(written(item, level)) for item, path in paths.items()}
+    paths = [tuple("xenvg" if key == "*" else key for key in item.path) for item in chosen]
+    values = {path: data.draw(written(item, level)) for item, path in zip(chosen, paths, strict=True)}
     kind = {Level.CLUSTER: "Cluster", Level.GROUP: "NodeGroup", Level.NODE: "NodeSet"}[level]
     name = {Level.CLUSTER: "cluster.example.org", Level.GROUP: "default", Level.NODE: "s"}[level]
     more = {"nodes": ["n1"]} if level is Level.NODE else {"ganeti_version": version} if level is Level.CLUSTER else {}
@@ -312,7 +312,8 @@ def test_a_part_of_a_wrong_type_is_refused(key: str, value: Any) -> None:
     content = {name: item for name, item in honest().items() if name != key}
     if value != "absent":
         content[key] = value
-    if (key, value) not in [("snapshot", None), ("state_digest_rapi", None), ("impact", {"x": 1}), ("notes", ["x"])]:
+    other_claims = [("snapshot", None), ("state_digest_rapi", None), ("cluster_uuid", None)]
+    if (key, value) not in [*other_claims, ("impact", {"x": 1}), ("notes", ["x"])]:
         refusal(content)
 
 
@@ -449,7 +450,8 @@ def test_a_value_that_ganeti_cannot_hold_stands_in_no_step() -> None:
 
 
 CLAIMS: Final = {
-    "cluster", "source", "snapshot", "gpolicy", "impact", "notes", "findings", "unreadable", "not_shown",
+    "cluster", "cluster_uuid", "pair_names", "source", "snapshot", "gpolicy", "impact", "notes", "findings",
+    "unreadable", "not_shown",
     "policy_digest", "state_digest", "state_digest_rapi", "reason", "affects", "origin", "effective_before",
     "effective_after",
 }  # fmt: skip
