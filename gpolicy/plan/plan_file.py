@@ -174,9 +174,8 @@ def rebuilt_plan(written: Record) -> Plan:
         _declared(Record.of(item, f"{written.where}: declared_guards")) for item in written.items("declared_guards")
     )
     if [guard.name for guard in guards if guard.name not in GUARDS] != [guard.name.value for guard in declared]:
-        raise InputError(
-            f"{written.where}: not every declared guard has a verdict, and no other", hint=_way_out(written)
-        )
+        message = f"{written.where}: the guards that are declared are not those that have a verdict"
+        raise InputError(message, hint=_way_out(written))
     _check_guards(guards, claimed, basis, stepping.impossible, written.where)
     missing = [Record.of(item, f"{written.where}: unreadable") for item in written.items("unreadable")]
     return Plan(
