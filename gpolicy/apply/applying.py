@@ -38,6 +38,7 @@ from gpolicy.impact.pair_names import PairNames
 from gpolicy.plan.effects import Effect, written
 from gpolicy.plan.guards import judge_again
 from gpolicy.plan.plan_file import PlanFile
+from gpolicy.plan.planning import release_of
 
 
 class RefusedError(GpolicyError):
@@ -332,6 +333,13 @@ def right_cluster(plan: PlanFile, state: ClusterState) -> None:
             f"this is another cluster with the name {plan.cluster}: its UUID is {uuid}, the plan is for"
             f" {plan.cluster_uuid}; nothing was done",
             hint="is --to the right one? If the cluster was made anew, make a fresh plan",
+        )
+    release = release_of(state)
+    if release not in (None, plan.ganeti_version):
+        raise RefusedError(
+            f"the cluster runs Ganeti {release} now, the commands of the plan are those of {plan.ganeti_version};"
+            " nothing was done",
+            hint="make a fresh plan",
         )
 
 

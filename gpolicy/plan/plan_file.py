@@ -63,13 +63,15 @@ class PlannedStep:
 class PlanFile:
     """What a plan file says, checked. `digest` is over the file itself, byte by byte; `signer` is who signed it.
 
-    `guards` are name, message and whether it passes because it was allowed; `failed_guards` those that stop the plan.
+    `ganeti_version` is the release whose commands the steps are. `guards` are name, message and whether it passes
+    because it was allowed; `failed_guards` those that stop the plan.
     `declared_guards` are those of the policy, with `pair_names` the names of spec pairs by object.
     `unreadable` are objects and dotted paths of declared values that the plan could not compare.
     """
 
     cluster: str
     cluster_uuid: str | None = None
+    ganeti_version: str
     policy_digest: str
     state_digest: str
     steps: tuple[PlannedStep, ...]
@@ -113,6 +115,7 @@ def _plan_file(written: Record) -> PlanFile:
     return PlanFile(
         cluster=plan.cluster,
         cluster_uuid=plan.cluster_uuid,
+        ganeti_version=plan.version,
         source=plan.source,
         policy_digest=plan.policy_digest,
         state_digest=plan.state_digest,

@@ -113,12 +113,14 @@ def refused_plan(policy: Policy, state: ClusterState, findings: list[Finding]) -
 
 def command_version(policy: Policy, state: ClusterState) -> str:
     """Return the release whose commands are rendered: the cluster's own where it is known, else the policy's."""
-    if state.software_version:
-        parts = release_key_or_none(state.software_version)
-        known = [version for version in VERSIONS if parts and release_key(version) <= parts]
-        if known:
-            return known[-1]
-    return policy.version
+    return release_of(state) or policy.version
+
+
+def release_of(state: ClusterState) -> str | None:
+    """Return the newest release with commands of ours that is not newer than the cluster's; None if it is unknown."""
+    parts = release_key_or_none(state.software_version) if state.software_version else None
+    known = [version for version in VERSIONS if parts and release_key(version) <= parts]
+    return known[-1] if known else None
 
 
 def release_key_or_none(version: str) -> tuple[int, ...] | None:

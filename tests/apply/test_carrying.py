@@ -353,6 +353,16 @@ def test_a_request_that_comes_late_is_known_again(ganeti: PretendGaneti, tmp_pat
     assert ganeti.content() == before
 
 
+def test_a_plan_for_another_release_of_ganeti_is_refused(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    plan = wanted(ganeti)
+    ganeti.model.state = replace(ganeti.model.state, software_version="3.1.0")
+    with pytest.raises(RefusedError, match=r"runs Ganeti 3\.1 now, the commands of the plan are those of 3\.0"):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    assert ganeti.jobs == []
+
+
 def test_a_guard_that_fails_by_now_refuses_the_plan(ganeti: PretendGaneti, tmp_path: Path) -> None:
     from dataclasses import replace
 

@@ -55,7 +55,9 @@ def plan(*argvs: tuple[str, ...], **more: Any) -> PlanFile:
         )
         for number, argv in enumerate(argvs, start=1)
     )
-    values: dict[str, Any] = {"cluster": "c'1", "policy_digest": "p", "state_digest": "s", "failed_guards": ()}
+    values: dict[str, Any] = {
+        "cluster": "c'1", "ganeti_version": "3.0", "policy_digest": "p", "state_digest": "s", "failed_guards": (),
+    }  # fmt: skip
     return PlanFile(**{**values, "steps": steps, **more})
 
 
