@@ -1,0 +1,286 @@
+"""What must hold in every schedule, judged by what the simulated cluster really holds, was asked and has shown."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from scenarios import Scenario
+from simulated_ganeti import Job, SimulatedGaneti
+
+from gpolicy.apply.tasks import Task, backward, forward
+from gpolicy.cluster import unreadable
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, words
+from gpolicy.plan.contents import Contents, shown_by
+from gpolicy.plan.effects import Effect
+
+if TYPE_CHECKING:
+    from simulated_machine import ApplyProcess
+    from simulation import Ended
+
+_PREFIX: Final = "gpolicy-plan-"
+_LONGEST_STEP: Final = 8000.0  # virtual seconds that one step may take: six attempts, each lost and looked for
+_STATES: Final = (("hv_state",), ("disk_state",))
+
+
+@dataclass(slots=True)
+class Submission:
+    """A request for a job: by whom, and until when it may still be on its way."""
+
+    mark: str
+    key: str
+    process: ApplyProcess
+    time: float
+    until: float = -1.0
+
+
+@dataclass(slots=True)
+class Judge:
+    """Collects what was asked, shown and done, and holds it against what must hold."""
+
+    scenario: Scenario
+    ganeti: SimulatedGaneti
+    route: str
+    violations: list[str] = field(default_factory=list)
+    replaced: SimulatedGaneti | None = None
+    concurrent: bool = False
+    submissions: dict[str, Submission] = field(default_factory=dict)
+    seen: Contents = field(default_factory=dict)
+    seen_identity: tuple[str, str] | None = None
+    outputs: dict[int, io.StringIO] = field(default_factory=dict)
+    flags: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    known_tasks: dict[str, Task] = field(default_factory=dict)
+    looked: int = 0  # mutations that were judged
+
+    def __post_init__(self) -> None:
+        plan = self.scenario.plan
+        tasks = [*forward(plan), *backward(plan, {step.id for step in plan.steps})]
+        self.known_tasks = {task.key: task for task in tasks}
+
+    def blame(self, text: str) -> None:
+        """Note that something does not hold."""
+        self.violations.append(text)
+
+    # --- while a process runs ----------------------------------------------------------------------------------------
+
+    def begin(self, process: ApplyProcess, flags: tuple[str, ...], output: io.StringIO) -> None:
+        self.outputs[process.number], self.flags[process.number] = output, flags
+
+    def saw(self, ganeti: SimulatedGaneti, what: str) -> None:
+        """A part of the cluster was shown."""
+        truth = ganeti.truth
+        if what.endswith(("info", "config")):
+            self.seen_identity = (ganeti.name, ganeti.uuid)
+        prefixes = {"/2/info": ("cluster",), "/2/groups": ("group/",), "/2/nodes": ("node/",),
+                    "/2/query/node": ("node/",), "config": ("cluster", "group/", "node/")}.get(what, ())  # fmt: skip
+        if prefixes:
+            kept = {name: values for name, values in self.seen.items() if not name.startswith(prefixes)}
+            self.seen = kept | {name: values for name, values in truth.items() if name.startswith(prefixes)}
+
+    def began(self, process: ApplyProcess, event: Mapping[str, Any]) -> None:
+        """A step is about to begin."""
+        if process.stops:
+            self.blame(f"step {event['step']} was begun after somebody had asked to stop")
+        if process.lock_lost:
+            self.blame(f"step {event['step']} was begun after the lock was lost")
+
+    def submitting(self, process: ApplyProcess, mark: str, now: float) -> None:
+        """A job is asked for."""
+        key = self._key(mark)
+        task = self.known_tasks.get(key)
+        if task is None or mark in self.submissions:
+            self.blame(f"a job is asked for with the mark {mark!r}, {'a second time' if task else 'which is no step'}")
+            return
+        mine = [item for item in self.submissions.values() if item.process.machine == process.machine]
+        pending = [job for job in self._jobs() if job.pending and job.mark in {item.mark for item in mine}]
+        on_the_way = [item for item in mine if item.until > now and item.process is process]
+        if pending or on_the_way:
+            what = [f"job {job.number} of {self._key(job.mark)}" for job in pending] or ["one on its way"]
+            self.blame(f"step {key} is asked for while {', '.join(what)} is under way")
+        if task.title not in self.outputs[process.number].getvalue():
+            self.blame(f"step {key} was not shown in the consent")
+        if self.seen_identity != (self.scenario.plan.cluster, "1"):
+            self.blame(f"step {key} goes to another cluster than the plan is for: {self.seen_identity}")
+        attempted = any(item.key == key for item in mine)
+        for effect in task.command.effects:
+            self._as_expected(effect, task, mine, attempted=attempted)
+        self.submissions[mark] = Submission(mark, key, process, now)
+
+    def _as_expected(self, effect: Effect, task: Task, mine: list[Submission], *, attempted: bool) -> None:
+        """Blame a step that is begun although what it touches was seen to be neither what it was nor what it is to be.
+
+        A leaf that is as the step will leave it is another's work if this step was never tried.
+        """
+        if effect.path in (NAME, MEMBERSHIP) or effect.object not in self.seen:
+            return
+        hidden = self.route == "rapi" and not shown_by(unreadable.RAPI, effect.object, effect.path)
+        if hidden and (effect.object == "cluster" or mine):
+            return  # no serial number stands for the cluster's, and later ones are our own
+        found = self.seen[effect.object].get(effect.path)
+        others = {self._text(found)} & {self._text(item) for item in self._values(effect)}
+        back = task.key != task.step
+        if found == effect.before or (found == effect.after and (attempted or back)) or (others and (attempted or back)):
+            return
+        self.blame(
+            f"step {task.key} is begun although {effect.object} {'.'.join(effect.path)} was seen to be {found!r}, not"
+            f" {effect.before!r}"
+        )
+
+    def _values(self, effect: Effect) -> list[Any]:
+        same = [
+            item
+            for task in self.known_tasks.values()
+            for item in task.command.effects
+            if (item.object, item.path) == (effect.object, effect.path)
+        ]
+        return [value for item in same for value in (item.before, item.after)]
+
+    @staticmethod
+    def _text(value: Any) -> str:
+        return repr(value)
+
+    def in_flight(self, mark: str, until: float) -> None:
+        """A request may still get to the queue until then."""
+        if mark in self.submissions:
+            self.submissions[mark].until = until
+
+    # --- after a process ---------------------------------------------------------------------------------------------
+
+    def after(self, ended: Ended) -> None:
+        """Judge what a run did and said."""
+        self._effects()
+        self._twice()
+        if ended.code is None:
+            return
+        text = ended.text
+        back = "--rollback" in ended.flags
+        mine = [item for item in self.submissions.values() if item.process is ended.process]
+        if mine and "nothing was done" in text:
+            self.blame("it says that nothing was done, after a job was asked for")
+        steps = len(self.scenario.plan.steps)
+        if ended.ended - ended.begun > _LONGEST_STEP * (steps + 2) + 90_000:
+            self.blame(f"a run took {ended.ended - ended.begun:.0f} s")
+        marks = {item.mark for item in self.submissions.values() if item.process.machine == ended.process.machine}
+        here = {item.mark for item in mine}
+        for job in self._jobs():
+            if job.pending and job.mark in marks:
+                self._named(ended, job, by_this_run=job.mark in here)
+        if ended.code == 0 and not back and "nothing to do" not in text:
+            for change in self.scenario.plan.changes:
+                if not self._is_there(change) and not self._unseen(text, change.object, change.path):
+                    self.blame(f"exit code 0, and {change.object} {'.'.join(change.path)} is not there")
+        if (ended.code == 0 and back) or "as it was before" in text:
+            self._as_before(text)
+
+    def _named(self, ended: Ended, job: Job, *, by_this_run: bool) -> None:
+        if ended.code == 0:
+            self.blame(f"exit code 0 while job {job.number} is under way")
+        key = self._key(job.mark)
+        said = f"job {job.number}" in ended.text or (f"step {key} " in ended.text and "if there is one" in ended.text)
+        if by_this_run and not said:
+            self.blame(f"job {job.number} of step {key} is under way, and nothing says so")
+
+    def at_the_end(self, ended: Ended, *, blocked: bool) -> None:
+        """Judge the last run, when all was quiet: it comes to its end unless something is in the way."""
+        if not blocked and ended.code != 0:
+            self.blame(f"nothing is in the way any more, and apply {' '.join(ended.flags)} ends with {ended.code}")
+
+    # --- what was changed --------------------------------------------------------------------------------------------
+
+    def _jobs(self) -> list[Job]:
+        jobs = list(self.ganeti.jobs.values())
+        return jobs if self.replaced is None else [*jobs, *self.replaced.jobs.values()]
+
+    def _effects(self) -> None:
+        """See that our jobs changed what their steps say, and nothing else."""
+        if self.replaced is not None and any(item.mark for item in self.replaced.mutations):
+            self.blame("a job changed another cluster")
+        for mutation in self.ganeti.mutations[self.looked :]:
+            task = self.known_tasks.get(self._key(mutation.mark)) if mutation.mark in self.submissions else None
+            for (name, path), (_, after) in mutation.changes.items() if task else ():
+                assert task is not None
+                if not _announced(task, name, path, after):
+                    self.blame(f"step {task.key} changed {name} {'.'.join(path)} to {after!r}, which it does not say")
+        self.looked = len(self.ganeti.mutations)
+
+    def _twice(self) -> None:
+        """See that no step took effect twice, but for what others or a way back did in between."""
+        if self.concurrent or any(not item.mark for item in self.ganeti.mutations):
+            return
+        last: dict[str, bool] = {}
+        for job in sorted(self.ganeti.jobs.values(), key=lambda item: item.number):
+            if not job.took_effect or job.error or job.mark not in self.submissions:
+                continue
+            key = self._key(job.mark)
+            task = self.known_tasks[key]
+            if last.get(key):
+                self.blame(f"step {key} took effect twice")
+            last[key] = True
+            for other, known in self.known_tasks.items():
+                if known.step == task.step and (other == other.partition("-")[0]) != (key == key.partition("-")[0]):
+                    last[other] = False
+
+    def _is_there(self, change: Change) -> bool:
+        """Return whether the last look was shown a change."""
+        seen = self.seen
+        values = seen.get(change.object, {})
+        match change.action:
+            case Action.REMOVE:
+                return f"group/{change.before}" not in seen
+            case Action.RENAME:
+                return f"group/{change.before}" not in seen and change.object in seen
+        if change.path == TAGS:
+            have = {path[1] for path in values if path[:1] == TAGS}
+            before, after = set(words(change.before)), set(words(change.after))
+            return change.object in seen and after - before <= have and not (before - after) & have
+        return change.object in seen and values.get(change.path) == change.after
+
+    def _as_before(self, text: str) -> None:
+        """See that all that the plan touches is as the plan found it, but for what it says cannot be."""
+        plan = self.scenario.plan
+        effects = [effect for step in plan.steps for effect in step.command.effects]
+        lost = {
+            (effect.object, effect.path)
+            for step in plan.steps
+            if step.not_restored
+            for effect in (*step.command.effects, *(item for back in step.inverse for item in back.effects))
+        }
+        for effect in effects:
+            names = [effect.object, *([f"group/{effect.after}"] if effect.path == NAME and effect.after else [])]
+            for name in names:
+                if (name, effect.path) in lost or self._unseen(text, name, effect.path):
+                    continue
+                known, values = plan.observed.get(name), self.seen.get(name)
+                if (known is None) != (values is None):
+                    self.blame(f"taken back, and {name} is {'there' if values is not None else 'not there'}")
+                elif known is not None and values is not None:
+                    before, found = known.values.get(effect.path), values.get(effect.path)
+                    if before != found:
+                        path = ".".join(effect.path)
+                        self.blame(f"taken back, and {name} {path} is {found!r}, not {before!r}")
+
+    def _unseen(self, text: str, name: str, path: tuple[str, ...]) -> bool:
+        hidden = self.route == "rapi" and not shown_by(unreadable.RAPI, name, path)
+        return hidden and f"not seen: {name} {'.'.join(path)}" in text
+
+    def _key(self, mark: str) -> str:
+        return mark.removeprefix(_PREFIX).partition("-")[2].rpartition("-")[0] if mark.startswith(_PREFIX) else ""
+
+
+def _announced(task: Task, name: str, path: tuple[str, ...], after: Any) -> bool:
+    """Return whether a task says that it changes a leaf to this."""
+    for effect in task.command.effects:
+        if (effect.object, effect.path) == (name, path):
+            return after == effect.after
+        if effect.path == NAME:
+            renames = effect.before is not None and effect.after is not None
+            if name in (effect.object, f"group/{effect.after}") and (renames or effect.after is None):
+                return True
+            if name == effect.object and path in (NAME, ("alloc_policy",)):
+                return True
+            if renames and path == MEMBERSHIP:
+                return bool(after == effect.after)
+    beside = {effect.path[:-1] for effect in task.command.effects if effect.object == name}
+    return path[:1] in _STATES and path[:-1] in beside

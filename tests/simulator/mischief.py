@@ -1,0 +1,88 @@
+"""What may go wrong around a run, and when: drawn from the seed of a schedule, one thing after another.
+
+Each is due at the nth point (a wait, a request, an answer, a write) and happens at the first one that it fits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+ANYWHERE: Final = frozenset({"open", "write", "written", "request", "answer", "wait", "say"})
+_ON_THE_WAY: Final = frozenset({"request", "answer", "wait"})
+_OUTSIDE: Final = frozenset({"request", "answer", "wait", "say"})
+_WRITES: Final = frozenset({"open", "write"})
+
+KINDS: Final[dict[str, tuple[int, frozenset[str]]]] = {
+    # what happens: how often, and at which points
+    "kill": (14, ANYWHERE),
+    "torn kill": (4, frozenset({"write"})),
+    "power cut": (3, ANYWHERE),
+    "interrupt": (7, _ON_THE_WAY),
+    "interrupt twice": (5, _ON_THE_WAY),
+    "foreign change": (10, _OUTSIDE),
+    "foreign twin": (9, _OUTSIDE),
+    "foreign touch": (3, _OUTSIDE),
+    "bad answers": (22, frozenset({"request"})),
+    "daemon down": (6, _OUTSIDE),
+    "fail over": (3, _OUTSIDE),
+    "drain": (4, _OUTSIDE),
+    "disk full": (5, _WRITES),
+    "disk read-only": (3, _WRITES),
+    "disk broken": (3, _WRITES),
+    "short writes": (2, _WRITES),
+    "folder gone": (2, _OUTSIDE),
+    "slow jobs": (9, _OUTSIDE),
+    "failing job": (8, _OUTSIDE),
+    "half job": (4, _OUTSIDE),
+    "job fails late": (4, _OUTSIDE),
+    "late view": (3, _OUTSIDE),
+    "archive": (5, _OUTSIDE),
+    "cancel": (4, _ON_THE_WAY),
+    "replaced": (3, _OUTSIDE),
+    "renamed": (3, _OUTSIDE),
+    "suspend": (3, frozenset({"wait", "say"})),
+    "clock jumps": (3, _OUTSIDE),
+    "second apply": (4, _ON_THE_WAY),
+    "lock lost": (5, _OUTSIDE),
+    "torn number": (3, _OUTSIDE),
+    "silent submission": (5, _OUTSIDE),
+    "bad journal": (4, frozenset({"between"})),
+}
+COMMANDS_ONLY: Final = frozenset({"torn number", "silent submission"})
+BLOCKING: Final = frozenset(
+    {
+        "foreign change", "foreign twin", "foreign touch", "half job", "job fails late", "replaced", "renamed",
+        "bad journal", "second apply", "folder gone", "power cut", "failing job",
+    }
+)  # fmt: skip
+"""After one of these a run may refuse for good. After all others, once it is quiet, it must come to its end."""
+
+
+@dataclass(slots=True)
+class Mischief:
+    """One thing that goes wrong, from the `at`th point on."""
+
+    number: int
+    at: int
+    kind: str
+    random: Random
+
+    @property
+    def places(self) -> frozenset[str]:
+        return KINDS[self.kind][1]
+
+
+def drawn(seed: str, *, route: str) -> list[Mischief]:
+    """Return what is to go wrong in a schedule, in the order of its points."""
+    random = Random(f"mischief {seed}")
+    count = random.choice((0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 7))
+    kinds = [kind for kind in KINDS if route != "rapi" or kind not in COMMANDS_ONLY]
+    chosen = random.choices(kinds, [KINDS[kind][0] for kind in kinds], k=count)
+    reach = random.choice((30, 80, 160, 400))
+    dues = sorted(random.randint(1, reach) for _ in chosen)
+    return [
+        Mischief(number, at, kind, Random(f"{seed} {number} {kind}"))
+        for number, (at, kind) in enumerate(zip(dues, chosen, strict=True), start=1)
+    ]

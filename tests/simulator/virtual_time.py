@@ -1,0 +1,73 @@
+"""Time that passes only when somebody waits: hours in microseconds, in the same order each time."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+_START = 1_790_000_000.0  # a time of day in 2026
+
+
+@dataclass
+class Clock:
+    """What is due is run when the time comes, in the order of its times.
+
+    `world` counts all seconds, `monotonic` those that the machine of apply was awake for, `wall` is what its clock
+    on the wall shows, which may jump.
+    """
+
+    world: float = 0.0
+    asleep: float = 0.0
+    wall: float = _START
+    _due: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
+    _number: int = 0
+
+    @property
+    def monotonic(self) -> float:
+        return 1000.0 + self.world - self.asleep
+
+    def after(self, seconds: float, what: Callable[[], None]) -> None:
+        """Have something happen later."""
+        self._number += 1
+        heapq.heappush(self._due, (self.world + max(seconds, 0.0), self._number, what))
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        until = self.world + max(seconds, 0.0)
+        while self._due and self._due[0][0] <= until:
+            when, _, what = heapq.heappop(self._due)
+            self._to(max(when, self.world))
+            what()
+        self._to(until)
+
+    def next_due(self) -> float | None:
+        """Return in how many seconds the next thing happens."""
+        return max(self._due[0][0] - self.world, 0.0) if self._due else None
+
+    def doze(self, seconds: float) -> None:
+        """Let time pass that the machine does not count: it was suspended."""
+        self.advance(seconds)
+        self.asleep += seconds
+
+    def _to(self, when: float) -> None:
+        self.wall += when - self.world
+        self.world = when
+
+
+class VirtualTime:
+    """Stands in for the module `time` in the modules under test."""
+
+    def __init__(self, clock: Callable[[], Clock], sleep: Callable[[float], None]) -> None:
+        self._clock, self.sleep = clock, sleep
+
+    def monotonic(self) -> float:
+        return self._clock().monotonic
+
+    def time(self) -> float:
+        return self._clock().wall
+
+    @staticmethod
+    def strftime(form: str) -> str:
+        return time.strftime(form)
