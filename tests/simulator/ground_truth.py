@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,13 +27,12 @@ _STATES: Final = (("hv_state",), ("disk_state",))
 
 @dataclass(slots=True)
 class Submission:
-    """A request for a job: by whom, and until when it may still be on its way."""
+    """A request for a job: by whom, and what tells whether it may still be on its way to the queue."""
 
     mark: str
     key: str
     process: ApplyProcess
-    time: float
-    until: float = -1.0
+    on_its_way: Callable[[], bool] = lambda: False
 
 
 @dataclass(slots=True)
@@ -86,7 +85,7 @@ class Judge:
         if process.lock_lost:
             self.blame(f"step {event['step']} was begun after the lock was lost")
 
-    def submitting(self, process: ApplyProcess, mark: str, now: float) -> None:
+    def submitting(self, process: ApplyProcess, mark: str) -> None:
         """A job is asked for."""
         key = self._key(mark)
         task = self.known_tasks.get(key)
@@ -95,7 +94,8 @@ class Judge:
             return
         mine = [item for item in self.submissions.values() if item.process.machine == process.machine]
         pending = [job for job in self._jobs() if job.pending and job.mark in {item.mark for item in mine}]
-        on_the_way = [item for item in mine if item.until > now and item.process is process]
+        known = {job.mark for job in self._jobs()}
+        on_the_way = [item for item in mine if item.mark not in known and item.on_its_way()]
         if pending or on_the_way:
             what = [f"job {job.number} of {self._key(job.mark)}" for job in pending] or ["one on its way"]
             self.blame(f"step {key} is asked for while {', '.join(what)} is under way")
@@ -106,7 +106,7 @@ class Judge:
         attempted = any(item.key == key for item in mine)
         for effect in task.command.effects:
             self._as_expected(effect, task, mine, attempted=attempted)
-        self.submissions[mark] = Submission(mark, key, process, now)
+        self.submissions[mark] = Submission(mark, key, process)
 
     def _as_expected(self, effect: Effect, task: Task, mine: list[Submission], *, attempted: bool) -> None:
         """Blame a step that is begun although what it touches was seen to be neither what it was nor what it is to be.
@@ -141,10 +141,10 @@ class Judge:
     def _text(value: Any) -> str:
         return repr(value)
 
-    def in_flight(self, mark: str, until: float) -> None:
-        """A request may still get to the queue until then."""
+    def in_flight(self, mark: str, on_its_way: Callable[[], bool]) -> None:
+        """A request may still get to the queue, as long as `on_its_way` says so."""
         if mark in self.submissions:
-            self.submissions[mark].until = until
+            self.submissions[mark].on_its_way = on_its_way
 
     # --- after a process ---------------------------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class Judge:
 
     def at_the_end(self, ended: Ended, *, blocked: bool) -> None:
         """Judge the last run, when all was quiet: it comes to its end unless something is in the way."""
-        if not blocked and ended.code != 0:
+        if not blocked and ended.code != 0 and "holds no event of a journal" not in ended.text:
             self.blame(f"nothing is in the way any more, and apply {' '.join(ended.flags)} ends with {ended.code}")
 
     # --- what was changed --------------------------------------------------------------------------------------------
@@ -272,15 +272,15 @@ class Judge:
 def _announced(task: Task, name: str, path: tuple[str, ...], after: Any) -> bool:
     """Return whether a task says that it changes a leaf to this."""
     for effect in task.command.effects:
-        if (effect.object, effect.path) == (name, path):
-            return after == effect.after
         if effect.path == NAME:
-            renames = effect.before is not None and effect.after is not None
-            if name in (effect.object, f"group/{effect.after}") and (renames or effect.after is None):
+            if name in (effect.object, f"group/{effect.after}") and (effect.renames or effect.after is None):
                 return True
             if name == effect.object and path in (NAME, ("alloc_policy",)):
                 return True
-            if renames and path == MEMBERSHIP:
+            if effect.renames and path == MEMBERSHIP:
                 return bool(after == effect.after)
+    for effect in task.command.effects:
+        if (effect.object, effect.path) == (name, path):
+            return bool(after == effect.after)
     beside = {effect.path[:-1] for effect in task.command.effects if effect.object == name}
     return path[:1] in _STATES and path[:-1] in beside

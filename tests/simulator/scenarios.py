@@ -56,7 +56,15 @@ NODE_VALUES: Final[dict[Path, tuple[Any, ...]]] = {
     ("hv_state", "kvm", "cpu_node"): (1, 2),
 }
 LEVEL_VALUES: Final = {Level.CLUSTER: CLUSTER_VALUES, Level.GROUP: GROUP_VALUES, Level.NODE: NODE_VALUES}
-_KEPT_HVPARAMS: Final = {"kernel_args", "kernel_path", "acpi"}
+_FEW: Final = {
+    "hvparams": {"kernel_args", "acpi"},
+    "diskparams": {"resync-rate", "net-custom", "stripes"},
+    "ndparams": {"spindle_count", "cpu_speed", "exclusive_storage"},
+    "hv_state": {"mem_node", "cpu_node"},
+    "enabled_data_collectors": {"cpu-avg-load"},
+    "data_collector_interval": {"cpu-avg-load"},
+}
+"""Of these families the clusters have no more, so that a look at one is quick."""
 _ACCEPTED: Final = frozenset({"disks-stay", "exclusive-storage", "master-network", "right-cluster"})
 
 
@@ -102,8 +110,7 @@ def _state(random: Random) -> ClusterState:
         path: value
         for path, value in base_cluster(enabled).items()
         if path[0] not in ("hvparams", "hv_state") or path[1] == "kvm"
-        if path[0] != "hvparams" or path[2] in _KEPT_HVPARAMS
-        if path[0] != "diskparams" or path[1] in ("drbd", "plain")
+        if path[0] not in _FEW or path[-1] in _FEW[path[0]]
     }
     own = {**own, ("enabled_hypervisors",): ["kvm"]}
     values = _some(random, CLUSTER_VALUES, 4)

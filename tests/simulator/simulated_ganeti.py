@@ -5,6 +5,7 @@ Jobs do what they were asked for (`ganeti_model` runs opcodes), not what a plan 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -84,7 +85,7 @@ class SimulatedGaneti:
         self.broken: list[str] = []
         self.version = 0
         self._leaves: dict[str, tuple[Any, Any, Any, dict[Any, Any]]] = {}
-        self._rendered: dict[Any, tuple[int, Any]] = {}
+        self._rendered: dict[str, tuple[int, bytes]] = {}
         self._truth: tuple[int, Contents] = (-1, {})
 
     # --- what it holds -----------------------------------------------------------------------------------------------
@@ -113,7 +114,7 @@ class SimulatedGaneti:
         self._leaves[name] = (tree, set(tags), more, leaves)
         return leaves
 
-    def rendered(self, what: str) -> Any:
+    def shown(self, what: str) -> bytes:
         """Return one of the forms in which the cluster is shown, made once for each version."""
         kept = self._rendered.get(what)
         if kept is None or kept[0] != self.version:
@@ -121,20 +122,27 @@ class SimulatedGaneti:
             self._rendered[what] = kept
         return kept[1]
 
-    def _render(self, what: str) -> Any:
+    def _render(self, what: str) -> bytes:
+        if what == "config":
+            return forms.config_data(
+                self.model, self.serials, self.uuid, name=self.name, uuids=self.uuids, offline=self.offline
+            )
+        return json.dumps(self._listed(what)).encode()
+
+    def _listed(self, what: str) -> Any:
         model, serials, uuids = self.model, self.serials, self.uuids
         match what:
-            case "config":
-                return forms.config_data(
-                    model, serials, self.uuid, name=self.name, uuids=uuids, offline=self.offline
-                )
             case "info":
                 return forms.info(model, self.uuid, self.name)
             case "groups":
                 return forms.groups(model, serials, uuids)
             case "nodes":
                 return forms.nodes(model, serials, uuids, self.offline)
-        return forms.instances(model)
+            case "instances":
+                return forms.instances(model)
+        fields = what.split(",")
+        rows = [[[0, node[name]] for name in fields] for node in forms.nodes(model, serials, uuids, self.offline)]
+        return {"fields": [{"name": name} for name in fields], "data": rows}
 
     # --- changes -----------------------------------------------------------------------------------------------------
 

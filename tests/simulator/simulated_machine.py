@@ -31,6 +31,8 @@ from virtual_time import Clock, VirtualTime
 import gpolicy.apply
 from gpolicy.cli import applying as cli_applying
 from gpolicy.cluster import https, json_input, master, process, rapi, rapi_client
+from gpolicy.plan import contents as plan_contents
+from gpolicy.plan import plan_file as cli_reading
 
 _FIRST_PIPE: Final = 1_000_000
 
@@ -121,6 +123,12 @@ class Pipe:
     def close(self) -> None:
         self.ended = True
 
+    def write(self, _text: bytes) -> None:
+        """Nobody reads it."""
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
 
 class Child:
     """A program that was started: `program` goes on in virtual time, also when nobody watches it any more."""
@@ -131,6 +139,7 @@ class Child:
         self.clock, self.program = clock, program
         self.stdout, self.stderr, self.stdin = Pipe(), Pipe(), Pipe()
         self.code: int | None = None
+        self.finished = program is None
         if program is not None:
             clock.after(0.0, self._go)
 
@@ -141,9 +150,8 @@ class Child:
                 if self.code is None:
                     (self.stdout if said[0] == "out" else self.stderr).content += said[1]
         except StopIteration as end:
+            self.finished = True
             self.end(end.value)
-        except ValueError:
-            pass  # it was ended from outside while it ran
         else:
             self.clock.after(said, self._go)
 
@@ -202,9 +210,6 @@ class _Input(Pipe):
 
     def write(self, text: bytes) -> None:
         self.child.told(text)
-
-    def flush(self) -> None:
-        """Nothing is kept back."""
 
     def close(self) -> None:
         self.child.end(0)
@@ -431,6 +436,38 @@ def _modules() -> list[Any]:
     ]  # fmt: skip
 
 
+def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    """Give what reads the same answers over and over, with a memory: these functions have no side effects.
+
+    It makes a schedule three times as fast. What they return is never changed.
+    """
+    parsed: dict[tuple[bytes, str], Any] = {}
+    values: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+
+    def once(module: Any, name: str, key: Callable[..., tuple[Any, ...]]) -> tuple[Any, str, Callable[..., Any]]:
+        function = getattr(module, name)
+
+        def remembering(*arguments: Any, **options: Any) -> Any:
+            known = (name, *key(*arguments, **options))
+            if known not in values:
+                values[known] = (arguments, function(*arguments, **options))  # what is kept keeps its id
+            return values[known][1]
+
+        return module, name, remembering
+
+    def parse(data: bytes, where: str) -> Any:
+        if (data, where) not in parsed:
+            parsed[data, where] = json_input.parse_json(data, where)
+        return parsed[data, where]
+
+    yield rapi_client, "parse_json", parse
+    yield once(rapi, "_cluster_own", lambda info: (id(info.fields),))
+    yield once(rapi, "_group", lambda record, own: (id(record.fields), id(own)))
+    yield once(master, "parse_config", lambda data, **options: (data, *options.values()))
+    yield once(plan_contents, "_leaves", lambda own, tags: (id(own), tags))
+    yield once(cli_reading, "read_plan", lambda path: (path.read_bytes(),))
+
+
 @contextmanager
 def under_simulation(current: Callable[[], Machine], locks: Callable[[], Path]) -> Iterator[None]:
     """Have the modules under test live on the machine that `current` returns, for as long as this lasts."""
@@ -496,6 +533,8 @@ def under_simulation(current: Callable[[], Machine], locks: Callable[[], Path]) 
             current().disk.complain("broken")
         return json_input.read_bytes(path, **options)
 
+    for module, name, function in _remembering():
+        put(module, name, function)
     if hasattr(journal_file, "read_bytes"):
         put(journal_file, "read_bytes", read_bytes)
     try:

@@ -130,7 +130,7 @@ class MasterNode:
         if path.startswith("/run/"):
             yield "out", self.locks.get(path, "").encode()
             return 0
-        yield "out", self.ganeti().rendered("config")
+        yield "out", self.ganeti().shown("config")
         return 0
 
 

@@ -44,17 +44,15 @@ def _shown(ganeti: SimulatedGaneti, address: str) -> bytes | None:
     path, _, query = address.partition("?")
     match path.split("/")[2:]:
         case ["info"]:
-            return _dumped(ganeti, "info")
+            return ganeti.shown("info")
         case ["groups"]:
-            return _dumped(ganeti, "groups")
+            return ganeti.shown("groups")
         case ["nodes"]:
-            return _dumped(ganeti, "nodes")
+            return ganeti.shown("nodes")
         case ["instances"]:
-            return _dumped(ganeti, "instances")
+            return ganeti.shown("instances")
         case ["query", "node"]:
-            names = dict(parse_qsl(query))["fields"].split(",")
-            rows = [[[0, node[name]] for name in names] for node in ganeti.rendered("nodes")]
-            return json.dumps({"fields": [{"name": name} for name in names], "data": rows}).encode()
+            return ganeti.shown(dict(parse_qsl(query))["fields"])
         case ["jobs"]:
             return json.dumps([_job(item) for item in ganeti.jobs.values() if not item.archived]).encode()
         case ["jobs", number]:
@@ -62,10 +60,6 @@ def _shown(ganeti: SimulatedGaneti, address: str) -> bytes | None:
             gone = {"id": int(number), "status": None, "ops": None, "opresult": None, "oplog": None}
             return json.dumps(gone if found is None else _job(found)).encode()
     return None
-
-
-def _dumped(ganeti: SimulatedGaneti, what: str) -> bytes:
-    return json.dumps(ganeti.rendered(what)).encode()
 
 
 def _job(job: Job) -> Any:

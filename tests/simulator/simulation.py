@@ -7,9 +7,10 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -146,8 +147,10 @@ class Simulation:
         self.judge = Judge(self.scenario, self.original, self.route)
         self.plan_files = {"here": directory / "here" / "plan.json", "elsewhere": directory / "elsewhere" / "plan.json"}
         for name, file in self.plan_files.items():
-            (directory / f"locks-{name}").mkdir()
-            file.parent.mkdir()
+            for folder in (directory / f"locks-{name}", file.parent):
+                folder.mkdir(exist_ok=True)
+                for left in folder.iterdir():
+                    left.unlink()
             file.write_text(self.scenario.text, encoding="utf-8")
 
     # --- the schedule ------------------------------------------------------------------------------------------------
@@ -287,7 +290,7 @@ class Simulation:
     def _fire(self, where: str) -> None:
         due = [item for item in self.mischief if item.at <= self.points and where in item.places]
         for item in due:
-            if self.nested and item.kind == "second apply":
+            if item not in self.mischief or (self.nested and item.kind == "second apply"):
                 continue
             self.mischief.remove(item)
             self.next_due = min((other.at for other in self.mischief), default=10**9)
@@ -557,7 +560,7 @@ class Simulation:
         self.clock.advance(self.random.uniform(0.002, 0.03))
         submits = request.method != "GET"
         if submits:
-            self.judge.submitting(mine, _mark(request.path), self.clock.world)
+            self.judge.submitting(mine, _mark(request.path))
         if self.clock.world < self.refused_until:
             raise UnreachableError(f"{request.host}:{request.port}: Connection refused")
         fault = self._fault()
@@ -583,9 +586,10 @@ class Simulation:
             case "lost" | "arrives late":
                 if fault.kind == "arrives late" and request.method != "GET":
                     ganeti = self.ganeti
-                    self.judge.in_flight(_mark(request.path), self.clock.world + _LONGEST_ARRIVAL)
+                    arrives = self.clock.world + self.random.uniform(0.1, _LONGEST_ARRIVAL)
+                    self.judge.in_flight(_mark(request.path), lambda: self.clock.world < arrives)
                     self.clock.after(
-                        self.random.uniform(0.1, _LONGEST_ARRIVAL),
+                        arrives - self.clock.world,
                         lambda: _ignore(
                             simulated_rapi.answer(ganeti, request.method, request.path, request.body, self.random)
                         ),
@@ -622,7 +626,7 @@ class Simulation:
         self.machine.process.check()
         self.clock.advance(0.001)
         fault = self._fault() if self.route == "local" else None
-        content: bytes = self.ganeti.rendered("config")
+        content: bytes = self.ganeti.shown("config")
         if fault is not None and fault.kind in ("truncated", "garbage"):
             return content[: len(content) // 2]
         if fault is not None and fault.kind in ("refused", "lost"):
@@ -639,7 +643,7 @@ class Simulation:
         submits = "--print-jobid" in beyond
         mark = next((word.removeprefix("--reason=") for word in beyond if word.startswith("--reason=")), "")
         if submits:
-            self.judge.submitting(mine, mark, self.clock.world)
+            self.judge.submitting(mine, mark)
             self.note(f"start {' '.join(beyond)}")
         fault = self._fault() if self.route == "ssh" else None
         if fault is not None and fault.kind in ("refused", "lost") and not fault.accepted:
@@ -662,7 +666,7 @@ class Simulation:
             ganeti = self.ganeti
             self.clock.after(0.01, lambda: self.judge.saw(ganeti, "config"))
         if submits:
-            self.judge.in_flight(mark, self.clock.world + 0.5)
+            self.judge.in_flight(mark, lambda: not child.finished)
         return child
 
     def _failing(self, code: int, complaint: bytes) -> Child:
@@ -711,15 +715,13 @@ def opcode_for(command: PlannedCommand) -> dict[str, Any]:
     return opcode_of(command.argv)
 
 
-@contextmanager
-def a_folder() -> Iterator[Path]:
-    """Give a directory, in memory where there is one."""
+@cache
+def _folder() -> TemporaryDirectory[str]:
+    """Return a directory for the schedules of this process, one after another; in memory where there is one."""
     shared = Path("/dev/shm")
-    with TemporaryDirectory(dir=shared if shared.is_dir() and os.access(shared, os.W_OK) else None) as directory:
-        yield Path(directory)
+    return TemporaryDirectory(dir=shared if shared.is_dir() and os.access(shared, os.W_OK) else None)
 
 
 def simulate(seed: str, *, route: str | None = None, without: Sequence[int] = ()) -> Report:
     """Run the schedule of a seed, if wanted without some of its mischief."""
-    with a_folder() as directory:
-        return Simulation(seed, directory, route=route, without=without).run()
+    return Simulation(seed, Path(_folder().name), route=route, without=without).run()
