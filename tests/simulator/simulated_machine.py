@@ -35,6 +35,7 @@ from gpolicy.plan import contents as plan_contents
 from gpolicy.plan import plan_file as cli_reading
 
 _FIRST_PIPE: Final = 1_000_000
+_TICK: Final = 1e-4  # seconds that the shortest sleep takes
 
 
 class KilledError(BaseException):
@@ -228,7 +229,7 @@ class Machine:
     def sleep(self, seconds: float) -> None:
         self.process.check()
         self.world.point("wait")
-        self.world.clock.advance(seconds)
+        self.world.clock.advance(max(seconds, _TICK))
 
     # --- files -------------------------------------------------------------------------------------------------------
 

@@ -569,7 +569,7 @@ class Simulation:
             self.note(f"{request.method} {request.path} {request.body!r}: {answer}")
         self.point("answer")
         mine.check()
-        if answer.status == 200 and not submits and fault is None:
+        if answer.status == 200 and not submits and (fault is None or fault.kind == "slow"):
             self.judge.saw(self.ganeti, request.path.partition("?")[0])
         return answer
 
@@ -656,15 +656,13 @@ class Simulation:
         if fault is not None and fault.kind in ("cut", "lost", "truncated", "arrives late", "status"):
             seconds = self.random.choice((0.0, 0.2, 0.5, 2.0))
             self.clock.after(seconds, lambda: child.end(255, b"Connection to master.example.org closed.\n"))
-            fault_hits = True
         elif fault is not None and fault.kind == "garbage" and not submits:
             child.stdout.content += b"Warning: motd\n"
-            fault_hits = True
-        else:
-            fault_hits = False
-        if beyond[0] == "cat" and not fault_hits and not beyond[2].startswith("/run/"):
+        elif fault is not None and fault.kind == "slow":
+            self.clock.advance(self.random.choice((1.0, 20.0)))
+        if beyond[0] == "cat" and not beyond[2].startswith("/run/"):
             ganeti = self.ganeti
-            self.clock.after(0.01, lambda: self.judge.saw(ganeti, "config"))
+            self.clock.after(0.011, lambda: self.judge.saw(ganeti, "config") if child.code == 0 else None)
         if submits:
             self.judge.in_flight(mark, lambda: not child.finished)
         return child
