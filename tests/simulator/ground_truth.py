@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from simulated_machine import ApplyProcess
     from simulation import Ended
 
-_PREFIX: Final = "gpolicy-plan-"
 _LONGEST_STEP: Final = 8000.0  # virtual seconds that one step may take: six attempts, each lost and looked for
 _STATES: Final = (("hv_state",), ("disk_state",))
 
@@ -51,6 +50,7 @@ class Judge:
     outputs: dict[int, io.StringIO] = field(default_factory=dict)
     flags: dict[int, tuple[str, ...]] = field(default_factory=dict)
     known_tasks: dict[str, Task] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)  # of the steps, by mark, as journals have them
     looked: int = 0  # mutations that were judged
 
     def __post_init__(self) -> None:
@@ -80,6 +80,7 @@ class Judge:
 
     def began(self, process: ApplyProcess, event: Mapping[str, Any]) -> None:
         """A step is about to begin."""
+        self.keys[event["mark"]] = event["step"]
         if process.stops:
             self.blame(f"step {event['step']} was begun after somebody had asked to stop")
         if process.lock_lost:
@@ -195,8 +196,6 @@ class Judge:
 
     def _effects(self) -> None:
         """See that our jobs changed what their steps say, and nothing else."""
-        if self.replaced is not None and any(item.mark for item in self.replaced.mutations):
-            self.blame("a job changed another cluster")
         for mutation in self.ganeti.mutations[self.looked :]:
             task = self.known_tasks.get(self._key(mutation.mark)) if mutation.mark in self.submissions else None
             for (name, path), (_, after) in mutation.changes.items() if task else ():
@@ -266,7 +265,7 @@ class Judge:
         return hidden and f"not seen: {name} {'.'.join(path)}" in text
 
     def _key(self, mark: str) -> str:
-        return mark.removeprefix(_PREFIX).partition("-")[2].rpartition("-")[0] if mark.startswith(_PREFIX) else ""
+        return self.keys.get(mark, "")
 
 
 def _announced(task: Task, name: str, path: tuple[str, ...], after: Any) -> bool:

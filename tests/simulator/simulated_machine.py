@@ -63,7 +63,7 @@ class World(Protocol):
         """Return a random word."""
 
     def began(self, line: bytes) -> None:
-        """A line gets into a journal."""
+        """A line got into a journal."""
 
 
 @dataclass
@@ -94,6 +94,7 @@ class ApplyProcess:
     lock_lost: bool = False
     written: dict[int, int] = field(default_factory=dict)
     locks: list[LockChild] = field(default_factory=list)
+    lines: dict[int, bytes] = field(default_factory=dict)  # that were begun and not ended yet, by descriptor
 
     def check(self) -> None:
         if self.dead:
@@ -254,12 +255,16 @@ class Machine:
             raise KilledError
         if self.disk.wrong == "short" and self.disk.left > 0 and len(content) > 1:
             self.disk.left -= 1
-            return os.write(descriptor, content[: len(content) // 2])
+            content = content[: len(content) // 2]
         if self.disk.wrong == "full" and self.disk.left > 0 and len(content) > 8:
             os.write(descriptor, content[: len(content) % 7])  # as much as there was room for
         self.disk.complain("full", "read-only", "broken")
-        self.world.began(content)
         count = os.write(descriptor, content)
+        line = self.process.lines.pop(descriptor, b"") + content
+        if line.endswith(b"\n"):
+            self.world.began(line)
+        else:
+            self.process.lines[descriptor] = line
         self.world.point("written")
         return count
 

@@ -306,7 +306,7 @@ class Simulation:
         self.trace.append(f"{self.clock.world:10.2f} {text}")
 
     def began(self, line: bytes) -> None:
-        if b'"step-started"' in line:
+        if b'"step-started"' in line and line.count(b"\n") == 1:
             self.judge.began(self.machine.process, json.loads(line))
 
     def token(self) -> str:
