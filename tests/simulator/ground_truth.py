@@ -179,7 +179,8 @@ class Judge:
         if ended.code == 0:
             self.blame(f"exit code 0 while job {job.number} is under way")
         key = self._key(job.mark)
-        said = f"job {job.number}" in ended.text or (f"step {key} " in ended.text and "if there is one" in ended.text)
+        words = ("goes on in Ganeti", "if there is one", "under way")
+        said = any(f"step {key} (" in line and any(word in line for word in words) for line in ended.text.splitlines())
         if by_this_run and not said:
             self.blame(f"job {job.number} of step {key} is under way, and nothing says so")
 
@@ -262,7 +263,7 @@ class Judge:
 
     def _unseen(self, text: str, name: str, path: tuple[str, ...]) -> bool:
         hidden = self.route == "rapi" and not shown_by(unreadable.RAPI, name, path)
-        return hidden and f"not seen: {name} {'.'.join(path)}" in text
+        return hidden and (f"not seen: {name} {'.'.join(path)}" in text or f"left alone: {name} serial_no" in text)
 
     def _key(self, mark: str) -> str:
         return self.keys.get(mark, "")

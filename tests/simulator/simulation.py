@@ -567,10 +567,10 @@ class Simulation:
         answer = self._answer(request, seconds, fault)
         if submits:
             self.note(f"{request.method} {request.path} {request.body!r}: {answer}")
+        elif answer.status == 200 and (fault is None or fault.kind == "slow"):
+            self.judge.saw(self.ganeti, request.path.partition("?")[0])
         self.point("answer")
         mine.check()
-        if answer.status == 200 and not submits and (fault is None or fault.kind == "slow"):
-            self.judge.saw(self.ganeti, request.path.partition("?")[0])
         return answer
 
     def _answer(self, request: https.Request, seconds: float, fault: Fault | None) -> https.Answer:
