@@ -102,16 +102,18 @@ class MasterNode:
         if closed := self._closed():
             yield "err", closed
             return 1
-        columns = rest[rest.index("-o") + 1]
-        if columns == "id,status":
-            number = int(rest[-1])
-            found = self.ganeti().listed(number)
-            yield "out", f"{number}|{found.status if found else '-'}\n".encode()
-            return 0
-        for job in self.ganeti().jobs.values():
-            if not job.archived:
-                ops = [{"OP_ID": job.opcode["OP_ID"], "reason": [["gnt:user", job.mark, 1]]}]
-                yield "out", f"{job.number}|{ops}\n".encode()
+        place = rest.index("-o") + 1
+        columns, numbers = rest[place].split(","), [int(word) for word in rest[place + 1 :]]
+        ganeti = self.ganeti()
+        for number in numbers or list(ganeti.jobs):
+            job = ganeti.listed(number)
+            if job is None:
+                if numbers:
+                    yield "out", f"{number}|{'|'.join('-' for _ in columns[1:])}\n".encode()
+                continue
+            ops = [{"OP_ID": job.opcode["OP_ID"], "reason": [["gnt:user", job.mark, 1]]}]
+            cells = {"id": job.number, "status": job.status, "ops": ops}
+            yield "out", ("|".join(str(cells[column]) for column in columns) + "\n").encode()
         return 0
 
     def _watch(self, number: int) -> Program:
