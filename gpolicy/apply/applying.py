@@ -35,6 +35,7 @@ from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.impact.guards import judge_declared_again, measure_impact
 from gpolicy.impact.pair_names import PairNames
+from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, written
 from gpolicy.plan.guards import judge_again
 from gpolicy.plan.plan_file import PlanFile
@@ -235,8 +236,12 @@ class Run:
 
     @staticmethod
     def _has_effect(sight: Sight, undo: Task) -> bool:
-        """Return whether a step that failed has changed something that `undo` is to bring back."""
-        return decide_by_looking(undo, sight) is not Decision.SKIP
+        """Return whether a step that failed has changed something that `undo` is to bring back.
+
+        An object that is not there (any more: its renaming was taken back) holds nothing of that.
+        """
+        there = any(effect.object in sight.contents or effect.path == NAME for effect in undo.command.effects)
+        return there and decide_by_looking(undo, sight) is not Decision.SKIP
 
     # --- what all have in common -----------------------------------------------------------------------------------
 

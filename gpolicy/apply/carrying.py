@@ -96,16 +96,19 @@ class Carrier:
     def carry(self, tasks: Sequence[Task], *, first: int = 1, count: int | None = None) -> None:
         """Carry out `tasks`, which are numbers `first` … of `count`. Raise CarryingError at the first that fails."""
         for index, task in enumerate(tasks):
-            if self.stop.after_step:
-                raise StoppedError(f"stopped before step {task.key}, as asked")
-            self._locked(f"step {task.key} ({task.title}) was not begun")
             self.progressing.step(first + index, count or len(tasks), task.title)
             self._unchanged(tasks[index:])
             self._carry(task, tasks[index:])
 
-    def _locked(self, so: str) -> None:
-        """Raise StoppedError if the lock that we had on the master is gone: another apply may have begun."""
+    def _may_begin(self, task: Task, attempt: int) -> None:
+        """Raise StoppedError if somebody has asked to stop, or the lock that we had on the master is gone.
+
+        Nothing may take time between this and the attempt: a look at the cluster lasts up to two minutes.
+        """
+        if self.stop.after_step:
+            raise StoppedError(f"stopped {'before' if attempt == 1 else 'after an attempt at'} step {task.key}, as asked")
         if self.lock_is_lost():
+            so = f"step {task.key} ({task.title}) was not {'begun' if attempt == 1 else 'tried again'}"
             raise StoppedError(f"the lock on the master was lost (its connection has ended): {so}")
 
     # --- one step --------------------------------------------------------------------------------------------------
@@ -115,16 +118,19 @@ class Carrier:
         pauses = self.patience.pauses()
         for attempt, rest in enumerate([*pauses, None], start=1):
             if attempt > 1:
-                self._locked(f"step {task.key} ({task.title}) was not tried again")
                 self._await_late_jobs()
                 sight = self.glance()
                 if decide_by_looking(task, sight) is Decision.SKIP:
                     self._after(task, left, sight)
                     self._done(task, ran=True, since=begun)
                     return
+                self._expect(effects_there(task.command.effects, sight), sight, left)
+            self._may_begin(task, attempt)
             outcome = self._attempt(task, attempt)
             sight = self.look(task, outcome)
             missing = effects_missing(task.command.effects, sight)
+            if missing and outcome.result is Result.SUCCESS and self.stop.at_once:
+                raise self._left_alone(task, outcome)  # what it stored may not be shown yet
             if not missing and (outcome.result is Result.SUCCESS or seen_progress(task.command.effects, sight)):
                 if outcome.result is not Result.SUCCESS:
                     self.progressing.message(f"the job failed ({outcome.text}), but what it was to change is there")
@@ -276,9 +282,13 @@ class Carrier:
 
     def _after(self, task: Task, left: Sequence[Task], sight: Sight) -> None:
         """Hold a look after a step against what the step was to change, and nothing else."""
-        expected = Sight(carried_out(task.command.effects, self.known.contents), self.known.identities, self.known.gaps)
-        self._judge(expected, sight, left[1:], task.command.effects)
+        self._expect(task.command.effects, sight, left[1:])
         self.known = sight
+
+    def _expect(self, effects: Sequence[Effect], sight: Sight, left: Sequence[Task]) -> None:
+        """Raise CarryingError if a look shows anything but `effects` beside what was known."""
+        expected = Sight(carried_out(effects, self.known.contents), self.known.identities, self.known.gaps)
+        self._judge(expected, sight, left, effects)
 
     def _judge(self, expected: Sight, sight: Sight, left: Sequence[Task], done: Sequence[Effect]) -> None:
         touched = {effect.object for task in left for effect in task.command.effects}
