@@ -34,7 +34,6 @@ from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.plan_file import PlannedCommand
 
 _LONGEST_TEXT: Final = 1000
-_NOBODY_KNOWS: Final = (408, 429, 499)  # a proxy's word, before or behind Ganeti's queue; so is all that is not 4xx
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +70,8 @@ class RapiRunner:
             return Outcome(Result.UNKNOWN, error.message)
         except UnreachableError as error:
             return Outcome(Result.FAILED, error.message)
-        if answer.status != 200:
-            refused = 400 <= answer.status < 500 and answer.status not in _NOBODY_KNOWS
-            return Outcome(Result.FAILED if refused else Result.UNKNOWN, f"HTTP {answer.status}{reason(answer.body)}")
+        if answer.status != 200:  # whatever it is: a proxy may say it of a request that Ganeti has taken
+            return Outcome(Result.UNKNOWN, f"HTTP {answer.status}{reason(answer.body)}")
         try:
             job = job_number(parse_json(answer.body, call.path))
         except InputError:

@@ -224,7 +224,7 @@ def test_a_refusal_that_passes_is_tried_again(bench: Bench, answer: tuple[int, d
     assert len(bench.server.ganeti.jobs) == 4
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [401, 403, 404, 408, 429, 500, 502, 503, 504])
 def test_a_job_that_was_accepted_and_answered_with_an_error_is_found(bench: Bench, status: int) -> None:
     bench.server.ganeti.seconds = 0.3
     bench.server.afterwards = [(status, {"code": status, "message": "no", "explain": "no"})] * 2
