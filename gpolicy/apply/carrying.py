@@ -106,7 +106,9 @@ class Carrier:
         Nothing may take time between this and the attempt: a look at the cluster lasts up to two minutes.
         """
         if self.stop.after_step:
-            raise StoppedError(f"stopped {'before' if attempt == 1 else 'after an attempt at'} step {task.key}, as asked")
+            raise StoppedError(
+                f"stopped {'before' if attempt == 1 else 'after an attempt at'} step {task.key}, as asked"
+            )
         if self.lock_is_lost():
             so = f"step {task.key} ({task.title}) was not {'begun' if attempt == 1 else 'tried again'}"
             raise StoppedError(f"the lock on the master was lost (its connection has ended): {so}")

@@ -108,11 +108,11 @@ class RapiRunner:
         while True:
             try:
                 found = self._job(job)
+                if found is None:
+                    return None
                 status = job_status(found.text_or_none("status"))
                 failure = _failure(found)
                 shown = _tell(found, shown, watch)
-            except NotFoundError:
-                return None
             except (UnreachableError, InputError) as error:
                 lost_until = lost_until or time.monotonic() + self.patience.contact
                 if time.monotonic() >= lost_until or self.stop.at_once:
@@ -130,9 +130,18 @@ class RapiRunner:
                 return Outcome(Result.UNKNOWN, "", job, waiting=True)
             poll.wait()
 
-    def _job(self, job: int) -> Record:
+    def _job(self, job: int) -> Record | None:
+        """Return what Ganeti says of a job; None if it has none of this number, and does not list it either."""
         where = f"/2/jobs/{job}"
-        found = Record.of(self.client.get(where), where)
+        try:
+            found = Record.of(self.client.get(where), where)
+        except NotFoundError as error:
+            listed = self.client.get("/2/jobs")
+            if not isinstance(listed, list) or any(
+                job_number(Record.of(item, where).fields.get("id")) == job for item in listed
+            ):
+                raise UnreachableError(error.message) from None  # a server before Ganeti's says so
+            return None
         if "status" not in found.fields or job_number(found.fields.get("id")) not in (job, None):
             raise InputError(f"{self.destination}: {where}: the answer is not about this job")
         return found

@@ -122,7 +122,11 @@ class Judge:
         found = self.seen[effect.object].get(effect.path)
         others = {self._text(found)} & {self._text(item) for item in self._values(effect)}
         back = task.key != task.step
-        if found == effect.before or (found == effect.after and (attempted or back)) or (others and (attempted or back)):
+        if (
+            found == effect.before
+            or (found == effect.after and (attempted or back))
+            or (others and (attempted or back))
+        ):
             return
         self.blame(
             f"step {task.key} is begun although {effect.object} {'.'.join(effect.path)} was seen to be {found!r}, not"

@@ -51,7 +51,9 @@ def _many(first: int, count: int, route: str | None) -> int:
             sys.stdout.write(f"seed {seed}: {'; '.join(report.violations)}\n")
             sys.stdout.flush()
     seconds = time.process_time() - begun
-    sys.stdout.write(f"{count} schedules from seed {first}: {runs} runs of apply, {jobs} jobs, {seconds:.0f} s of CPU\n")
+    sys.stdout.write(
+        f"{count} schedules from seed {first}: {runs} runs of apply, {jobs} jobs, {seconds:.0f} s of CPU\n"
+    )
     for kind, number in happened.most_common():
         sys.stdout.write(f"  {number:8} {kind}\n")
     sys.stdout.write(f"{len(found)} schedules in which something did not hold\n")

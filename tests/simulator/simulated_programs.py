@@ -17,9 +17,7 @@ from simulated_ganeti import Job, SimulatedGaneti
 Said = float | tuple[str, bytes]
 Program = Generator[Said, None, int]
 NO_DAEMON: Final = b"Cannot communicate with the master daemon.\nIs it running and listening for connections?\n"
-NOT_MASTER: Final = (
-    b"This is not the master node, please connect to node 'node2.example.org' and rerun the command\n"
-)
+NOT_MASTER: Final = b"This is not the master node, please connect to node 'node2.example.org' and rerun the command\n"
 TIMEOUT: Final = (
     b"Timeout while talking to the master daemon. Jobs might have been submitted and will continue to run even if"
     b" the call timed out.\n"

@@ -57,8 +57,7 @@ def _shown(ganeti: SimulatedGaneti, address: str) -> bytes | None:
             return json.dumps([_job(item) for item in ganeti.jobs.values() if not item.archived]).encode()
         case ["jobs", number]:
             found = ganeti.listed(int(number))
-            gone = {"id": int(number), "status": None, "ops": None, "opresult": None, "oplog": None}
-            return json.dumps(gone if found is None else _job(found)).encode()
+            return None if found is None else json.dumps(_job(found)).encode()
     return None
 
 

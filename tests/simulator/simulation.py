@@ -182,7 +182,8 @@ class Simulation:
         return [] if self.tainted else [f"a job that Ganeti should not be given: {text}" for text in self.ganeti.broken]
 
     def _blocked(self) -> bool:
-        return self.tainted or self.judge.concurrent
+        unseen = self.route == "rapi" and "late view" in self.happened  # nobody sees when a hidden value gets there
+        return self.tainted or self.judge.concurrent or unseen
 
     def _next_flags(self, ended: Ended) -> tuple[str, ...]:
         journal = self.journal()
