@@ -9,6 +9,7 @@ from gpolicy.cluster import unreadable
 from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.ganeti.parameter import Path, Value, Values
+from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.plan.change import NAME, TAGS
 from gpolicy.plan.contents import Contents, contents, identities, is_own_value, shown_by
 from gpolicy.plan.effects import Effect, carried_out
@@ -95,10 +96,13 @@ def filled_in(difference: Difference, effects: Iterable[Effect]) -> bool:
 
     The cluster's entries of hv_state and disk_state are stored whole, with defaults for what nobody has set.
     """
-    beside = difference.path[:-1]
-    return difference.path[:1] in (("hv_state",), ("disk_state",)) and any(
-        effect.object == difference.object and effect.path[:-1] == beside for effect in effects
-    )
+    path = difference.path
+    if difference.object != "cluster" or path[:1] not in (("hv_state",), ("disk_state",)):
+        return False
+    parameter = parameter_at(path)
+    if difference.expected is not None or parameter is None or difference.found != parameter.default:
+        return False
+    return any(effect.object == "cluster" and effect.path[:-1] == path[:-1] for effect in effects)
 
 
 def path_text(path: Path) -> str:

@@ -185,7 +185,7 @@ class LockChild(Child):
 
     def __init__(self, clock: Clock, locks: dict[str, str], path: str) -> None:
         super().__init__(clock, None)
-        self.locks, self.path, self.holds = locks, path, False
+        self.locks, self.path, self.holds, self.answered = locks, path, False, False
         self.stdin = _Input(self)  # type: ignore[assignment]
         if path in locks:
             clock.after(0.1, lambda: self.end(75))
@@ -196,7 +196,11 @@ class LockChild(Child):
     def told(self, text: bytes) -> None:
         if self.holds:
             self.locks[self.path] = text.decode()
-            self.clock.after(0.1, lambda: self.stdout.content.extend(text))
+            self.clock.after(0.1, lambda: self._answer(text))
+
+    def _answer(self, text: bytes) -> None:
+        self.stdout.content += text
+        self.answered = True
 
     def end(self, code: int, complaint: bytes = b"") -> None:
         if self.holds:

@@ -478,8 +478,8 @@ class Simulation:
     def _lock_lost(self, _: Random) -> None:
         for lock in self.machine.process.locks:
             if lock.code is None and lock.holds:
+                self.machine.process.lock_lost = lock.answered and not lock.stdout.content
                 lock.end(255)
-                self.machine.process.lock_lost = True
 
     def _torn_number(self, _: Random) -> None:
         self.node.torn_number = True
