@@ -117,7 +117,7 @@ def _bounds(text: str) -> list[Tree]:
 
 def _split(text: str) -> list[str]:
     """Split at commas that no backslash stands before."""
-    parts, current, escaped = [], "", False
+    parts, current, escaped = list[str](), "", False
     for letter in text:
         if escaped:
             current, escaped = current + letter, False

@@ -18,7 +18,7 @@ from gpolicy.plan.effects import Effect
 
 if TYPE_CHECKING:
     from simulated_machine import ApplyProcess
-    from simulation import Ended
+    from simulated_world import Ended
 
 _LONGEST_STEP: Final = 8000.0  # virtual seconds that one step may take: six attempts, each lost and looked for
 _STATES: Final = (("hv_state",), ("disk_state",))

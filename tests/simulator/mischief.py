@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+# ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
+
 ANYWHERE: Final = frozenset({"open", "write", "written", "request", "answer", "wait", "say"})
 _ON_THE_WAY: Final = frozenset({"request", "answer", "wait"})
 _OUTSIDE: Final = frozenset({"request", "answer", "wait", "say"})

@@ -22,6 +22,8 @@ from gpolicy.plan.plan_json import plan_text
 from gpolicy.plan.planning import make_plan
 from gpolicy.policy.loading import load_policy
 
+# ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
+
 NAME: Final = "cluster.example.org"
 GROUPS: Final = ("default", "gold", "silver", "bronze")
 TAGS: Final = ("team:a", "team:b", "team:c")

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -233,7 +234,7 @@ class SimulatedGaneti:
             opcode = partly(opcode)
         if fate.part != "none":
             if fate.late and not fate.error:
-                self.clock.after(fate.late, lambda: self._store(job, opcode))
+                self.clock.after(fate.late, partial(self._store, job, opcode))
             elif refusal := self._store(job, opcode):
                 job.status, job.error = "error", refusal
                 return

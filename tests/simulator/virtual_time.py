@@ -21,14 +21,14 @@ class Clock:
     world: float = 0.0
     asleep: float = 0.0
     wall: float = _START
-    _due: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
+    _due: list[tuple[float, int, Callable[[], object]]] = field(default_factory=list)
     _number: int = 0
 
     @property
     def monotonic(self) -> float:
         return 1000.0 + self.world - self.asleep
 
-    def after(self, seconds: float, what: Callable[[], None]) -> None:
+    def after(self, seconds: float, what: Callable[[], object]) -> None:
         """Have something happen later."""
         self._number += 1
         heapq.heappush(self._due, (self.world + max(seconds, 0.0), self._number, what))

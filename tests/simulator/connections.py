@@ -1,0 +1,171 @@
+"""What is at the other end of the machine's connections: requests to the remote API, and programs on the master."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+import simulated_rapi
+from disturbances import Disturbances
+from simulated_children import Child, LockChild
+from simulated_programs import beyond_ssh
+from simulated_world import Fault
+from stand_ins import over_the_wire
+
+from gpolicy.cluster import https
+from gpolicy.errors import InputError, UnreachableError
+
+_LONGEST_ARRIVAL: Final = 1.5  # seconds that an accepted request may be under way after its sender lost the connection
+
+
+class Connections(Disturbances):
+    """Answers requests and starts programs, as the schedule wants it."""
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    def _fault(self) -> Fault | None:
+        if not self.faults:
+            return None
+        fault = self.faults[0]
+        fault.left -= 1
+        if not fault.left:
+            del self.faults[0]
+        return fault
+
+    def ask(self, request: https.Request, seconds: float) -> https.Answer:
+        """Answer a request to the remote API, or not."""
+        mine = self.machine.process
+        mine.check()
+        self.point("request")
+        mine.check()
+        self.clock.advance(self.random.uniform(0.002, 0.03))
+        submits = request.method != "GET"
+        if submits:
+            self.judge.submitting(mine, _mark(request.path))
+        if self.clock.world < self.refused_until:
+            raise UnreachableError(f"{request.host}:{request.port}: Connection refused")
+        fault = self._fault()
+        answer = self._answer(request, seconds, fault)
+        if submits:
+            self.note(f"{request.method} {request.path} {request.body!r}: {answer}")
+        elif answer.status == 200 and (fault is None or fault.kind == "slow"):
+            self.judge.saw(self.ganeti, request.path.partition("?")[0])
+        self.point("answer")
+        mine.check()
+        return answer
+
+    def _answer(self, request: https.Request, seconds: float, fault: Fault | None) -> https.Answer:
+        def accepted() -> tuple[int, bytes]:
+            return simulated_rapi.answer(self.ganeti, request.method, request.path, request.body, self.random)
+
+        if fault is None:
+            return https.Answer(*accepted())
+        where = f"{request.host}:{request.port}"
+        match fault.kind:
+            case "refused":
+                raise UnreachableError(f"{where}: Connection refused")
+            case "lost" | "arrives late":
+                if fault.kind == "arrives late" and request.method != "GET":
+                    ganeti = self.ganeti
+                    arrives = self.clock.world + self.random.uniform(0.1, _LONGEST_ARRIVAL)
+                    self.judge.in_flight(_mark(request.path), lambda: self.clock.world < arrives)
+                    self.clock.after(
+                        arrives - self.clock.world,
+                        lambda: _ignore(
+                            simulated_rapi.answer(ganeti, request.method, request.path, request.body, self.random)
+                        ),
+                    )
+                elif not fault.accepted:
+                    self.clock.advance(seconds)
+                    raise https.NoAnswerError(f"{where}: no complete answer within {seconds:.0f} seconds")
+                return over_the_wire(request, b"", reset=True, seconds=seconds)
+            case "slow":
+                self.clock.advance(seconds * 0.9)
+                return https.Answer(*accepted())
+            case "status":
+                if fault.accepted:
+                    accepted()
+                content = simulated_rapi.error_body(fault.status)
+                return over_the_wire(request, _message(fault.status, content), reset=False, seconds=seconds)
+        status, content = accepted() if fault.accepted or fault.kind != "cut" else (200, b"")
+        match fault.kind:
+            case "cut":
+                return over_the_wire(request, b"", reset=True, seconds=seconds)
+            case "truncated":
+                whole = _message(status, content)
+                return over_the_wire(
+                    request, whole[: len(whole) - max(len(content) // 2, 1)], reset=False, seconds=seconds
+                )
+        wrong = self.random.choice((b"<html>it works</html>", b"[]", b"null", b"-7", b"1e99", b'"x"', b"\xff\xfe",
+                                    b"{}", b"99999999999999999999999", b"7777777"))  # fmt: skip
+        return over_the_wire(request, _message(200, wrong), reset=False, seconds=seconds)
+
+    # --- programs ----------------------------------------------------------------------------------------------------
+
+    def config_data(self, path: Path) -> bytes:
+        self.point("request")
+        self.machine.process.check()
+        self.clock.advance(0.001)
+        fault = self._fault() if self.route == "local" else None
+        content: bytes = self.ganeti.shown("config")
+        if fault is not None and fault.kind in ("truncated", "garbage"):
+            return content[: len(content) // 2]
+        if fault is not None and fault.kind in ("refused", "lost"):
+            raise InputError(f"{path}: no such file")
+        self.judge.saw(self.ganeti, "config")
+        return content
+
+    def start(self, argv: Sequence[str]) -> Child:
+        """Start a program here, or behind ssh."""
+        mine = self.machine.process
+        self.point("request")
+        mine.check()
+        beyond = beyond_ssh(argv) if argv[0] == "ssh" else list(argv)
+        submits = "--print-jobid" in beyond
+        mark = next((word.removeprefix("--reason=") for word in beyond if word.startswith("--reason=")), "")
+        if submits:
+            self.judge.submitting(mine, mark)
+            self.note(f"start {' '.join(beyond)}")
+        fault = self._fault() if self.route == "ssh" else None
+        if fault is not None and fault.kind in ("refused", "lost") and not fault.accepted:
+            return self._failing(255, b"ssh: connect to host master.example.org port 22: Connection refused\n")
+        if beyond[0] == "flock":
+            return LockChild(self.clock, self.node.locks, beyond[4])
+        child = Child(self.clock, self.node.start(beyond))
+        self.children.append(child)
+        if fault is not None and fault.kind in ("cut", "lost", "truncated", "arrives late", "status"):
+            seconds = self.random.choice((0.0, 0.2, 0.5, 2.0))
+            self.clock.after(seconds, lambda: child.end(255, b"Connection to master.example.org closed.\n"))
+        elif fault is not None and fault.kind == "garbage" and not submits:
+            child.stdout.content += b"Warning: motd\n"
+        elif fault is not None and fault.kind == "slow":
+            self.clock.advance(self.random.choice((1.0, 20.0)))
+        if beyond[0] == "cat" and not beyond[2].startswith("/run/"):
+            ganeti = self.ganeti
+            self.clock.after(0.011, lambda: self.judge.saw(ganeti, "config") if child.code == 0 else None)
+        if submits:
+            self.judge.in_flight(mark, lambda: not child.finished)
+        return child
+
+    def _failing(self, code: int, complaint: bytes) -> Child:
+        child = Child(self.clock, None)
+        self.clock.after(0.05, lambda: child.end(code, complaint))
+        return child
+
+
+def _ignore(_: object) -> None:
+    """The answer goes nowhere."""
+
+
+def _message(status: int, content: bytes) -> bytes:
+    return b"HTTP/1.1 %d x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
+        status,
+        len(content),
+        content,
+    )
+
+
+def _mark(path: str) -> str:
+    return parse_qs(urlsplit(path).query).get("reason", [""])[-1]

@@ -1,0 +1,263 @@
+"""What stands in for the standard library in the modules under test, so that they live on a simulated machine.
+
+`under_simulation` puts it there. Their own code stays as it is.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import errno
+import importlib
+import os
+import pkgutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from io import BytesIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final, Self
+
+from simulated_children import Pipe
+from simulated_machine import Machine
+from virtual_time import Clock, VirtualTime
+
+import gpolicy.apply
+from gpolicy.cli import applying as cli_applying
+from gpolicy.cluster import https, json_input, master, process, rapi, rapi_client
+from gpolicy.errors import InputError
+from gpolicy.plan import contents as plan_contents
+from gpolicy.plan import plan_file as cli_reading
+
+
+class _Selector:
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.known = machine, dict[Any, SimpleNamespace]()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held."""
+
+    def register(self, pipe: Pipe, _events: int) -> None:
+        self.known[pipe] = SimpleNamespace(fileobj=pipe, fd=pipe.fileno())
+
+    def unregister(self, pipe: Pipe) -> None:
+        del self.known[pipe]
+
+    def get_map(self) -> dict[Any, SimpleNamespace]:
+        return self.known
+
+    def select(self, timeout: float | None = None) -> list[tuple[SimpleNamespace, int]]:
+        machine, clock = self.machine, self.machine.world.clock
+        machine.process.check()
+        left = 1e6 if timeout is None else max(timeout, 0.0)
+        if left:
+            machine.world.point("wait")
+        while True:
+            ready = [(key, 1) for pipe, key in self.known.items() if pipe.ready]
+            if ready or left <= 0:
+                return ready
+            due = clock.next_due()
+            step = left if due is None else min(left, due + 1e-9)
+            clock.advance(step)
+            left -= step
+
+
+class _Overlay:
+    """A module with some of its names replaced."""
+
+    def __init__(self, module: Any, **names: Any) -> None:
+        self.__dict__.update(names)
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+
+class _Connection:
+    """A connection over which a server sends some bytes, and then ends it or resets it."""
+
+    def __init__(self, content: bytes, *, reset: bool) -> None:
+        self.content, self.reset = content, reset
+
+    def sendall(self, _data: bytes) -> None:
+        """Whatever is sent arrives."""
+
+    def makefile(self, *_: Any) -> Any:
+        return _Answering(self.content, reset=self.reset)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class _Answering(BytesIO):
+    def __init__(self, content: bytes, *, reset: bool) -> None:
+        super().__init__(content)
+        self.resets = reset
+
+    def readinto(self, buffer: Any) -> int:
+        count = super().readinto(buffer)
+        if not count and self.resets:
+            raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+        return count
+
+    def readline(self, size: int | None = -1) -> bytes:
+        line = super().readline(size)
+        if not line and self.resets:
+            raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+        return line
+
+    def read(self, size: int | None = -1) -> bytes:
+        found = super().read(size)
+        if self.resets and (size is None or len(found) < size):
+            raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+        return found
+
+
+def over_the_wire(request: https.Request, content: bytes, *, reset: bool, seconds: float) -> https.Answer:
+    """Let gpolicy's own client read `content` from a connection."""
+    kept = https._connect, https._cut_after
+    https._connect = lambda *_: _Connection(content, reset=reset)  # type: ignore[assignment]
+    https._cut_after = lambda *_: nullcontext()  # type: ignore[assignment]
+    try:
+        return https.ask(request, trust=_TRUST, seconds=seconds, limit=64 * 1024**2)
+    finally:
+        https._connect, https._cut_after = kept
+
+
+_TRUST: Final = https.Trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+
+
+class _Instant(dt.datetime):
+    clock: Callable[[], Clock]
+
+    @classmethod
+    def now(cls, tz: dt.tzinfo | None = None) -> _Instant:
+        return cls.fromtimestamp(cls.clock().wall, tz)
+
+
+def _modules() -> list[Any]:
+    names = [item.name for item in pkgutil.iter_modules(gpolicy.apply.__path__, "gpolicy.apply.")]
+    return [importlib.import_module(name) for name in names] + [
+        process, rapi, rapi_client, master, https, importlib.import_module("gpolicy.cluster.private_file"),
+    ]  # fmt: skip
+
+
+def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    """Give what reads the same answers over and over, with a memory: these functions have no side effects.
+
+    It makes a schedule three times as fast. What they return is never changed.
+    """
+    parsed: dict[tuple[bytes, str], Any] = {}
+    values: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+
+    def once(module: Any, name: str, key: Callable[..., tuple[Any, ...]]) -> tuple[Any, str, Callable[..., Any]]:
+        function = getattr(module, name)
+
+        def remembering(*arguments: Any, **options: Any) -> Any:
+            known = (name, *key(*arguments, **options))
+            if known not in values:
+                values[known] = (arguments, function(*arguments, **options))  # what is kept keeps its id
+            return values[known][1]
+
+        return module, name, remembering
+
+    def parse(data: bytes, where: str) -> Any:
+        if (data, where) not in parsed:
+            parsed[data, where] = json_input.parse_json(data, where)
+        return parsed[data, where]
+
+    yield rapi_client, "parse_json", parse
+    yield once(rapi, "_cluster_own", lambda info: (id(info.fields),))
+    yield once(rapi, "_group", lambda record, own: (id(record.fields), id(own)))
+    yield once(master, "parse_config", lambda data, **options: (data, *options.values()))
+    yield once(plan_contents, "_leaves", lambda own, tags: (id(own), tags))
+    yield once(cli_reading, "read_plan", lambda path: (path.read_bytes(),))
+
+
+@contextmanager
+def under_simulation(current: Callable[[], Machine], locks: Callable[[], Path]) -> Iterator[None]:
+    """Have the modules under test live on the machine that `current` returns, for as long as this lasts."""
+
+    def on(name: str) -> Callable[..., Any]:
+        def now(*arguments: Any, **options: Any) -> Any:
+            return getattr(current(), name)(*arguments, **options)
+
+        return now
+
+    def holder() -> str:
+        running = current().process
+        return f"process {running.number} on {running.machine} since some time ago\n"
+
+    _Instant.clock = lambda: current().world.clock
+    stand_ins: dict[Any, Any] = {
+        time: VirtualTime(lambda: current().world.clock, on("sleep")),
+        os: _Overlay(
+            os, **{name: on(name) for name in ("open", "write", "fsync", "read", "pwrite", "close", "killpg")}
+        ),
+        subprocess: _Overlay(subprocess, Popen=on("popen")),
+        importlib.import_module("selectors"): SimpleNamespace(
+            DefaultSelector=lambda: _Selector(current()), EVENT_READ=1, EVENT_WRITE=2
+        ),
+        importlib.import_module("secrets"): SimpleNamespace(token_hex=lambda _=0: current().world.token()),
+        dt.datetime: _Instant,
+        socket: _Overlay(socket, gethostname=lambda: current().process.machine),
+    }
+    replaced: list[tuple[Any, str, Any]] = []
+
+    def put(module: Any, name: str, value: Any) -> None:
+        replaced.append((module, name, getattr(module, name)))
+        setattr(module, name, value)
+
+    for module in _modules():
+        for name, value in list(vars(module).items()):
+            known = isinstance(value, type(os) | type) and value in stand_ins
+            if known and not (module is https and value is socket):
+                put(module, name, stand_ins[value])
+    lock = sys.modules["gpolicy.apply.lock"]
+    journal_file = sys.modules["gpolicy.apply.journal_file"]
+    put(lock, "lock_directory", lambda _: locks())
+    put(lock, "_holder", holder)
+    put(
+        rapi_client,
+        "https",
+        _Overlay(
+            https,
+            ask=lambda request, *, seconds, **_: current().world.ask(request, seconds),
+            make_trust=lambda **_: _TRUST,
+        ),
+    )
+    put(master, "read_bytes", lambda path, **_: current().world.config_data(path))
+    put(
+        cli_applying,
+        "signal",
+        _Overlay(
+            signal,
+            signal=on("handle"),
+            getsignal=lambda number: current().process.handlers.get(number, signal.default_int_handler),
+        ),
+    )
+
+    def read_bytes(path: Path, **options: Any) -> bytes:
+        try:
+            current().disk.complain("broken")
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        return json_input.read_bytes(path, **options)
+
+    for module, name, function in _remembering():
+        put(module, name, function)
+    if hasattr(journal_file, "read_bytes"):
+        put(journal_file, "read_bytes", read_bytes)
+    try:
+        yield
+    finally:
+        for module, name, value in reversed(replaced):
+            setattr(module, name, value)
