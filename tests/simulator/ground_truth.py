@@ -266,8 +266,12 @@ class Judge:
                         self.blame(f"taken back, and {name} {path} is {found!r}, not {before!r}")
 
     def _unseen(self, text: str, name: str, path: tuple[str, ...]) -> bool:
-        hidden = self.route == "rapi" and not shown_by(unreadable.RAPI, name, path)
-        return hidden and (f"not seen: {name} {'.'.join(path)}" in text or f"left alone: {name} serial_no" in text)
+        """Return whether a value is hidden, and it is said or somebody else has changed it last: nobody can know."""
+        if self.route != "rapi" or shown_by(unreadable.RAPI, name, path):
+            return False
+        last = [item for item in self.ganeti.mutations if (name, path) in item.changes]
+        said = f"not seen: {name} {'.'.join(path)}" in text or f"left alone: {name} serial_no" in text
+        return said or bool(last and not last[-1].mark)
 
     def _key(self, mark: str) -> str:
         return self.keys.get(mark, "")

@@ -10,6 +10,8 @@ import errno
 import importlib
 import os
 import pkgutil
+import secrets
+import selectors
 import signal
 import socket
 import ssl
@@ -182,68 +184,41 @@ def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     yield once(cli_reading, "read_plan", lambda path: (path.read_bytes(),))
 
 
-@contextmanager
-def under_simulation(current: Callable[[], Machine], locks: Callable[[], Path]) -> Iterator[None]:
-    """Have the modules under test live on the machine that `current` returns, for as long as this lasts."""
+def _on(current: Callable[[], Machine], name: str) -> Callable[..., Any]:
+    """Return a method of the machine, looked up when it is called."""
 
-    def on(name: str) -> Callable[..., Any]:
-        def now(*arguments: Any, **options: Any) -> Any:
-            return getattr(current(), name)(*arguments, **options)
+    def now(*arguments: Any, **options: Any) -> Any:
+        return getattr(current(), name)(*arguments, **options)
 
-        return now
+    return now
+
+
+def _library(current: Callable[[], Machine]) -> dict[Any, Any]:
+    """Return what stands in for modules and classes of the standard library."""
+    _Instant.clock = lambda: current().world.clock
+    calls = ("open", "write", "fsync", "read", "pwrite", "close", "killpg")
+    return {
+        time: VirtualTime(lambda: current().world.clock, _on(current, "sleep")),
+        os: _Overlay(os, **{name: _on(current, name) for name in calls}),
+        subprocess: _Overlay(subprocess, Popen=_on(current, "popen")),
+        selectors: SimpleNamespace(DefaultSelector=lambda: _Selector(current()), EVENT_READ=1, EVENT_WRITE=2),
+        secrets: SimpleNamespace(token_hex=lambda _=0: current().world.token()),
+        dt.datetime: _Instant,
+        socket: _Overlay(socket, gethostname=lambda: current().process.machine),
+        signal: _Overlay(
+            signal,
+            signal=_on(current, "handle"),
+            getsignal=lambda number: current().process.handlers.get(number, signal.default_int_handler),
+        ),
+    }
+
+
+def _single(current: Callable[[], Machine], locks: Callable[[], Path]) -> Iterator[tuple[Any, str, Any]]:
+    """Give single functions to replace: module, name, and what takes their place."""
 
     def holder() -> str:
         running = current().process
         return f"process {running.number} on {running.machine} since some time ago\n"
-
-    _Instant.clock = lambda: current().world.clock
-    stand_ins: dict[Any, Any] = {
-        time: VirtualTime(lambda: current().world.clock, on("sleep")),
-        os: _Overlay(
-            os, **{name: on(name) for name in ("open", "write", "fsync", "read", "pwrite", "close", "killpg")}
-        ),
-        subprocess: _Overlay(subprocess, Popen=on("popen")),
-        importlib.import_module("selectors"): SimpleNamespace(
-            DefaultSelector=lambda: _Selector(current()), EVENT_READ=1, EVENT_WRITE=2
-        ),
-        importlib.import_module("secrets"): SimpleNamespace(token_hex=lambda _=0: current().world.token()),
-        dt.datetime: _Instant,
-        socket: _Overlay(socket, gethostname=lambda: current().process.machine),
-    }
-    replaced: list[tuple[Any, str, Any]] = []
-
-    def put(module: Any, name: str, value: Any) -> None:
-        replaced.append((module, name, getattr(module, name)))
-        setattr(module, name, value)
-
-    for module in _modules():
-        for name, value in list(vars(module).items()):
-            known = isinstance(value, type(os) | type) and value in stand_ins
-            if known and not (module is https and value is socket):
-                put(module, name, stand_ins[value])
-    lock = sys.modules["gpolicy.apply.lock"]
-    journal_file = sys.modules["gpolicy.apply.journal_file"]
-    put(lock, "lock_directory", lambda _: locks())
-    put(lock, "_holder", holder)
-    put(
-        rapi_client,
-        "https",
-        _Overlay(
-            https,
-            ask=lambda request, *, seconds, **_: current().world.ask(request, seconds),
-            make_trust=lambda **_: _TRUST,
-        ),
-    )
-    put(master, "read_bytes", lambda path, **_: current().world.config_data(path))
-    put(
-        cli_applying,
-        "signal",
-        _Overlay(
-            signal,
-            signal=on("handle"),
-            getsignal=lambda number: current().process.handlers.get(number, signal.default_int_handler),
-        ),
-    )
 
     def read_bytes(path: Path, **options: Any) -> bytes:
         try:
@@ -252,10 +227,34 @@ def under_simulation(current: Callable[[], Machine], locks: Callable[[], Path]) 
             raise InputError(f"{path}: {error.strerror}") from None
         return json_input.read_bytes(path, **options)
 
-    for module, name, function in _remembering():
-        put(module, name, function)
-    if hasattr(journal_file, "read_bytes"):
-        put(journal_file, "read_bytes", read_bytes)
+    def ask(request: https.Request, *, seconds: float, **_: Any) -> https.Answer:
+        return current().world.ask(request, seconds)
+
+    yield sys.modules["gpolicy.apply.lock"], "lock_directory", lambda _: locks()
+    yield sys.modules["gpolicy.apply.lock"], "_holder", holder
+    yield sys.modules["gpolicy.apply.journal_file"], "read_bytes", read_bytes
+    yield rapi_client, "https", _Overlay(https, ask=ask, make_trust=lambda **_: _TRUST)
+    yield master, "read_bytes", lambda path, **_: current().world.config_data(path)
+    yield from _remembering()
+
+
+@contextmanager
+def under_simulation(current: Callable[[], Machine], locks: Callable[[], Path]) -> Iterator[None]:
+    """Have the modules under test live on the machine that `current` returns, for as long as this lasts."""
+    library, replaced = _library(current), list[tuple[Any, str, Any]]()
+
+    def put(module: Any, name: str, value: Any) -> None:
+        replaced.append((module, name, getattr(module, name)))
+        setattr(module, name, value)
+
+    for module in _modules():
+        for name, value in list(vars(module).items()):
+            known = isinstance(value, type(os) | type) and value in library
+            if known and not (module is https and value is socket):
+                put(module, name, library[value])
+    put(cli_applying, "signal", library[signal])
+    for module, name, value in _single(current, locks):
+        put(module, name, value)
     try:
         yield
     finally:
