@@ -100,7 +100,8 @@ class Judge:
         if pending or on_the_way:
             what = [f"job {job.number} of {self._key(job.mark)}" for job in pending] or ["one on its way"]
             self.blame(f"step {key} is asked for while {', '.join(what)} is under way")
-        if task.title not in self.outputs[process.number].getvalue():
+        shown = self.outputs[process.number].getvalue().splitlines()
+        if not any(line.strip().startswith(f"{task.step}. ") and task.title in line for line in shown):
             self.blame(f"step {key} was not shown in the consent")
         if self.seen_identity != (self.scenario.plan.cluster, "1"):
             self.blame(f"step {key} goes to another cluster than the plan is for: {self.seen_identity}")

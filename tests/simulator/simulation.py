@@ -57,9 +57,13 @@ class Simulation(Connections):
 
     # --- the schedule ------------------------------------------------------------------------------------------------
 
-    def run(self) -> Report:
+    def run(self, *, remembering: bool = True) -> Report:
         """Run the schedule to its end."""
-        with under_simulation(lambda: self.machine, lambda: self.directory / f"locks-{self.machine.process.machine}"):
+
+        def locks() -> Path:
+            return self.directory / f"locks-{self.machine.process.machine}"
+
+        with under_simulation(lambda: self.machine, locks, remembering=remembering):
             try:
                 self._run()
             except EndlessError as error:
@@ -186,6 +190,6 @@ def _folder() -> TemporaryDirectory[str]:
     return TemporaryDirectory(dir=shared if shared.is_dir() and os.access(shared, os.W_OK) else None)
 
 
-def simulate(seed: str, *, route: str | None = None, without: Sequence[int] = ()) -> Report:
-    """Run the schedule of a seed, if wanted without some of its mischief."""
-    return Simulation(seed, Path(_folder().name), route=route, without=without).run()
+def simulate(seed: str, *, route: str | None = None, without: Sequence[int] = (), remembering: bool = True) -> Report:
+    """Run the schedule of a seed, if wanted without some of its mischief, or without the memory that makes it fast."""
+    return Simulation(seed, Path(_folder().name), route=route, without=without).run(remembering=remembering)

@@ -235,11 +235,10 @@ def _single(current: Callable[[], Machine], locks: Callable[[], Path]) -> Iterat
     yield sys.modules["gpolicy.apply.journal_file"], "read_bytes", read_bytes
     yield rapi_client, "https", _Overlay(https, ask=ask, make_trust=lambda **_: _TRUST)
     yield master, "read_bytes", lambda path, **_: current().world.config_data(path)
-    yield from _remembering()
 
 
 @contextmanager
-def under_simulation(current: Callable[[], Machine], locks: Callable[[], Path]) -> Iterator[None]:
+def under_simulation(current: Callable[[], Machine], locks: Callable[[], Path], *, remembering: bool) -> Iterator[None]:
     """Have the modules under test live on the machine that `current` returns, for as long as this lasts."""
     library, replaced = _library(current), list[tuple[Any, str, Any]]()
 
@@ -253,7 +252,7 @@ def under_simulation(current: Callable[[], Machine], locks: Callable[[], Path]) 
             if known and not (module is https and value is socket):
                 put(module, name, library[value])
     put(cli_applying, "signal", library[signal])
-    for module, name, value in _single(current, locks):
+    for module, name, value in (*_single(current, locks), *(_remembering() if remembering else ())):
         put(module, name, value)
     try:
         yield

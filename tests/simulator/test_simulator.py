@@ -1,0 +1,143 @@
+"""apply on thousands of schedules drawn from seeds: nothing that must hold is broken, and what is broken is found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from argument_lists import opcode_of
+from disturbances import opcode_for
+from ganeti_model import ModelCluster
+from scenarios import scenario
+from simulation import simulate
+
+from gpolicy.apply import applying, rapi_runner
+from gpolicy.apply.applying import Intention
+from gpolicy.apply.carrying import Carrier, ClusterIdentity
+from gpolicy.apply.rapi_runner import RapiRunner
+from gpolicy.apply.runner import Outcome, Result, Watch
+from gpolicy.apply.verdict import Verdict
+from gpolicy.cli import applying as cli_applying
+from gpolicy.plan.plan_file import PlannedCommand
+
+FIRST: Final = int(os.environ.get("GPOLICY_SEED") or 0)
+FOUND: Final = {
+    # seeds of schedules that showed a defect, and what it was
+    "0": "a tag that somebody else had removed counted as a step that was begun; taken back, it said",
+    "53": "a plan that renames a group could neither go on nor back when its first step had failed",
+    "303": "a step was begun although Ctrl-C had come while the cluster was looked at",
+    "387": "a tag that somebody else had removed was put back by a rollback, as if it had been ours",
+    "1077": "a step was begun although the lock was lost while the cluster was looked at",
+    "1710": "a second --resume between the reading of the journal and the lock: every step was done twice",
+    "2220": "what a job had stored was not yet shown when Ctrl-C came twice: a done step was called failed",
+    "10496": "a rollback could not be repeated when a step that failed had set a value of a group that was renamed",
+    "10726": "a value that somebody else had set between two attempts at a step was overwritten without a word",
+    "11269": "a job that was accepted and answered with HTTP 401 was not searched for",
+    "100887": "a job of which a proxy said 404 counted as archived, and ran later",
+    "102213": "a rollback overwrote what somebody else had set below hv_state or disk_state without a word",
+}
+
+
+def violations(first: int, count: int) -> dict[str, list[str]]:
+    reports = (simulate(str(seed)) for seed in range(first, first + count))
+    return {report.seed: report.violations for report in reports if report.violations}
+
+
+@pytest.mark.parametrize("hundred", range(25))
+def test_whatever_happens_what_must_hold_holds(hundred: int) -> None:
+    """Each seed that fails is shown in full by `scripts/simulate --seed SEED`."""
+    assert violations(FIRST + 100 * hundred, 100) == {}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("thousand", range(200))
+def test_the_same_on_hundreds_of_thousands(thousand: int) -> None:
+    assert violations(FIRST + 1_000_000 + 1000 * thousand, 1000) == {}
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_what_was_found_stays_mended(seed: str) -> None:
+    assert simulate(seed).violations == []
+
+
+def test_a_seed_is_always_the_same_schedule() -> None:
+    for seed in range(40, 60):
+        once, again, slowly = simulate(str(seed)), simulate(str(seed)), simulate(str(seed), remembering=False)
+        assert once.trace == again.trace == slowly.trace
+
+
+def test_both_forms_of_a_command_ask_for_the_same() -> None:
+    """What the programs read from their arguments is what the remote API reads from a request."""
+    for number in range(60):
+        chosen = scenario(number)
+        one, other = ModelCluster(chosen.state), ModelCluster(chosen.state)
+        for step in chosen.plan.steps:
+            assert step.command.argv is not None
+            one.run(opcode_for(step.command))
+            other.run(opcode_of(step.command.argv))
+            assert one.as_state() == other.as_state()
+
+
+# --- the simulator finds what is broken -------------------------------------------------------------------------------
+
+
+def refuse_nothing(*_: object, **__: object) -> None:
+    """Stand in for a check."""
+
+
+def believe_statuses(self: RapiRunner, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+    """Take every answer but 200 for a refusal."""
+    outcome = real_run(self, command, mark, watch)
+    lost = outcome.result is Result.UNKNOWN and outcome.text.startswith("HTTP")
+    return replace(outcome, result=Result.FAILED) if lost else outcome
+
+
+def ask_for_more(self: RapiRunner, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+    """Set one value more than the step says."""
+    assert command.rapi is not None
+    body = deepcopy(command.rapi.body)
+    if isinstance(body, dict) and command.rapi.path.endswith("/modify"):
+        body["ndparams"] = {"spindle_count": 77}
+    return real_run(self, replace(command, rapi=replace(command.rapi, body=body)), mark, watch)
+
+
+def send_twice(self: RapiRunner, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+    """Send each request a second time."""
+    real_run(self, command, mark, watch)
+    return real_run(self, command, mark, watch)
+
+
+def say_nothing(_: object, intention: Intention) -> list[str]:
+    """Show no step in the consent."""
+    return [f"{len(intention.tasks)} steps"]
+
+
+def all_is_well(*_: object) -> Verdict:
+    """Find no difference."""
+    return Verdict((), ())
+
+
+real_run = RapiRunner.run
+BROKEN: Final[dict[str, tuple[Any, str, Callable[..., Any], str]]] = {
+    "stops": (Carrier, "_may_begin", refuse_nothing, "was begun after"),
+    "looks": (Carrier, "_judge", refuse_nothing, "is begun although"),
+    "identity": (ClusterIdentity, "check", refuse_nothing, "goes to another cluster"),
+    "statuses": (rapi_runner.RapiRunner, "run", believe_statuses, "under way"),
+    "requests": (rapi_runner.RapiRunner, "run", ask_for_more, "which it does not say"),
+    "marks": (rapi_runner.RapiRunner, "run", send_twice, "a second time"),
+    "consent": (cli_applying._Agreement, "_lines", say_nothing, "was not shown in the consent"),
+    "applied": (applying, "judge_applied", all_is_well, "exit code 0, and"),
+    "restored": (applying, "judge_restored", all_is_well, "taken back, and"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_the_simulator_finds_what_is_broken(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    place, name, broken, told = BROKEN[what]
+    monkeypatch.setattr(place, name, broken)
+    reports = (simulate(str(seed), route="rapi") for seed in range(600))
+    assert any(told in text for report in reports for text in report.violations)
