@@ -30,7 +30,7 @@ class Ended:
 def run_lines(
     argv: Sequence[str], environ: Mapping[str, str], seconds: float, stop: Stop, line: Callable[[str], None]
 ) -> Ended:
-    """Run `argv` and call `line` with each line of its output as it comes.
+    """Run `argv` and call `line` with each line of its output as it comes, its end included: one may be cut short.
 
     When the time is up, or `stop` says at once, the program is ended; the job that it watches goes on in Ganeti. Raise
     UnreachableError if it cannot be started.
@@ -69,12 +69,13 @@ def _pump(process: subprocess.Popen[bytes], until: float, stop: Stop, line: Call
 
 def _hand_out(buffer: bytearray, line: Callable[[str], None], *, rest: bool) -> None:
     *whole, last = bytes(buffer).split(b"\n")
-    if rest or len(last) > _LONGEST_LINE:
-        whole, last = [*whole, last], b""
-    buffer[:] = last
     for one in whole:
         if one:
-            line(one.decode(errors="replace"))
+            line(one.decode(errors="replace") + "\n")
+    if last and (rest or len(last) > _LONGEST_LINE):
+        line(last.decode(errors="replace"))
+        last = b""
+    buffer[:] = last
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

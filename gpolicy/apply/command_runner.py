@@ -69,12 +69,12 @@ class CommandRunner:
         seen: list[int] = []
 
         def line(text: str) -> None:
-            number = None if seen else job_number(text)
+            number = None if seen or not text.endswith("\n") else job_number(text.strip())  # half a number is another
             if number is not None:
                 seen.append(number)
                 watch.job(number)
             else:
-                watch.message(text)
+                watch.message(text.rstrip("\n"))
 
         ended = self._run([program, verb, "--print-jobid", f"--reason={mark}", *rest], line)
         job = seen[0] if seen else None
@@ -88,7 +88,7 @@ class CommandRunner:
     def _ended(self, job: int, ended: Ended) -> Outcome:
         try:
             status = self._status(job)
-        except UnreachableError as error:
+        except (UnreachableError, InputError) as error:
             return Outcome(Result.UNKNOWN, error.message, job)
         if status is JobStatus.PENDING or ended.code is None:
             return Outcome(Result.UNKNOWN, _text(ended), job, waiting=ended.code is None)
@@ -120,7 +120,7 @@ class CommandRunner:
                 return Outcome(Result.FAILED, text, job)
             if time.monotonic() >= until or self.stop.at_once:
                 return Outcome(Result.UNKNOWN, "", job, waiting=True)
-            ended = self._run(["gnt-job", "watch", str(job)], watch.message)
+            ended = self._run(["gnt-job", "watch", str(job)], lambda text: watch.message(text.rstrip("\n")))
             text = _text(ended) or "the job failed"
 
     def _status(self, job: int) -> JobStatus:

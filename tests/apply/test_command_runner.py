@@ -124,6 +124,13 @@ def test_without_a_job_it_was_refused_or_nobody_knows(bench: Bench, complaint: s
     assert outcome.text == (complaint or f"exit code {code}")
 
 
+def test_half_a_number_is_no_job(bench: Bench) -> None:
+    bench.program("gnt-group", "#!/bin/sh\nprintf 1; exit 255\n")
+    bench.program("gnt-job", "#!/bin/sh\necho '1|success'\n")
+    outcome = bench.run("gnt-group", "modify", "gold")
+    assert (outcome.result, outcome.job, bench.jobs) == (Result.UNKNOWN, None, [])
+
+
 def test_a_job_is_found_by_its_mark(bench: Bench) -> None:
     bench.program(
         "gnt-job",
@@ -189,7 +196,7 @@ def test_lines_come_while_the_program_runs(tmp_path: Path) -> None:
         times.append(time.monotonic())
 
     ended = run_lines(script, dict(os.environ), 20, Stop(), line)
-    assert (ended.code, seen) == (0, ["one", "two"])
+    assert (ended.code, seen) == (0, ["one\n", "two"])
     assert times[1] - times[0] > 0.3
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -133,6 +134,8 @@ class Connections(Disturbances):
             return self._failing(255, b"ssh: connect to host master.example.org port 22: Connection refused\n")
         if beyond[0] == "flock":
             return LockChild(self.clock, self.node.locks, beyond[4])
+        if fault is not None and fault.kind == "slow":
+            self.clock.advance(self.random.choice((1.0, 20.0)))
         child = Child(self.clock, self.node.start(beyond))
         self.children.append(child)
         if fault is not None and fault.kind in ("cut", "lost", "truncated", "arrives late", "status"):
@@ -140,11 +143,8 @@ class Connections(Disturbances):
             self.clock.after(seconds, lambda: child.end(255, b"Connection to master.example.org closed.\n"))
         elif fault is not None and fault.kind == "garbage" and not submits:
             child.stdout.content += b"Warning: motd\n"
-        elif fault is not None and fault.kind == "slow":
-            self.clock.advance(self.random.choice((1.0, 20.0)))
         if beyond[0] == "cat" and not beyond[2].startswith("/run/"):
-            ganeti = self.ganeti
-            self.clock.after(0.011, lambda: self.judge.saw(ganeti, "config") if child.code == 0 else None)
+            child.well_ended = partial(self.judge.saw, self.ganeti, "config")
         if submits:
             self.judge.in_flight(mark, lambda: not child.finished)
         return child

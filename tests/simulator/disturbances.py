@@ -126,10 +126,12 @@ class Disturbances(World):
             self.judge.concurrent = True
         self.nested = True
         kept = self.machine.process, sys.stdout, sys.stderr, self.most_points
+        seen, identity = self.judge.seen, self.judge.seen_identity
         try:
             self.apply(*flags, machine=machine)
         finally:
             self.machine.process, sys.stdout, sys.stderr, self.most_points = kept
+            self.judge.seen, self.judge.seen_identity = seen, identity
             self.nested = False
 
     # --- what goes wrong: Ganeti -------------------------------------------------------------------------------------

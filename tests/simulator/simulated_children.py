@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from typing import Final
 
 from simulated_programs import Program
@@ -51,6 +52,7 @@ class Child:
         self.pid = self.stdout.number
         self.code: int | None = None
         self.finished = program is None
+        self.well_ended: Callable[[], None] = lambda: None
         if program is not None:
             clock.after(0.0, self._go)
 
@@ -70,6 +72,8 @@ class Child:
         """End it, as far as the one who started it can see."""
         if self.code is None:
             self.code = code
+            if not code:
+                self.well_ended()
             self.stderr.content += complaint
             self.stdout.ended = self.stderr.ended = True
 

@@ -133,7 +133,7 @@ class Simulation(Connections):
         self.processes += 1
         before, mine = self.machine.process, ApplyProcess(self.processes, machine)
         self.machine.process = mine
-        begun = self.clock.world
+        begun = self.clock.monotonic
         self.note(f"run {mine.number} on {machine}: apply {' '.join(flags)}")
         self.most_points = self.points + MOST_POINTS
         out = _Output(self)
@@ -148,7 +148,7 @@ class Simulation(Connections):
             mine.dead = True
             self.machine.bury(mine)
             self.machine.process = before
-        ended = Ended(mine, flags, code, out.getvalue(), begun, self.clock.world, self.calm)
+        ended = Ended(mine, flags, code, out.getvalue(), begun, self.clock.monotonic, self.calm)
         for line in ended.text.splitlines():
             self.note(f"    | {line}")
         self.note(f"run {mine.number} ended with {code} after {ended.ended - begun:.0f} s")
