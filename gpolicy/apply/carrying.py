@@ -191,8 +191,13 @@ class Carrier:
                         pause(self.patience.look_again, self.stop)
                         continue
                 outcome = self.runner.follow(job, self._watch(task))
-                if outcome is None:  # archived: the look at the cluster decides
-                    return Outcome(Result.UNKNOWN, so_far.text, job)
+                if outcome is None:
+                    found = self.runner.marked_jobs(mark)
+                    if job in [item.number for item in found] or not found:  # archived: the look decides
+                        return Outcome(Result.UNKNOWN, so_far.text, job)
+                    job = found[0].number  # what answered our request gave another number
+                    self._watch(task).job(job)
+                    continue
                 if outcome.result is not Result.UNKNOWN:
                     return outcome
                 so_far = outcome

@@ -6,6 +6,7 @@ import json
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -152,8 +153,10 @@ class World(ABC):
         self.trace.append(f"{self.clock.world:10.2f} {text}")
 
     def began(self, line: bytes) -> None:
-        if b'"step-started"' in line and line.count(b"\n") == 1:
-            self.judge.began(self.machine.process, json.loads(line))
+        for part in line.splitlines():  # a line that was cut short may stand before
+            if b'"step-started"' in part and part.endswith(b"}"):
+                with suppress(ValueError):
+                    self.judge.began(self.machine.process, json.loads(part))
 
     def token(self) -> str:
         return f"{self.random.getrandbits(48):012x}"
