@@ -39,10 +39,10 @@ class Connections(Disturbances):
         """Answer a request to the remote API, or not."""
         mine = self.machine.process
         mine.check()
-        self.point("request")
+        submits = request.method != "GET"
+        self.point("submit" if submits else "request")
         mine.check()
         self.clock.advance(self.random.uniform(0.002, 0.03))
-        submits = request.method != "GET"
         if submits:
             self.judge.submitting(mine, _mark(request.path))
         if self.clock.world < self.refused_until:
@@ -121,10 +121,10 @@ class Connections(Disturbances):
     def start(self, argv: Sequence[str]) -> Child:
         """Start a program here, or behind ssh."""
         mine = self.machine.process
-        self.point("request")
-        mine.check()
         beyond = beyond_ssh(argv) if argv[0] == "ssh" else list(argv)
         submits = "--print-jobid" in beyond
+        self.point("submit" if submits else "request")
+        mine.check()
         mark = next((word.removeprefix("--reason=") for word in beyond if word.startswith("--reason=")), "")
         if submits:
             self.judge.submitting(mine, mark)

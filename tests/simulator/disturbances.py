@@ -254,13 +254,20 @@ class Disturbances(World):
     # --- what goes wrong: answers ------------------------------------------------------------------------------------
 
     def _bad_answers(self, random: Random) -> None:
-        kind = random.choice(("status", "status", "status", "status", "lost", "cut", "slow", "arrives late",
-                              "truncated", "garbage", "garbage", "refused"))  # fmt: skip
-        left = random.choice((1, 1, 1, 2, 3, 8, 40))
-        fault = Fault(kind, left, random.choice(STATUSES), random.random() < 0.5)
+        fault = _fault(random, (1, 1, 1, 2, 3, 8, 40))
         self.note(f"the next answers: {fault}")
         self.faults.append(fault)
-        self.ssh_cuts += left if kind in ("cut", "lost", "truncated", "refused") else 0
+
+    def _bad_submission(self, random: Random) -> None:
+        fault = _fault(random, (1,))
+        self.note(f"the answer to this request: {fault}")
+        self.faults.insert(0, fault)
+
+
+def _fault(random: Random, counts: tuple[int, ...]) -> Fault:
+    kind = random.choice(("status", "status", "status", "status", "lost", "cut", "slow", "arrives late",
+                          "truncated", "garbage", "garbage", "refused"))  # fmt: skip
+    return Fault(kind, random.choice(counts), random.choice(STATUSES), random.random() < 0.5)
 
 
 def _modify(name: str) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from typing import Final
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 
-ANYWHERE: Final = frozenset({"open", "write", "written", "request", "answer", "wait", "say"})
-_ON_THE_WAY: Final = frozenset({"request", "answer", "wait"})
-_OUTSIDE: Final = frozenset({"request", "answer", "wait", "say"})
+ANYWHERE: Final = frozenset({"open", "write", "written", "request", "submit", "answer", "wait", "say"})
+_ON_THE_WAY: Final = frozenset({"request", "submit", "answer", "wait"})
+_OUTSIDE: Final = frozenset({"request", "submit", "answer", "wait", "say"})
 _WRITES: Final = frozenset({"open", "write"})
 
 KINDS: Final[dict[str, tuple[int, frozenset[str]]]] = {
@@ -26,7 +26,8 @@ KINDS: Final[dict[str, tuple[int, frozenset[str]]]] = {
     "foreign change": (10, _OUTSIDE),
     "foreign twin": (9, _OUTSIDE),
     "foreign touch": (3, _OUTSIDE),
-    "bad answers": (22, frozenset({"request"})),
+    "bad answers": (22, frozenset({"request", "submit"})),
+    "bad submission": (0, frozenset({"submit"})),  # drawn apart: requests for jobs are few among all
     "daemon down": (6, _OUTSIDE),
     "fail over": (3, _OUTSIDE),
     "drain": (4, _OUTSIDE),
@@ -53,6 +54,8 @@ KINDS: Final[dict[str, tuple[int, frozenset[str]]]] = {
     "bad journal": (4, frozenset({"between"})),
 }
 COMMANDS_ONLY: Final = frozenset({"torn number", "silent submission"})
+APART: Final = (101, 102)
+"""The numbers of what is drawn apart from the rest."""
 BLOCKING: Final = frozenset(
     {
         "foreign change", "foreign twin", "foreign touch", "half job", "job fails late", "replaced", "renamed",
@@ -84,7 +87,14 @@ def drawn(seed: str, *, route: str) -> list[Mischief]:
     chosen = random.choices(kinds, [KINDS[kind][0] for kind in kinds], k=count)
     reach = random.choice((30, 80, 160, 400))
     dues = sorted(random.randint(1, reach) for _ in chosen)
+    apart = [random.randint(1, reach) for _ in range(random.choice((0, 0, 0, 1, 1, 2)))]
     return [
-        Mischief(number, at, kind, Random(f"{seed} {number} {kind}"))
-        for number, (at, kind) in enumerate(zip(dues, chosen, strict=True), start=1)
+        *(
+            Mischief(number, at, kind, Random(f"{seed} {number} {kind}"))
+            for number, (at, kind) in enumerate(zip(dues, chosen, strict=True), start=1)
+        ),
+        *(
+            Mischief(number, at, "bad submission", Random(f"{seed} {number}"))
+            for number, at in zip(APART, apart, strict=False)
+        ),
     ]

@@ -81,7 +81,6 @@ class World(ABC):
         self.faults: list[Fault] = []
         self.refused_until = -1.0
         self.children: list[Child] = []
-        self.ssh_cuts = 0
         self.nested = False
         self.calm = False
         self.processes = 0

@@ -116,7 +116,6 @@ class Simulation(Connections):
         self.calm = True
         self.machine.disk.left = 0
         self.faults.clear()
-        self.ssh_cuts = 0
         self.refused_until = -1.0
         self.node.daemon_down = self.node.torn_number = self.node.silent_submission = False
         self.node.is_master = True
