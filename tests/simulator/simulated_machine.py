@@ -145,7 +145,10 @@ class Machine:
 
     def read(self, descriptor: int, most: int) -> bytes:
         self.process.check()
-        return self.pipes[descriptor].take(most) if descriptor >= FIRST_PIPE else os.read(descriptor, most)
+        if descriptor >= FIRST_PIPE:
+            return self.pipes[descriptor].take(most)
+        self.disk.complain("broken")
+        return os.read(descriptor, most)
 
     def pwrite(self, descriptor: int, data: bytes, offset: int) -> int:
         self.process.check()

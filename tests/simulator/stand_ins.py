@@ -32,7 +32,6 @@ from virtual_time import Clock, VirtualTime
 import gpolicy.apply
 from gpolicy.cli import applying as cli_applying
 from gpolicy.cluster import https, json_input, master, process, rapi, rapi_client
-from gpolicy.errors import InputError
 from gpolicy.plan import contents as plan_contents
 from gpolicy.plan import plan_file as cli_reading
 
@@ -181,7 +180,7 @@ def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     yield once(rapi, "_group", lambda record, own: (id(record.fields), id(own)))
     yield once(master, "parse_config", lambda data, **options: (data, *options.values()))
     yield once(plan_contents, "_leaves", lambda own, tags: (id(own), tags))
-    yield once(cli_reading, "read_plan", lambda path: (path.read_bytes(),))
+    yield once(cli_reading, "read_plan", lambda path, signers=None: (path.read_bytes(), signers))
 
 
 def _on(current: Callable[[], Machine], name: str) -> Callable[..., Any]:
@@ -220,19 +219,19 @@ def _single(current: Callable[[], Machine], locks: Callable[[], Path]) -> Iterat
         running = current().process
         return f"process {running.number} on {running.machine} since some time ago\n"
 
-    def read_bytes(path: Path, **options: Any) -> bytes:
-        try:
-            current().disk.complain("broken")
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from None
-        return json_input.read_bytes(path, **options)
-
     def ask(request: https.Request, *, seconds: float, **_: Any) -> https.Answer:
         return current().world.ask(request, seconds)
 
+    journal_file = sys.modules["gpolicy.apply.journal_file"]
+    read_below = journal_file.read_below
+
+    def read_journal(*arguments: Any) -> Any:
+        current().disk.complain("broken")
+        return read_below(*arguments)
+
+    yield journal_file, "read_below", read_journal
     yield sys.modules["gpolicy.apply.lock"], "lock_directory", lambda _: locks()
     yield sys.modules["gpolicy.apply.lock"], "_holder", holder
-    yield sys.modules["gpolicy.apply.journal_file"], "read_bytes", read_bytes
     yield rapi_client, "https", _Overlay(https, ask=ask, make_trust=lambda **_: _TRUST)
     yield master, "read_bytes", lambda path, **_: current().world.config_data(path)
 
