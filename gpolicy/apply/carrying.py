@@ -255,7 +255,7 @@ class Carrier:
         """Return a look at the cluster behind everything that this run began."""
         self._await_late_jobs()
         for key in dict.fromkeys(self._unanswered):
-            self.progressing.note(f"a request of step {key} got no answer, and Ganeti has no job of it yet")
+            self.progressing.note(f"step {key}: whether Ganeti took one of its requests is open; it has no job of it")
         return self.glance()
 
     def _reaching(self, ask: Callable[[], _T]) -> _T:
