@@ -117,8 +117,7 @@ class Judge:
         """
         if effect.path in (NAME, MEMBERSHIP) or effect.object not in self.seen:
             return
-        hidden = self.route == "rapi" and not shown_by(unreadable.RAPI, effect.object, effect.path)
-        if hidden and (effect.object == "cluster" or mine):
+        if not self._shows(effect.object, effect.path) and (effect.object == "cluster" or mine):
             return  # no serial number stands for the cluster's, and later ones are our own
         found = self.seen[effect.object].get(effect.path)
         others = {self._text(found)} & {self._text(item) for item in self._values(effect)}
@@ -211,16 +210,22 @@ class Judge:
         self.looked = len(self.ganeti.mutations)
 
     def _twice(self) -> None:
-        """See that no step took effect twice, but for what others or a way back did in between."""
+        """See that no step took effect twice, but for what others or a way back did in between.
+
+        A value that the look cannot show is set again when nobody knows any more what became of the first job.
+        """
         if self.concurrent or any(not item.mark for item in self.ganeti.mutations):
             return
         last: dict[str, bool] = {}
+        forgotten = {self._key(job.mark) for job in self.ganeti.jobs.values() if job.archived and job.mark}
         for job in sorted(self.ganeti.jobs.values(), key=lambda item: item.number):
             if not job.took_effect or job.error or job.mark not in self.submissions:
                 continue
             key = self._key(job.mark)
             task = self.known_tasks[key]
-            if last.get(key):
+            unknown = key in forgotten and task.repeatable
+            unseen = not any(self._shows(effect.object, effect.path) for effect in task.command.effects)
+            if last.get(key) and not (unknown and unseen):
                 self.blame(f"step {key} took effect twice")
             last[key] = True
             for other, known in self.known_tasks.items():
@@ -268,11 +273,15 @@ class Judge:
 
     def _unseen(self, text: str, name: str, path: tuple[str, ...]) -> bool:
         """Return whether a value is hidden, and it is said or somebody else has changed it last: nobody can know."""
-        if self.route != "rapi" or shown_by(unreadable.RAPI, name, path):
+        if self._shows(name, path):
             return False
         last = [item for item in self.ganeti.mutations if (name, path) in item.changes]
         said = f"not seen: {name} {'.'.join(path)}" in text or f"left alone: {name} serial_no" in text
         return said or bool(last and not last[-1].mark)
+
+    def _shows(self, name: str, path: tuple[str, ...]) -> bool:
+        """Return whether a look can show a value."""
+        return self.route != "rapi" or shown_by(unreadable.RAPI, name, path)
 
     def _key(self, mark: str) -> str:
         return self.keys.get(mark, "")
