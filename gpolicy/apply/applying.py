@@ -26,7 +26,7 @@ from gpolicy.apply.carrying import (
 from gpolicy.apply.deciding import Decision, decide, decide_by_looking
 from gpolicy.apply.journal import FORMAT_VERSION, KIND, Attempt, Direction, EventName, Fate, History, mark_start
 from gpolicy.apply.journal_file import JournalError, JournalFile, create_journal, reopen_journal
-from gpolicy.apply.runner import Outcome, Patience, Result, Runner, Stop
+from gpolicy.apply.runner import JobStatus, Outcome, Patience, Result, Runner, Stop
 from gpolicy.apply.staleness import Comparison, Difference, Sight, compare_plan, elsewhere
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.apply.verdict import Verdict, judge_applied, judge_restored
@@ -37,7 +37,7 @@ from gpolicy.impact.guards import judge_declared_again, measure_impact
 from gpolicy.impact.pair_names import PairNames
 from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, written
-from gpolicy.plan.guards import judge_again
+from gpolicy.plan.guards import GuardResult, judge_again
 from gpolicy.plan.plan_file import PlanFile
 from gpolicy.plan.planning import release_of
 
@@ -54,13 +54,17 @@ class RefusedError(GpolicyError):
 
 @dataclass(frozen=True, slots=True)
 class Intention:
-    """What a run is about to do, to be shown before it is asked for: the tasks, and what is worth knowing."""
+    """What a run is about to do, to be shown before it is asked for: the tasks, and what is worth knowing.
+
+    `guards` are the verdicts on the cluster as it is now.
+    """
 
     direction: Direction
     tasks: tuple[Task, ...]
-    skipped: tuple[str, ...]
-    lost: tuple[str, ...]
-    notes: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    guards: tuple[GuardResult, ...] = ()
 
 
 @dataclass(slots=True)
@@ -105,11 +109,12 @@ class Run:
         sight = Sight.of(state)
         comparison = compare_plan(self.plan, sight, (), {})
         _refuse(comparison.differences, "the cluster has changed since the plan was made; nothing was done")
-        self._judge(state)
+        self._nothing_under_way()
+        guards = self._judge(state)
         tasks = forward(self.plan)
         other = elsewhere(self.plan, state)
-        notes = (*comparison.notes, *((other,) if other else ()))
-        if not self.agree(Intention(Direction.APPLY, tuple(tasks), (), (), notes)):
+        notes = (*comparison.notes, *_about_uuid(self.plan, state), *((other,) if other else ()))
+        if not self.agree(Intention(Direction.APPLY, tuple(tasks), notes=notes, guards=guards)):
             return None
         with self._writing(create_journal(self.journal_file), resumed=False) as journal:
             carrier = self._carrier(journal, state)
@@ -123,9 +128,8 @@ class Run:
             raise UsageError("this plan is being taken back", hint="go on with --rollback, or make a fresh plan")
         tasks = forward(self.plan)
         open_tasks = [task for task in tasks if decide(history.attempts.get(task.key)) is not Decision.SKIP]
-        if open_tasks:
-            self._judge(state)
-        if not self.agree(self._intention(tasks, open_tasks)):
+        guards = self._judge(state) if open_tasks else ()
+        if not self.agree(replace(self._intention(tasks, open_tasks), guards=guards)):
             return None
         with self._writing(reopen_journal(self.journal_file, history), resumed=True) as journal:
             carrier = self._carrier(journal, state)
@@ -139,7 +143,7 @@ class Run:
     def _intention(self, tasks: Sequence[Task], left: Sequence[Task], lost: Sequence[str] = ()) -> Intention:
         keys = {task.key for task in left}
         skipped = tuple(task.title for task in tasks if task.key not in keys)
-        return Intention(self.direction, tuple(left), skipped, tuple(lost), ())
+        return Intention(self.direction, tuple(left), skipped, tuple(lost))
 
     def _settle(self, carrier: Carrier, tasks: Sequence[Task], history: History) -> _Settled:
         """Find out what became of the steps that had begun when the last run ended, and write it into the journal."""
@@ -245,9 +249,19 @@ class Run:
 
     # --- what all have in common -----------------------------------------------------------------------------------
 
-    def _judge(self, state: ClusterState) -> None:
+    def _judge(self, state: ClusterState) -> tuple[GuardResult, ...]:
         with self.judging() as tell:
-            guards_now(self.plan, state, tell)
+            return guards_now(self.plan, state, tell, begun=self.history is not None)
+
+    def _nothing_under_way(self) -> None:
+        """Raise RefusedError if a job of this very plan waits or runs: its journal must be somewhere else."""
+        for job in self.runner.marked_jobs(mark_start(self.plan.digest, "")):
+            if job.status is JobStatus.PENDING:
+                raise RefusedError(
+                    f"job {job.number} of this plan is under way; nothing was done",
+                    hint="go on with the journal of the run that began it (--resume, --journal FILE), or wait for its"
+                    " end and make a fresh plan",
+                )
 
     def _carrier(self, journal: JournalFile, state: ClusterState) -> Carrier:
         cluster = ClusterIdentity(state.name, state.cluster.identity.uuid)
@@ -353,27 +367,41 @@ def measures_nodes(plan: PlanFile) -> bool:
     return measure_impact(plan.declared_guards)
 
 
-def guards_now(plan: PlanFile, state: ClusterState, observer: Callable[[str], None] | None = None) -> None:
-    """Judge the plan's changes again on the cluster as it is now. Raise RefusedError for a guard that fails now.
+def _about_uuid(plan: PlanFile, state: ClusterState) -> list[str]:
+    if plan.cluster_uuid is not None or state.cluster.identity.uuid is None:
+        return []
+    return ["the plan names no UUID: only its name tells that this is the cluster that the plan was made for"]
 
-    A guard that was passed by name when the plan was made stays passed.
+
+def guards_now(
+    plan: PlanFile, state: ClusterState, observer: Callable[[str], None] | None = None, *, begun: bool = False
+) -> tuple[GuardResult, ...]:
+    """Return the verdicts on the plan's changes on the cluster as it is now. Raise RefusedError for one that fails.
+
+    A guard that was allowed by name when the plan was made passes as long as it says what was allowed then. Once the
+    plan has `begun`, it says less and less, and passes.
     """
-    allowed = frozenset(name for name, _, overridden in plan.guards if overridden)
+    allowed = {name: message for name, message, overridden in plan.guards if overridden}
     names = PairNames(
         plan.pair_names.get("cluster", ()),
         {name.removeprefix("group/"): names for name, names in plan.pair_names.items() if name != "cluster"},
     )
     verdicts = [
-        *judge_again(plan.changes, state, allowed),
-        *judge_declared_again(plan.declared_guards, plan.changes, state, names, allowed, observer),
+        *judge_again(plan.changes, state, frozenset(allowed)),
+        *judge_declared_again(plan.declared_guards, plan.changes, state, names, frozenset(allowed), observer),
     ]
+    hint = "make a fresh plan, with --allow NAME for each guard that may be passed"
     failed = [guard for guard in verdicts if not guard.ok]
     if failed:
         reasons = "; ".join(f"{guard.name}: {guard.message}" for guard in failed)
-        raise RefusedError(
-            f"a guard fails on the cluster as it is now: {reasons}",
-            hint="make a fresh plan, with --allow NAME for each guard that may be passed",
-        )
+        raise RefusedError(f"a guard fails on the cluster as it is now: {reasons}", hint=hint)
+    for guard in verdicts:
+        if guard.allowed and not begun and guard.message != allowed[guard.name]:
+            raise RefusedError(
+                f"guard {guard.name} was allowed when it said: {allowed[guard.name]}; now it says: {guard.message}",
+                hint=hint,
+            )
+    return tuple(verdicts)
 
 
 def can_be_carried(plan: PlanFile, runner: Runner, direction: Direction, history: History | None) -> None:

@@ -79,12 +79,12 @@ def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, pati
 
     direction = Direction.ROLLBACK if request.rollback else Direction.APPLY
     can_be_carried(plan, runner, direction, _history(request, plan, journal))
-    if not plan.steps:
-        _say("nothing to do: the plan has no steps")
-        return int(ExitCode.FINE)
     with working(f"reading {request.destination}"):
         first = runner.glance()
     right_cluster(plan, first)
+    if not plan.steps:
+        _say("nothing to do: the plan has no steps")
+        return int(ExitCode.FINE)
     with _locks(runner, first.name, first.cluster.identity.uuid) as lock_is_lost:
         history = _own_history(plan, _history(request, plan, journal), journal, runner)  # as it is under the lock
         with working(f"reading {request.destination}"):
@@ -211,8 +211,9 @@ class _Agreement:
             yield f"  {task.step:>5}. {task.title}"
             yield from (f"         {effect_words(effect)}" for effect in task.command.effects)
         limits = {guard.name.value: f" [{guard.measure} {guard.shown_limit}]" for guard in self.plan.declared_guards}
-        for name, message, allowed in self.plan.guards if not back else ():
-            yield f"  guard {name}{limits.get(name, '')}{' (allowed)' if allowed else ''}: {message}"
+        for guard in intention.guards:
+            about = limits.get(guard.name, "") + (" (allowed)" if guard.allowed else "")
+            yield f"  guard {guard.name}{about}: {guard.message}"
         for name, path in self.plan.unreadable if not back else ():
             yield f"  not compared when the plan was made: {name} {path}"
         for lost in intention.lost:
@@ -224,7 +225,7 @@ class _Agreement:
         verb = "Take it back" if intention.direction == "rollback" else "Do it"
         sys.stderr.write(f"{verb}? Only yes is taken for a yes: ")
         sys.stderr.flush()
-        return sys.stdin.readline().strip().lower() == "yes"
+        return sys.stdin.readline().strip() == "yes"
 
 
 @dataclass(slots=True)

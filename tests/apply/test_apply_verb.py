@@ -313,6 +313,61 @@ def test_a_plan_without_what_its_guards_allow_is_refused(bench: Bench) -> None:
     assert "the guards that are declared are not those that have a verdict" in done.stderr
 
 
+EXCLUSIVE = """gpolicy: v1
+kind: Cluster
+name: cluster
+ganeti_version: '3.0'
+---
+gpolicy: v1
+kind: NodeGroup
+name: gold
+ndparams: {exclusive_storage: true}
+"""
+
+
+def test_what_was_allowed_is_what_the_cluster_says_now(bench: Bench) -> None:
+    """A plan file cannot allow a guard in words of its own."""
+    (bench.directory / "policy.yaml").write_text(EXCLUSIVE)
+    made: list[str | Path] = ["plan", bench.directory / "policy.yaml", "-s", bench.server.address, "-o", bench.plan]
+    assert gpolicy(*made, *bench.reach, "--allow", "exclusive-storage").returncode == FINE
+    plan = json.loads(bench.plan.read_text())
+    (guard,) = plan["guards"]
+    true = guard["message"]
+    bench.plan.write_text(json.dumps({**plan, "guards": [{**guard, "message": "no node is concerned"}]}))
+    done = bench.apply("--yes")
+    assert done.returncode == FINDINGS
+    assert f"was allowed when it said: no node is concerned; now it says: {true}" in done.stderr
+    bench.plan.write_text(json.dumps(plan))
+    done = bench.apply("--yes")
+    assert done.returncode == FINE, done.stderr
+    assert f"guard exclusive-storage (allowed): {true}" in done.stdout
+
+
+def test_a_plan_that_names_no_uuid_says_so(bench: Bench) -> None:
+    plan = json.loads(bench.plan.read_text())
+    plan["cluster_uuid"] = None
+    bench.plan.write_text(json.dumps(plan))
+    done = bench.apply("--yes")
+    assert done.returncode == FINE, done.stderr
+    assert "note: the plan names no UUID: only its name tells that this is the cluster" in done.stdout
+
+
+def test_a_job_of_the_plan_that_is_under_way_is_found_without_the_journal(bench: Bench) -> None:
+    bench.server.ganeti.seconds = 600
+    with bench.start() as process:
+        while not bench.server.ganeti.jobs:
+            time.sleep(0.05)
+        process.kill()
+    bench.journal.write_bytes(b"")
+    done = bench.apply("--yes")
+    assert "move it away, look at the cluster, and make a fresh plan" in done.stderr
+    bench.journal.unlink()
+    done = bench.apply("--yes")
+    assert done.returncode == FINDINGS
+    assert "job 1 of this plan is under way; nothing was done" in done.stderr
+    assert len(bench.server.ganeti.jobs) == 1
+
+
 def test_a_refusal_of_the_request_stops(bench: Bench) -> None:
     bench.server.answers = [(400, {"code": 400, "message": "Can&#x27;t do", "explain": "Bad request"})]
     done = bench.apply("--yes")

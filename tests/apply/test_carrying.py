@@ -18,6 +18,7 @@ from gpolicy.apply.runner import Outcome, Result, Stop, Watch
 from gpolicy.cluster import unreadable
 from gpolicy.errors import UsageError
 from gpolicy.exit_codes import ExitCode
+from gpolicy.plan.guards import judge_again
 from gpolicy.plan.plan_file import PlanFile, PlannedCommand
 
 
@@ -373,7 +374,13 @@ def test_a_guard_that_fails_by_now_refuses_the_plan(ganeti: PretendGaneti, tmp_p
     ganeti.model.state = replace(ganeti.model.state, instances={item.name: item for item in disks})
     with pytest.raises(RefusedError, match="disks-stay"):
         run(plan, ModelRunner(ganeti), tmp_path / "journal")
-    allowed = replace(plan, guards=(("disks-stay", "was passed", True),))
+    other = replace(plan, guards=(("disks-stay", "was allowed", True),))
+    with pytest.raises(
+        RefusedError, match=r"was allowed when it said: was allowed; now it says: diskparams\.rbd\.pool"
+    ):
+        run(other, ModelRunner(ganeti), tmp_path / "journal")
+    (said,) = judge_again(plan.changes, ganeti.state(), frozenset())
+    allowed = replace(plan, guards=(("disks-stay", said.message, True),))
     verdict = run(allowed, ModelRunner(ganeti), tmp_path / "journal")
     assert verdict is not None
     assert verdict.good
