@@ -37,7 +37,7 @@ HOSTILE = [
     "%s",
 ]
 STUB = """#!/bin/sh
-if [ "$1" = info ]; then echo "Cluster name: ${CLUSTER}"; exit 0; fi
+if [ "$1" = info ]; then echo "Cluster name: ${CLUSTER}"; echo "Cluster UUID: uuid-1"; exit 0; fi
 { printf '%s\\0' "${0##*/}" "$@"; printf '\\n\\0'; } >> "$LOG"
 cat > /dev/null
 [ "$2" != "$FAILS" ] || exit 7
@@ -56,7 +56,7 @@ def plan(*argvs: tuple[str, ...], **more: Any) -> PlanFile:
         for number, argv in enumerate(argvs, start=1)
     )
     values: dict[str, Any] = {
-        "cluster": "c'1", "ganeti_version": "3.0", "policy_digest": "p", "state_digest": "s", "failed_guards": (),
+        "cluster": "c'1", "cluster_uuid": "uuid-1", "ganeti_version": "3.0", "policy_digest": "p", "state_digest": "s", "failed_guards": (),
     }  # fmt: skip
     return PlanFile(**{**values, "steps": steps, **more})
 
@@ -118,6 +118,14 @@ def test_it_refuses_another_cluster(tmp_path: Path, cluster: str) -> None:
     done, called = run(tmp_path, render_script(plan(("gnt-node", "modify", "a"))), cluster=cluster)
     assert (done.returncode, called) == (1, [])
     assert "nothing was done" in done.stderr
+
+
+def test_it_refuses_another_cluster_of_the_same_name(tmp_path: Path) -> None:
+    done, called = run(tmp_path, render_script(plan(("gnt-node", "modify", "a"), cluster_uuid="uuid-2")))
+    assert (done.returncode, called) == (1, [])
+    assert "with the UUID uuid-2, here is uuid-1: nothing was done" in done.stderr
+    _, called = run(tmp_path, render_script(plan(("gnt-node", "modify", "a"), cluster_uuid=None)))
+    assert len(called) == 1
 
 
 def test_without_ganeti_nothing_is_done(tmp_path: Path) -> None:
