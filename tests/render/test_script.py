@@ -56,7 +56,8 @@ def plan(*argvs: tuple[str, ...], **more: Any) -> PlanFile:
         for number, argv in enumerate(argvs, start=1)
     )
     values: dict[str, Any] = {
-        "cluster": "c'1", "cluster_uuid": "uuid-1", "ganeti_version": "3.0", "policy_digest": "p", "state_digest": "s", "failed_guards": (),
+        "cluster": "c'1", "cluster_uuid": "uuid-1", "ganeti_version": "3.0",
+        "policy_digest": "p", "state_digest": "s", "failed_guards": (),
     }  # fmt: skip
     return PlanFile(**{**values, "steps": steps, **more})
 
