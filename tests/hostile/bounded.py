@@ -68,8 +68,10 @@ class Runner:
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
         assert self._process.stdin
+        assert self._process.stdout
         self._process.stdin.close()
         self._process.wait(30)
+        self._process.stdout.close()
 
     def run(self, argv: list[str], directory: Path, cpu: int, environ: dict[str, str] | None = None) -> Ended:
         """Run `gpolicy ARGV` in `directory`; the file `input` there is its standard input, if there is one."""

@@ -1,8 +1,8 @@
 """Inputs that nobody would write, to every verb that reads them: each ends in seconds and in bounded memory.
 
 Each run has a process of its own with limits of the system (`bounded.py`): 1.5 GiB of address space, and processor
-time, so that a machine with other work changes nothing. Ordinary tests take inputs of 60 KB to two commands each;
-`-m full` takes 300 KB to all of them.
+time, so that a machine with other work changes nothing. Ordinary tests take inputs of 20 KB to two commands each, a
+minute of processor time all together; `-m full` takes 300 KB to all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from corpus import CASES, SMALL, Case
 
 CPU = 10
 """Seconds of processor time."""
-SMALL_SIZE, FULL_SIZE = 60_000, 300_000
+SMALL_SIZE, FULL_SIZE = 20_000, 300_000
 LARGE_CLUSTERS = {"snapshot: nodes": 100_000, "text: nodes": 60_000, "text: groups": 60_000}
 """Those with hundreds of nodes or thousands of groups, which every verb counts on one by one: smaller in the large."""
 
