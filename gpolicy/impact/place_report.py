@@ -67,10 +67,11 @@ class GroupTrial:
 
 @dataclass(frozen=True, slots=True)
 class PlaceReport:
-    """Where the instance goes (`ok`, `group`, `nodes`), hail's own words for it (`info`), and all candidates.
+    """Where the instance goes (`ok`, `group`, `nodes`), hail's own words for it (`info`), and the candidates.
 
-    `candidates` are best first, then the refused ones. `metric` is "score" or "lost-allocations"; with the latter
-    `sizes` names the sizes that `lost_allocations` counts. `reason` says in one sentence why it goes nowhere.
+    `candidates` are best first, then the refused ones: all, or of very many pairs the likely best.
+    `metric` is "score" or "lost-allocations"; with the latter `sizes` names the sizes that `lost_allocations` counts.
+    `reason` says in one sentence why it goes nowhere.
     `notes` tell what hail does not look at although Ganeti does.
     """
 

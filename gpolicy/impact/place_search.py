@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.dedicated import search_dedicated
 from gpolicy.allocator.group_choice import GroupAnswer, RequestError, choose_group, one_group, search_ordinary
 from gpolicy.allocator.kinds import AllocPolicy
-from gpolicy.allocator.placement import candidate_nodes
+from gpolicy.allocator.placement import PairCandidates, SingleCandidates, candidate_nodes
 from gpolicy.impact.binding import Cause
 from gpolicy.impact.place_report import Candidate
 from gpolicy.impact.trials import Trial, dedicated_trials, ordinary_trials
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from gpolicy.allocator.group_choice import Search
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.model import Group, Instance
-    from gpolicy.allocator.placement import Attempt
+    from gpolicy.allocator.placement import Attempt, Candidates
     from gpolicy.allocator.redundancy import Instances
     from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.impact.trials import Nodes
+
+MOST_PAIRS: Final = 50_000
+"""Pairs of nodes that are tried one by one to be shown, all those of 224 nodes. The answer is found among all pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class PlaceSearch:
     group: Group | None
     dedicated: bool
     attempts: list[Attempted] = field(default_factory=list)
+    left_out: int = 0
+    """Pairs that were not tried one by one."""
 
     def answer(self) -> GroupAnswer:
         """Return hail's answer; a refused request is an answer as well."""
@@ -86,7 +91,10 @@ class PlaceSearch:
         return recorded
 
     def candidates(self, tried: Attempted) -> list[tuple[Trial, Candidate]]:
-        """Return every candidate of one search."""
+        """Return the candidates of one search: all of them, or of very many pairs some of each primary."""
+        return [(trial, self._candidate(trial)) for trial in self._trials(tried, self._listed(tried))]
+
+    def _listed(self, tried: Attempted) -> Candidates:
         listed = candidate_nodes(
             {},
             {index: tried.nodes[index] for index in tried.members},
@@ -94,11 +102,31 @@ class PlaceSearch:
             drop_unallocable=False,
             restriction=self.options.restriction,
         )
+        if isinstance(listed, SingleCandidates):
+            return listed
+        pairs = sum(len(others) - (primary in others) for primary, others in listed.members)
+        most = MOST_PAIRS // len(self.attempts)
+        if pairs <= most:
+            return listed
+        solution = tried.attempt.solution
+        chosen = () if solution is None else solution.nodes
+        reference = chosen[0] if chosen else listed.members[0][0]
+        beside = PairCandidates(tuple(item for item in listed.members if item[0] == reference))
+        best = sorted(self._trials(tried, beside), key=_preference)
+        kept = {trial.nodes[1] for trial in best[: max(1, most // len(listed.members))]} | {reference, *chosen}
+        shown = PairCandidates(
+            tuple(
+                (primary, others if primary == reference else tuple(other for other in others if other in kept))
+                for primary, others in listed.members
+            )
+        )
+        self.left_out += pairs - sum(len(others) for _, others in shown.pairs)
+        return shown
+
+    def _trials(self, tried: Attempted, listed: Candidates) -> list[Trial]:
         if self.dedicated:
-            trials = dedicated_trials(tried.nodes, self.instance, listed)
-        else:
-            trials = ordinary_trials(tried.nodes, tried.instances, self.instance, listed, tried.attempt)
-        return [(trial, self._candidate(trial)) for trial in trials]
+            return dedicated_trials(tried.nodes, self.instance, listed)
+        return ordinary_trials(tried.nodes, tried.instances, self.instance, listed, tried.attempt)
 
     def _candidate(self, trial: Trial) -> Candidate:
         nodes = [self.cluster.nodes[index] for index in trial.nodes]
@@ -118,3 +146,11 @@ class PlaceSearch:
             lost_allocations=placement.lost if placement else None,
             disk_left=sum(node.free_disk for node in placement.changed) if placement else None,
         )
+
+
+def _preference(trial: Trial) -> tuple[bool, tuple[int, ...], int, float]:
+    """Sort the possible ones first, the best of them before the others, as the metric says."""
+    placement = trial.placement
+    if placement is None:
+        return True, (), 0, 0.0
+    return trial.refusal is not None, placement.lost or (), placement.disk_left, placement.score

@@ -70,8 +70,15 @@ def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None
         reason=None if chosen else _why_not(found),
         groups=tuple(_group_trials(cluster, asked, answer, group)),
         candidates=tuple(item for _, item in found),
-        notes=tuple(_notes(state, cluster, request, instance, answer)),
+        notes=(*_notes(state, cluster, request, instance, answer), *_left_out(asked.left_out, len(found))),
     )
+
+
+def _left_out(pairs: int, listed: int) -> list[str]:
+    if not pairs:
+        return []
+    total = f"{pairs + listed:,}"
+    return [f"the answer is found among all {total} pairs of nodes; the list holds {listed:,} that are likely the best"]
 
 
 def _as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:

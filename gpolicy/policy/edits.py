@@ -25,7 +25,7 @@ _ANCHOR: Final = re.compile(r"(?:^|[\s\[{,])&\S")
 _COMMENT: Final = re.compile(r"(?:^|\s)#")
 _ONLY_COMMENTS: Final = re.compile(r"\s*(?:#[^\n]*\n\s*)*(?:#[^\n]*)?")
 _COMMA: Final = re.compile(r"\s*(?:,\s*)?")
-_LEFT_ON_LINE: Final = re.compile(r"[ \t]*,?[ \t]*(?:#.*)?")
+_LEFT_ON_LINE: Final = re.compile(r"[ \t]*+(?:,[ \t]*+)?(?:#.*)?")
 _DASH: Final = re.compile(r" *-[ \t]+")
 
 

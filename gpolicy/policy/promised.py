@@ -12,7 +12,7 @@ from gpolicy.policy.model import GroupPolicy
 MOST_NODES: Final = 1000
 """Nodes of one group that are counted out."""
 
-_PART = re.compile(r"\[([^\]!][^\]]*)\]|([^\[\]*?]+)")
+_PART = re.compile(r"\[([^\]!][^\]]{0,250})\]|([^\[\]*?]++)")
 
 
 def promised_nodes(group: GroupPolicy) -> tuple[str, ...] | None:

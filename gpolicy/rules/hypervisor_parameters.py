@@ -183,6 +183,7 @@ class SerialSpeed(Rule):
                 yield self.hit(declared, message, leaf.span, hint=hint)
 
 
+_CPU_RANGE: Final = re.compile(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)")
 _MASKS: Final[tuple[Path, ...]] = tuple(
     parameter.path for parameter in PARAMETERS if parameter.path[0] == "hvparams" and parameter.path[2] == "cpu_mask"
 )
@@ -204,7 +205,7 @@ class CpuRangeReversed(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
         for declared, leaf in context.explicit_at(*_MASKS):
-            for low, high in re.findall(r"([0-9_]+) *- *\+?([0-9_]+)", str(leaf.value)):
+            for low, high in _CPU_RANGE.findall(str(leaf.value)):
                 if _magnitude(low) > _magnitude(high):
                     message = f"{dotted(leaf)}: the range {low}-{high} ends below its beginning"
                     yield self.hit(declared, message, leaf.span, hint=f"write {high}-{low}")

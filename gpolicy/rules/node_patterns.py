@@ -149,10 +149,10 @@ def _unlikely(pattern: str) -> str:
     if not _LETTERS.fullmatch(pattern):
         odd = next(letter for letter in pattern if not _LETTERS.fullmatch(letter))
         return f"no node has {odd!r} in its name"
-    if re.search(r"\[[^\]]*$", pattern) or re.search(r"^[^\[]*\]", pattern):
+    if pattern.rfind("[") > pattern.rfind("]") or "]" in pattern.partition("[")[0]:
         return "a bracket is not closed, or not opened"
-    for inside in re.findall(r"\[!?([^\]]*)\]", pattern):
-        for low, high in _RANGE.findall(inside):
+    for before_end in pattern.split("]")[:-1]:
+        for low, high in _RANGE.findall(before_end.partition("[")[2].removeprefix("!")):
             if low > high:
                 return f"the range {low}-{high} is empty"
     return ""

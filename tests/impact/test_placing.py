@@ -11,9 +11,11 @@ from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.model import Disk, Instance
 from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.cluster.simulated import simulated_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
+from gpolicy.impact import place_search
 from gpolicy.impact.allocator_input import cluster_data
 from gpolicy.impact.pair_names import PairNames, find_pair
 from gpolicy.impact.placing import PlaceReport, PlaceRequest, WantedDisk, place
@@ -240,3 +242,21 @@ def test_the_template_is_one_of_a_group_that_has_nodes() -> None:
     report = place(replace(state, groups=groups, cluster=replace(state.cluster, own=own)), PlaceRequest())
     assert report.instance.template.value == "drbd"
     assert report.ok
+
+
+def test_of_very_many_pairs_the_best_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer stays, each primary has some candidates, and a note counts the pairs that are left out."""
+    state = simulated_state("p,12,2t,64g,16,4;p,9,3t,96g,24,6")
+    request = PlaceRequest(memory=1024, vcpus=1, disks=(WantedDisk(1024),), template="drbd")
+    whole = place(state, request)
+    monkeypatch.setattr(place_search, "MOST_PAIRS", 80)
+    short = place(state, request)
+    assert len(whole.candidates) == 12 * 11 + 9 * 8
+    assert 21 <= len(short.candidates) <= 80 + 11 + 8 + 2 * 21
+    assert (short.nodes, short.info) == (whole.nodes, whole.info)
+    assert short.chosen == short.candidates[0] == whole.candidates[0]
+    assert set(short.candidates) <= set(whole.candidates)
+    assert {item.nodes[0] for item in short.candidates} == set(state.nodes)
+    assert whole.notes == ()
+    assert f"among all {len(whole.candidates)} pairs" in short.notes[-1]
+    assert f"holds {len(short.candidates)} that" in short.notes[-1]

@@ -1,0 +1,138 @@
+"""Every regular expression of the product, on texts that make a bad one take time by the square of their length."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import itertools
+import re
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import sre_parse
+
+import gpolicy
+
+PACKAGE: Final = Path(gpolicy.__file__).parent
+LENGTH: Final = 30_000
+MOST: Final = 0.15
+"""Seconds of processor time: a pass over the text takes a hundredth of it, one from each letter some seconds."""
+METHODS: Final = ("match", "fullmatch", "search", "findall", "finditer", "sub", "split")
+Use = tuple[str, str, int]
+
+
+def uses() -> Iterator[tuple[str, Use]]:
+    """Yield where a pattern is used, and how: its text, the method, its flags."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        if (
+            path.name == "__main__.py"
+            or "native" in parts
+            or not re.search(r"\bre\.|_compile", text := path.read_text(encoding="utf-8"))
+        ):
+            continue
+        module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+                for pattern in patterns(node, module):
+                    where = f"{'/'.join(parts[1:])}:{node.lineno}"
+                    yield where, (pattern.pattern, node.func.attr, pattern.flags & ~re.UNICODE.value)
+
+
+def patterns(node: ast.Call, module: Any) -> Iterator[re.Pattern[str]]:
+    """Yield the pattern of a call, where its text stands in the source."""
+    assert isinstance(node.func, ast.Attribute)
+    holder = node.func.value
+    if not isinstance(holder, ast.Name):
+        return
+    if holder.id == "re":
+        if isinstance(node.args[0], ast.Constant):
+            flags = [eval(ast.unparse(word.value), {"re": re}) for word in node.keywords if word.arg == "flags"]  # noqa: S307
+            yield re.compile(node.args[0].value, *flags)
+    elif isinstance(found := getattr(module, holder.id, None), re.Pattern) and isinstance(found.pattern, str):
+        yield found
+
+
+def letters(pattern: str, flags: int) -> list[str]:
+    """Return the letters that a pattern speaks of, and some that most patterns have words for."""
+    found = {ord(letter) for letter in " \ta0-\n"}
+
+    def look(parsed: Any) -> None:
+        for code, argument in parsed:
+            name = str(code)
+            if name in {"LITERAL", "NOT_LITERAL"}:
+                found.add(argument)
+            elif name == "RANGE":
+                found.update(argument)
+            elif name == "IN":
+                look(argument)
+            else:
+                for inner in [argument] if not isinstance(argument, tuple | list) else argument:
+                    if isinstance(inner, sre_parse.SubPattern):
+                        look(inner)
+                    elif isinstance(inner, list):
+                        for branch in inner:
+                            look(branch)
+
+    look(sre_parse.parse(pattern, flags))
+    return sorted({chr(number) for number in found if number < 0x110000})[:24]
+
+
+def texts(pattern: str, flags: int) -> Iterator[str]:
+    """Yield letters, pairs of letters, and the pattern's own words, many times over, with an end that fits none."""
+    known = letters(pattern, flags)
+    words = re.findall(r"[A-Za-z#:-]{2,}", pattern)
+    for unit in (*known, *map("".join, itertools.permutations(known, 2)), *words, *(word + " " for word in words)):
+        long = unit * (LENGTH // len(unit))
+        yield long
+        yield f"{long}\0"
+        if len(unit) == 1:
+            yield f"{known[-1]}{long}!\0"
+            for other in known:
+                yield unit * (LENGTH // 2) + other * (LENGTH // 2) + "\0"
+
+
+def took(pattern: re.Pattern[str], method: str, text: str) -> float:
+    began = time.process_time()
+    if method == "finditer":
+        for _ in pattern.finditer(text):
+            pass
+    elif method == "sub":
+        pattern.sub("", text)
+    else:
+        getattr(pattern, method)(text)
+    return time.process_time() - began
+
+
+def slow(pattern: re.Pattern[str], method: str) -> str:
+    for text in texts(pattern.pattern, pattern.flags & ~re.UNICODE.value):
+        if took(pattern, method, text) > MOST and took(pattern, method, text) > MOST:
+            return f"{text[:12]!r}… {text[-3:]!r}"
+    return ""
+
+
+USES: Final = {use: where for where, use in uses()}
+
+
+def test_the_patterns_are_found() -> None:
+    assert len(USES) > 80
+    assert {method for _, method, _ in USES} >= {"search", "findall", "finditer", "sub", "split", "fullmatch"}
+
+
+def test_a_slow_pattern_is_seen() -> None:
+    assert slow(re.compile(r"[a-z]+!"), "search")
+    assert slow(re.compile(r"\s+$"), "search")
+    assert not slow(re.compile(r"\s++x"), "match")
+
+
+@pytest.mark.parametrize("use", USES, ids=[f"{where}-{use[1]}" for use, where in USES.items()])
+def test_a_pattern_takes_one_pass(use: Use) -> None:
+    text, method, flags = use
+    assert slow(re.compile(text, flags), method) == ""
