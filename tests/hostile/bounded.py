@@ -74,10 +74,14 @@ class Runner:
         self._process.stdout.close()
 
     def run(self, argv: list[str], directory: Path, cpu: int, environ: dict[str, str] | None = None) -> Ended:
-        """Run `gpolicy ARGV` in `directory`; the file `input` there is its standard input, if there is one."""
+        """Run `gpolicy ARGV` in `directory`; the file `input` there is its standard input, if there is one.
+
+        `DIRECTORY` in a value of `environ` stands for its path.
+        """
         assert self._process.stdin
         assert self._process.stdout
-        request = {"argv": argv, "directory": str(directory), "cpu": cpu, "environ": environ or {}}
+        environ = {name: text.replace("DIRECTORY", str(directory)) for name, text in (environ or {}).items()}
+        request = {"argv": argv, "directory": str(directory), "cpu": cpu, "environ": environ}
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         answer = json.loads(self._process.stdout.readline())

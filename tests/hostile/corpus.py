@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+import answers
 import states
 
 import policies
@@ -26,6 +27,7 @@ class Case:
 
     maker: Callable[[int], dict[str, Any]]
     commands: tuple[Command, ...]
+    environ: dict[str, str] = field(default_factory=dict)
 
 
 def _in_policy(maker: policies.Maker) -> Callable[[int], dict[str, Any]]:
@@ -178,9 +180,29 @@ def _plan_cases() -> dict[str, Case]:
     return result
 
 
+def _answer_cases() -> dict[str, Case]:
+    text = states.CLUSTERS / "full" / "htools.data"
+    return {
+        **{
+            f"local: {name}": Case(maker, (("snapshot", "-s", "local:", "-o", "new.json"),), answers.MASTER)
+            for name, maker in answers.LOCAL.items()
+        },
+        **{f"tests: {name}": Case(maker, (("test", "policy"),)) for name, maker in answers.TESTS.items()},
+        **{f"line: {name}": Case(lambda _: {}, (line,)) for name, line in answers.LINES.items()},
+        **{
+            f"hspace -l {length}": Case(
+                lambda _: {"cluster.data": text.read_bytes()},
+                (("htools", "hspace", "-t", "cluster.data", "-l", length),),
+            )
+            for length in ("0", "-1", str(2**62), "9" * 9999)
+        },
+    }
+
+
 CASES: Final[dict[str, Case]] = {
     **{name: Case(_in_policy(maker), _POLICY_COMMANDS) for name, maker in policies.MAKERS.items()},
     **_settings_cases(),
     **_state_cases(),
     **_plan_cases(),
+    **_answer_cases(),
 }

@@ -40,14 +40,16 @@ def laid_out(directory: Path, files: dict[str, str | bytes]) -> None:
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
-        path.chmod(0o600)
+        path.chmod(0o700 if path.parent.name == "bin" else 0o600)
 
 
-def faults(runner: Runner, directory: Path, commands: tuple[tuple[str, ...], ...]) -> list[str]:
+def faults(
+    runner: Runner, directory: Path, commands: tuple[tuple[str, ...], ...], environ: dict[str, str] | None = None
+) -> list[str]:
     return [
-        f"{' '.join(command)}: {fault}"
+        f"{' '.join(command)[:200]}: {fault}"
         for command in commands
-        if (fault := runner.run(list(command), directory, CPU).fault())
+        if (fault := runner.run(list(command), directory, CPU, environ).fault())
     ]
 
 
@@ -59,14 +61,14 @@ def chosen(name: str, case: Case) -> tuple[tuple[str, ...], ...]:
 @pytest.mark.parametrize("name", CASES)
 def test_it_ends_soon_and_says_why(name: str, runner: Runner, tmp_path: Path) -> None:
     laid_out(tmp_path, CASES[name].maker(SMALL_SIZE))
-    assert faults(runner, tmp_path, chosen(name, CASES[name])) == []
+    assert faults(runner, tmp_path, chosen(name, CASES[name]), CASES[name].environ) == []
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_it_ends_soon_in_the_large(name: str, runner: Runner, tmp_path: Path) -> None:
     laid_out(tmp_path, CASES[name].maker(LARGE_CLUSTERS.get(name, FULL_SIZE)))
-    assert faults(runner, tmp_path, CASES[name].commands) == []
+    assert faults(runner, tmp_path, CASES[name].commands, CASES[name].environ) == []
 
 
 @pytest.mark.full

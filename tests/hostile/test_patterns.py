@@ -53,7 +53,7 @@ def patterns(node: ast.Call, module: Any) -> Iterator[re.Pattern[str]]:
     if not isinstance(holder, ast.Name):
         return
     if holder.id == "re":
-        if isinstance(node.args[0], ast.Constant):
+        if isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
             flags = [eval(ast.unparse(word.value), {"re": re}) for word in node.keywords if word.arg == "flags"]  # noqa: S307
             yield re.compile(node.args[0].value, *flags)
     elif isinstance(found := getattr(module, holder.id, None), re.Pattern) and isinstance(found.pattern, str):
