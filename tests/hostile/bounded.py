@@ -21,7 +21,7 @@ from typing import Any, Final, Self
 
 MEMORY: Final = 1536 * 1024**2
 """Bytes of address space that a run may take."""
-LARGEST_OUTPUT: Final = 32 * 1024**2
+LARGEST_OUTPUT: Final = 64 * 1024**2
 _DEAF: Final = 900  # seconds of the clock for a process that waits for something
 
 _HERE: Final = Path(__file__).resolve().parent

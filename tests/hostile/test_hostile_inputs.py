@@ -24,7 +24,6 @@ LARGE_ONES = {
     "text: groups": 60_000,
     "many: pairs": 100_000,
     "extends: heirs of the cluster's pairs": 100_000,
-    "extends: heirs of many nodes": 50_000,
 }
 """Legal ones that every verb counts on or writes out one by one: smaller in the large (docs/hostile-input.md)."""
 
