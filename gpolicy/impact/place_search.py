@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.impact.trials import Nodes
 
-MOST_PAIRS: Final = 50_000
-"""Pairs of nodes that are tried one by one to be shown, all those of 224 nodes. The answer is found among all pairs."""
+MOST_PAIRS: Final = 100_000
+"""Pairs of nodes that are tried one by one to be shown, all those of 316 nodes. The answer is found among all pairs."""
 
 
 @dataclass(frozen=True, slots=True)
