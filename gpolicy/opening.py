@@ -23,6 +23,7 @@ YAML_SUFFIXES: Final = (".yaml", ".yml")
 _SEARCH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LONGEST_GIT_FILE: Final = 64 * 1024  # bytes of a `.git` that is a file; it holds one path
 _LONGEST_PREFIX: Final = 50  # letters of a name that its successor begins with; of up to four bytes each
 
 
@@ -71,7 +72,9 @@ def _must_be_regular(found: os.stat_result) -> None:
     if stat.S_ISLNK(found.st_mode):  # a loop, or put there after it was resolved
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     if not stat.S_ISREG(found.st_mode):
-        raise OSError("not a regular file, but a directory" if stat.S_ISDIR(found.st_mode) else "not a regular file")
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "not a regular file, but a directory")
+        raise OSError("not a regular file")
 
 
 @contextmanager
@@ -92,8 +95,43 @@ def opened_directory(real: Path) -> Iterator[int]:
 
 
 def work_tree(directory: Path) -> Path | None:
-    """Return the git work tree around a directory, None if there is none."""
-    return next((each for each in (directory, *directory.parents) if (each / ".git").exists()), None)
+    """Return the git work tree around a directory without links, None if there is none.
+
+    None reaches as far as a place that holds more than a tree of somebody's (`is_common`).
+    """
+    for each in (directory, *directory.parents):
+        if is_common(each):
+            return None
+        if _has_repository(each):
+            return each
+    return None
+
+
+def is_common(directory: Path) -> bool:
+    """Return whether a directory is one of those that hold what has nothing to do with one another.
+
+    These are /, /etc, the home directory of the user, and directories like /tmp, where all may write (sticky ones).
+    """
+    if directory in (Path(directory.anchor), Path("/etc"), real_path(Path("~").expanduser())):
+        return True
+    try:
+        return bool(directory.stat().st_mode & stat.S_ISVTX)
+    except OSError:
+        return False
+
+
+def _has_repository(directory: Path) -> bool:
+    """Return whether git made the `.git` in a directory, for us, for root, or for the owner of the directory."""
+    git = directory / ".git"
+    try:
+        found = git.lstat()
+        if found.st_uid not in (os.geteuid(), 0, directory.stat().st_uid):
+            return False
+        if stat.S_ISDIR(found.st_mode):
+            return stat.S_ISREG((git / "HEAD").lstat().st_mode)
+        return read_below(directory, git, _LONGEST_GIT_FILE).startswith(b"gitdir:")
+    except OSError:
+        return False
 
 
 def _tree(directory: Path) -> Path | None:

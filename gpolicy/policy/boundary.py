@@ -2,8 +2,9 @@
 
 A policy is what is named on the command line: a directory, or one file, which stands for itself and reaches as far as
 its directory would. Its *home* is that directory. Its *root* is the git work tree around its home; without git, home
-and its parent, but never all of a file system. Within the root, documents may extend one another. A link leads nowhere
-out of the work tree, and without git nowhere out of home. A settings file sets no root: it is part of the tree itself.
+and its parent, but no parent such as / or the user's home directory. Within the root, documents may extend one another.
+A link leads nowhere out of the work tree, and without git nowhere out of home. What git keeps in `.git` is no part of
+it: secrets may be there. A settings file sets no root: it is part of the tree itself.
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from os.path import relpath
 from pathlib import Path
 
 from gpolicy.errors import InputError
-from gpolicy.opening import OutsideError, Target, check_target, read_below, real_path, reason, refuse_planted_links
+from gpolicy.opening import (
+    OutsideError,
+    Target,
+    check_target,
+    is_common,
+    read_below,
+    real_path,
+    reason,
+    refuse_planted_links,
+)
 from gpolicy.opening import work_tree as work_tree_of
 
 NAME_ITSELF = "name the file or directory that it leads to, if you trust it"
@@ -64,6 +74,8 @@ class Boundary:
         if not real.is_relative_to(root):
             through = "leads out of" if real == plain else "is a symbolic link out of"
             raise OutsideError(f"{through} {root}")
+        if ".git" in real.relative_to(root).parts:
+            raise OutsideError("leads to what git keeps for itself")
         return real, root
 
     def _resolved(self, name: str | Path) -> tuple[Path, Path]:
@@ -89,7 +101,7 @@ def boundary(path: Path) -> Boundary:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {reason(error)}", hint=NAME_ITSELF) from None
     tree = work_tree_of(home)
-    root = tree or (home.parent if home.parent != Path(home.anchor) else home)
+    root = tree or (home if is_common(home) or is_common(home.parent) else home.parent)
     whole = Path(os.path.abspath(named))  # noqa: PTH100 (links are not to be followed)
     return Boundary(named=whole, home=home, root=root, links=tree or home)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cli.running import run
-from gpolicy.opening import read_below
+from gpolicy.opening import read_below, work_tree
 from gpolicy.policy.boundary import boundary
 
 SECRET = "s3cr3t"  # noqa: S105 (none)
@@ -111,6 +111,8 @@ PLANTS: dict[str, Plant] = {
     "a base that is a link": _links({".b.yaml": "../../secret.txt"}, _extends(".b.yaml")),
     "a base behind a link": _links({"a": "../../outside"}, _extends("a/x.yaml")),
     "a base that blocks": _pipe(".b.yaml", _extends(".b.yaml")),
+    "what git keeps": lambda home: (home / "x.yaml").symlink_to("../.git/config"),
+    "a base that git keeps": _extends("../.git/config"),
     "a base with a null byte": _extends('"a\\0b.yaml"'),
     "a base with half a character": _extends('"a\\ud800b.yaml"'),
     "a base with a long name": _extends("a" * 5000 + ".yaml"),
@@ -133,6 +135,13 @@ CALLS = [
 ]
 
 
+def _repository(directory: Path) -> None:
+    """Make a directory the top of a git work tree."""
+    (directory / ".git").mkdir(exist_ok=True)
+    _write(directory / ".git" / "HEAD", "ref: refs/heads/main\n")
+    _write(directory / ".git" / "config", f"[{SECRET}]\n  key = {SECRET}\n")
+
+
 @pytest.fixture(name="home", params=["in a work tree", "without git"])
 def _home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A policy with room for what strangers plant, and files outside of what it may reach."""
@@ -140,7 +149,7 @@ def _home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     home = tmp_path / "repository" / "policy"
     home.mkdir(parents=True)
     if request.param == "in a work tree":
-        (home.parent / ".git").mkdir()
+        _repository(home.parent)
     (tmp_path / "outside").mkdir()
     _write(tmp_path / "outside" / "x.yaml", OUTSIDE)
     _write(tmp_path / "secret.txt", OUTSIDE)
@@ -222,8 +231,62 @@ def test_a_link_within_a_work_tree_is_read_and_without_git_within_the_directory(
     assert within.is_file(home / "link.yaml") is (home.parent / ".git").exists()
 
 
-def test_a_root_is_never_a_whole_file_system() -> None:
+@pytest.mark.parametrize("is_repository", [False, True])
+def test_a_root_is_never_what_holds_all_of_a_system_or_of_a_user(
+    is_repository: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert boundary(Path("/etc")).root == Path("/etc")
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common").chmod(0o1777)
+    for name in ("user", "common"):
+        home = tmp_path / name / "policy"
+        home.mkdir(parents=True)
+        for place in (tmp_path, home.parent):
+            if is_repository:
+                _repository(place)
+        assert boundary(home).root == boundary(home).links == home
+        (home / "one").mkdir()
+        assert boundary(home / "one").root == home
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        lambda git: git.touch(),
+        lambda git: git.mkdir(),
+        lambda git: (git / "HEAD").mkdir(parents=True),
+        lambda git: _write(git, "no gitdir: here\n"),
+        lambda git: _write(git, "gitdir: x".ljust(100_000)),
+        os.mkfifo,
+        lambda git: git.symlink_to("."),
+        lambda git: git.symlink_to(".git"),
+    ],
+)
+def test_what_git_did_not_make_is_no_work_tree(plant: Plant, tmp_path: Path) -> None:
+    home = tmp_path / "a" / "b" / "policy"
+    home.mkdir(parents=True)
+    _repository(tmp_path / "a")
+    assert work_tree(home) == tmp_path / "a"
+    plant(tmp_path / "a" / "b" / ".git")
+    assert work_tree(home) == tmp_path / "a"
+
+
+def test_a_work_tree_beside_others_and_a_module_are_their_own(tmp_path: Path) -> None:
+    _write(tmp_path / ".git", "gitdir: ../main/.git/worktrees/x\n")
+    (tmp_path / "policy").mkdir()
+    assert work_tree(tmp_path / "policy") == tmp_path
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files to other users")
+def test_a_work_tree_is_ours_or_of_the_owner_of_its_directory(tmp_path: Path) -> None:
+    _repository(tmp_path)
+    os.chown(tmp_path / ".git", 4711, 4711)
+    assert work_tree(tmp_path) is None
+    os.chown(tmp_path, 4711, 4711)
+    assert work_tree(tmp_path) == tmp_path
+    os.chown(tmp_path / ".git", 0, 0)
+    assert work_tree(tmp_path) == tmp_path
 
 
 def test_what_is_swapped_for_a_link_while_it_is_read(home: Path) -> None:
@@ -246,7 +309,7 @@ def test_what_is_swapped_for_a_link_while_it_is_read(home: Path) -> None:
 
 
 def test_a_named_link_leads_nowhere_out_of_its_work_tree(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (home.parent / ".git").mkdir(exist_ok=True)
+    _repository(home.parent)
     (home.parent / "other").symlink_to("../outside")
     for verb in ("check", "fmt", "show", "test"):
         assert run([verb, str(home.parent / "other")]) == 3

@@ -381,6 +381,7 @@ def test_a_byte_order_mark_and_a_mode_stay(tmp_path: Path) -> None:
 def test_what_a_link_leads_to_is_checked_and_not_written(tmp_path: Path) -> None:
     write(tmp_path / "real", SLIP)
     (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").touch()
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "link.yaml").symlink_to("../real/p.yaml")
     done = gpolicy("check", "--fix", tmp_path / "policy")
@@ -393,6 +394,7 @@ def test_what_a_link_leads_to_outside_of_the_work_tree_is_not_written(tmp_path: 
     write(tmp_path / "elsewhere", SLIP)
     (tmp_path / "repository" / "policy").mkdir(parents=True)
     (tmp_path / "repository" / ".git").mkdir()
+    (tmp_path / "repository" / ".git" / "HEAD").touch()
     (tmp_path / "repository" / "policy" / "p.yaml").symlink_to(tmp_path / "elsewhere" / "p.yaml")
     done = gpolicy("check", "--fix", tmp_path / "repository" / "policy")
     assert done.returncode == 1

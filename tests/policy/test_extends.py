@@ -168,6 +168,7 @@ def _repository(tmp_path: Path) -> Path:
     """A work tree with a policy in it, and files outside."""
     root = tmp_path / "repository"
     (root / ".git").mkdir(parents=True)
+    (root / ".git" / "HEAD").touch()
     (root / "policies").mkdir()
     (root / "common").mkdir()
     body = "ndparams: {ssh_port: 2222}\n"

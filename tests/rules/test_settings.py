@@ -306,6 +306,7 @@ def test_the_nearest_file_counts_up_to_the_top_of_the_work_tree(tmp_path: Path) 
     policy = tmp_path / "top" / "a" / "b"
     policy.mkdir(parents=True)
     (tmp_path / "top" / ".git").mkdir()
+    (tmp_path / "top" / ".git" / "HEAD").touch()
     never(tmp_path / "gpolicy.toml")
     assert source(policy) is None  # above the work tree
     never(tmp_path / "top" / "pyproject.toml")
