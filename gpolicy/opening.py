@@ -63,7 +63,11 @@ def read_below(root: Path, real: Path, limit: int) -> bytes:
 
 
 def read_named(path: Path, limit: int) -> bytes:
-    """Return what is in the regular file that somebody named, wherever it is, at most `limit` bytes. Raise OSError."""
+    """Return what is in the regular file that somebody named, wherever it is, at most `limit` bytes.
+
+    Raise OSError, OutsideError for a planted link on the way.
+    """
+    refuse_planted_links(path)
     real = real_path(path)
     return read_below(real.parent, real, limit)
 

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Value
+from gpolicy.opening import OutsideError, read_named, reason
 
 LARGEST_FILE = 256 * 1024**2
 """Bytes: some ten times the configuration of the largest clusters that Ganeti is known to run."""
@@ -26,20 +27,18 @@ _DEEPEST = 100  # levels; Ganeti's own JSON has a dozen
 def read_bytes(path: Path, *, limit: int = LARGEST_FILE) -> bytes:
     """Return what is in the file, at most `limit` bytes. Raise InputError if that cannot be had."""
     try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
+        return read_named(path, limit)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a directory, not a file") from None
     except PermissionError:
         raise InputError(f"{path}: permission denied", hint="read it as the user that owns it") from None
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
-        reason = error.strerror if isinstance(error, OSError) else "not a file name"
-        raise InputError(f"{str(path)!r}: {reason}") from None
-    if len(data) > limit:
-        raise InputError(f"{path}: larger than {limit // 1024**2} MiB")
-    return data
+    except OutsideError as error:
+        raise InputError(f"{path}: {error}", hint="name the file that it leads to, if you trust it") from None
+    except OSError as error:
+        said = "not a file name" if "\0" in str(path) else reason(error)
+        raise InputError(f"{str(path)!r}: {said}") from None
 
 
 def decode_text(data: bytes, where: str) -> str:

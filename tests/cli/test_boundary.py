@@ -326,6 +326,34 @@ def test_a_named_link_that_is_in_no_work_tree_is_followed(tmp_path: Path) -> Non
     assert run(["check", str(tmp_path / "current")]) == 0
 
 
+NAMED = [
+    *(["plan", "c.yaml", "--state", f"{kind}:FILE"] for kind in ("snapshot", "text", "config", "local")),
+    ["snapshot", "--state", "snapshot:FILE", "-o", "new.json"],
+    ["drift", "c.yaml", "--state", "snapshot:FILE"],
+    ["render", "FILE"],
+    ["apply", "FILE", "--to", "local:", "--yes"],
+    ["plan", "c.yaml", "--state", "rapi://127.0.0.1:1", "--rapi-ca", "FILE"],
+    ["check", "c.yaml", "--config", "FILE"],
+    ["check", "c.yaml", "--baseline", "FILE"],
+    ["place", "FILE", "--state", STATE],
+]
+
+
+@pytest.mark.parametrize("call", NAMED, ids=" ".join)
+def test_a_file_that_is_named_is_a_regular_one_within_the_tree_of_its_links(
+    call: list[str], home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(home)
+    _write(home / "c.yaml", "gpolicy: v1\nkind: Cluster\nname: c.example.org\n")
+    (home / "link.json").symlink_to("../../secret.txt")
+    os.mkfifo(home / "pipe.json")
+    for name, said in (("link.json", "leads out of"), ("pipe.json", "not a regular file")):
+        assert run([word.replace("FILE", name) for word in call]) == 3
+        shown = capfd.readouterr()
+        assert said in shown.err
+        assert SECRET not in shown.out + shown.err
+
+
 @pytest.mark.parametrize("planted", ["out.json", "sub/out.json"])
 def test_no_output_goes_through_a_planted_link(
     planted: str, home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -218,22 +219,20 @@ def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_is_one_line(tmp_path: Path) -> None:
-    fifo = tmp_path / "fifo"
-    import os
-
-    os.mkfifo(fifo)
     # a background job inherits that interrupts are ignored
     heeding = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from gpolicy.__main__ import main; sys.exit(main())"
     )
-    call = [sys.executable, "-c", heeding, "snapshot", "--state", f"snapshot:{fifo}", "-o", str(tmp_path / "out")]
-    with subprocess.Popen(call, env={"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True) as process:
-        descriptor = os.open(fifo, os.O_WRONLY)  # returns when gpolicy has begun to read
-        time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-        os.close(descriptor)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        state = f"rapi://127.0.0.1:{silent.getsockname()[1]}"
+        call = [sys.executable, "-c", heeding, "snapshot", "--state", state, "-o", str(tmp_path / "out")]
+        with subprocess.Popen(call, env={"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True) as process:
+            connection, _ = silent.accept()
+            with connection:
+                time.sleep(0.1)
+                process.send_signal(signal.SIGINT)
+                _, said = process.communicate(timeout=30)
     assert (process.returncode, one_line(said)) == (130, True)
     assert not (tmp_path / "out").exists()
 
