@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
@@ -25,6 +26,8 @@ _UNSEEN: Final = frozenset(
         *range(0xE0100, 0xE01F0),
     )
 )
+
+_RIGHT_TO_LEFT: Final = frozenset(("R", "AL", "AN"))  # classes of letters that take what is beside them to other places
 
 
 def control(sequence: str) -> str:
@@ -44,11 +47,11 @@ PLAIN: Final = control("[0m")
 
 
 def printable(text: str) -> str:
-    r"""Return `text` as one line, with everything that could move a cursor, hide text or end the line as an escape.
+    r"""Return `text` as one line, with what could move a cursor, hide or reorder text, or end the line as an escape.
 
     Escapes are Python's: \x1b, \n, \u202e. Control sequences of ours stay.
     """
-    if text.isprintable() and (text.isascii() or _UNSEEN.isdisjoint(map(ord, text))):
+    if _stays(text):
         return text
     if _OURS in text:
         parts = _CONTROL.split(text)
@@ -57,8 +60,14 @@ def printable(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join(
-        letter if letter.isprintable() and ord(letter) not in _UNSEEN else _escape(letter) for letter in text
+    return "".join(letter if _stays(letter) else _escape(letter) for letter in text)
+
+
+def _stays(text: str) -> bool:
+    """Return whether all of a text is seen, in the order of its letters."""
+    return text.isprintable() and (
+        text.isascii()
+        or (_UNSEEN.isdisjoint(map(ord, text)) and _RIGHT_TO_LEFT.isdisjoint(map(unicodedata.bidirectional, text)))
     )
 
 

@@ -35,6 +35,16 @@ def test_letters_that_show_nothing_are_escapes(letter: str) -> None:
     assert printable(f"a{letter}b").isascii()
 
 
+@pytest.mark.parametrize("letter", ["\u05d0", "\u0627", "\u0661", "\ufb1d", "\U0001e900", "\u07c0", "\u08e2"])
+def test_letters_that_reorder_what_is_beside_them_are_escapes(letter: str) -> None:
+    assert printable(f"3 {letter} 4").isascii()
+    assert printable(f"{BOLD}3 {letter} 4{PLAIN}").isascii()
+
+
+def test_letters_from_left_to_right_stay() -> None:
+    assert printable("Zürich → Köln, 東京 ½ é ▶ … x̂") == "Zürich → Köln, 東京 ½ é ▶ … x̂"
+
+
 @given(ANY_TEXT)
 def test_what_can_be_seen_stays(text: str) -> None:
     assert is_clean(printable(text))

@@ -138,8 +138,9 @@ def test_carets_are_under_what_the_reader_marked(keys: list[str], line_break: st
         shown, carets = text.splitlines()[1:3]
         before = columns(carets[: carets.index("^")])
         under = next(n for n in range(len(shown)) if columns(shown[:n]) == before)
-        assert shown[under:] == f'"値{key}"'
-        assert carets.count("^") == columns(f'"値{key}"')
+        marked = printable(f'"値{key}"')
+        assert shown[under:] == marked
+        assert carets.count("^") == columns(marked)
 
 
 def test_the_summary_counts_in_words() -> None:
