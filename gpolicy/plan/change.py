@@ -84,6 +84,11 @@ class Change:
         """The object as plans write it: cluster, group/NAME, node/NAME."""
         return self.level.value if self.object_name is None else f"{self.level.value}/{self.object_name}"
 
+    @property
+    def makes_own(self) -> bool:
+        """Whether this gives a group its own `access`, which Ganeti cannot remove: it inherited the cluster's."""
+        return self.level is Level.GROUP and self.path[-1] == "access" and self.before is None
+
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:

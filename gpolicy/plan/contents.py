@@ -52,9 +52,17 @@ def observed(state: ClusterState, objects: Iterable[str]) -> dict[str, Observed]
 
 
 def touched(changes: Iterable[Change]) -> dict[str, None]:
-    """Return the objects that `changes` touch, in their order, by the names that they have before."""
+    """Return the objects that `changes` touch, in their order, by the names that they have before.
+
+    The cluster is one of them where a group has inherited a value that only an own one brings back.
+    """
     names: dict[str, None] = {}
+    created: set[str] = set()
     for change in changes:
+        if change.action is Action.CREATE:
+            created.add(change.object)
+        if change.makes_own and change.object not in created:
+            names["cluster"] = None
         names[f"group/{change.before}" if change.action in (Action.RENAME, Action.REMOVE) else change.object] = None
         if change.action is Action.MOVE:  # a move writes the group that is left and the one that is joined
             names |= {f"group/{change.before}": None, f"group/{change.after}": None}

@@ -170,7 +170,7 @@ def rebuilt_plan(written: Record) -> Plan:
     errors = any(finding.severity is Severity.ERROR for finding in findings)
     if not errors and (wrong := next(contradictions(claimed, basis), None)):
         raise InputError(f"{written.where}: {wrong}", hint=_way_out(written))
-    changes = rebuilt(claimed)
+    changes = rebuilt(claimed, basis)
     stepping = make_steps([] if errors else changes, basis, version)
     guards = tuple(_guard(Record.of(guard, f"{written.where}: guards")) for guard in written.items("guards"))
     declared = tuple(

@@ -159,18 +159,22 @@ def _move_reason(change: Change, names: _Names, basis: Basis) -> str:
     return ""
 
 
-def rebuilt(changes: Sequence[Change]) -> tuple[Change, ...]:
+def rebuilt(changes: Sequence[Change], basis: Basis) -> tuple[Change, ...]:
     """Return the changes with all that follows from them: action, values in effect, risk, when it takes effect.
 
-    What follows from the rest of the cluster is kept as it is: an inherited value, how many instances have disks that
-    move, which objects inherit.
+    What follows from the rest of the cluster is kept as it is: an inherited value where `basis` does not have what it
+    is inherited from, how many instances have disks that move, which objects inherit.
     """
     created = {change.object for change in changes if change.action is Action.CREATE}
     cluster = {change.path: change for change in changes if change.level is Level.CLUSTER}
-    return tuple(_rebuilt(change, change.object in created, cluster.get(change.path)) for change in changes)
+    seen = basis.objects.get("cluster")
+    above = {path: (value, value) for path, value in (seen or {}).items()}
+    above |= {path: (change.before, change.after) for path, change in cluster.items()}
+    nothing = None if seen is None else (None, None)
+    return tuple(_rebuilt(change, change.object in created, above.get(change.path, nothing)) for change in changes)
 
 
-def _rebuilt(change: Change, is_new: bool, above: Change | None) -> Change:  # noqa: FBT001
+def _rebuilt(change: Change, is_new: bool, above: tuple[Value, Value] | None) -> Change:  # noqa: FBT001
     before, after = _effective(change, is_new, above)
     change = replace(
         change,
@@ -184,8 +188,11 @@ def _rebuilt(change: Change, is_new: bool, above: Change | None) -> Change:  # n
     return replace(change, risk=risk, reason=reason, affects=change.affects if inherited else ())
 
 
-def _effective(change: Change, is_new: bool, above: Change | None) -> tuple[Value, Value]:  # noqa: FBT001
-    """Return what is in force: the own value where there is one, else what is inherited, as far as it can be known."""
+def _effective(change: Change, is_new: bool, above: tuple[Value, Value] | None) -> tuple[Value, Value]:  # noqa: FBT001
+    """Return what is in force: the own value where there is one, else what is inherited, as far as it can be known.
+
+    `above` is what the cluster has before and after; None if it was not seen.
+    """
     if change.level is Level.CLUSTER or not is_own_value(change.path):
         return change.before, change.after
     if is_new:
@@ -194,7 +201,7 @@ def _effective(change: Change, is_new: bool, above: Change | None) -> tuple[Valu
     if change.path[0] not in INHERITED_FAMILIES:
         before = after = None
     elif change.level is Level.GROUP and above is not None:
-        before, after = above.before, above.after
+        before, after = above
     elif change.level is Level.GROUP and change.before is None and change.after is None:
         after = before
     return (

@@ -228,8 +228,8 @@ class _Maker:
     def _undo_group(self, name: str, changes: list[Change]) -> Inverse:
         """Return the inverse of a group's changes: `access` that was inherited gets the value that it had."""
         before = {change.path: change.before for change in changes}
-        kept = {change.path for change in changes if change.path[-1] == "access" and change.before is None}
-        before |= {change.path: change.effective_before for change in changes if change.path in kept}
+        kept = [change.path for change in changes if change.makes_own]
+        before |= {path: self.basis.objects["cluster"].get(path) for path in kept}
         inverse = inverse_of(Level.GROUP, name, before, _assignments(changes), self.version)
         stays = tuple(f"{'.'.join(path)} stays an own value of the group, Ganeti cannot remove it" for path in kept)
         return replace(inverse, not_restored=(*inverse.not_restored, *stays))

@@ -131,6 +131,18 @@ def test_a_plan_is_applied_and_taken_back(bench: Bench) -> None:
     assert bench.server.ganeti.content() == before
 
 
+def test_a_value_that_the_way_back_sets_is_looked_at_before_the_first_step(bench: Bench) -> None:
+    policy = "gpolicy: v1\nkind: NodeGroup\nname: gold\ndiskparams: {rbd: {access: userspace}}\n"
+    (bench.directory / "policy.yaml").write_text(policy)
+    bench.plan.unlink()
+    gpolicy("plan", bench.directory / "policy.yaml", "-s", bench.server.address, "-o", bench.plan, *bench.reach)
+    bench.server.ganeti.model.own["diskparams"]["rbd"]["access"] = "userspace"
+    done = bench.apply("--yes")
+    assert done.returncode == FINDINGS
+    assert "cluster diskparams.rbd.access" in done.stderr + done.stdout
+    assert bench.server.ganeti.jobs == []
+
+
 def test_applied_twice_it_is_refused_with_the_way_out(bench: Bench) -> None:
     assert bench.apply("--yes").returncode == FINE
     done = bench.apply("--yes")

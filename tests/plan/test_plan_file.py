@@ -446,6 +446,19 @@ def test_a_value_that_ganeti_cannot_hold_stands_in_no_step() -> None:
         read(content)
 
 
+def test_the_way_back_of_an_inherited_value_follows_from_what_was_seen_of_the_cluster() -> None:
+    content = json.loads(
+        plan_text(plan_for(cluster(), "NodeGroup\nname: default\ndiskparams: {rbd: {access: userspace}}"))
+    )
+    honest_steps = read(content).steps
+    assert honest_steps[0].inverse[0].effects[0].after == "kernelspace"
+    content["changes"][0]["effective_before"] = "userspace"
+    assert "effective_before" in refusal(content)
+    assert read(forged(content)).steps == honest_steps
+    del content["observed"]["cluster"]
+    assert "cluster is changed, but `observed` does not have it" in refusal(content)
+
+
 # --- at random --------------------------------------------------------------------------------------------------------
 
 
