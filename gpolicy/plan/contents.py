@@ -46,9 +46,14 @@ def identities(state: ClusterState) -> dict[str, Identity]:
 
 
 def observed(state: ClusterState, objects: Iterable[str]) -> dict[str, Observed]:
-    """Return those of `objects` that the state has, as it shows them."""
+    """Return those of `objects` that the state has, as its source shows them."""
     found, known = contents(state), identities(state)
-    return {name: Observed(known[name], found[name]) for name in objects if name in found}
+    shown = {
+        name: {path: value for path, value in found[name].items() if shown_by(state.unreadable, name, path)}
+        for name in objects
+        if name in found
+    }
+    return {name: Observed(known[name], values) for name, values in shown.items()}
 
 
 def touched(changes: Iterable[Change]) -> dict[str, None]:

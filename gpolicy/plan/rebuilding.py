@@ -74,6 +74,8 @@ def _misshapen(basis: Basis) -> Iterator[str]:
             yield f"`observed` has {name} with{'out' if level == 'node' else ''} a group to be in"
         if any(path[:1] == TAGS and (len(path) != 2 or value is not True) for path, value in values.items()):
             yield f"`observed` has {name} with a tag that is none"
+        hidden = [path for path in values if not shown_by(basis.gaps, name, path)]
+        yield from (f"`observed` has {name} {'.'.join(path)}, which the source cannot show" for path in hidden)
 
 
 class _Names:
@@ -166,12 +168,15 @@ def rebuilt(changes: Sequence[Change], basis: Basis) -> tuple[Change, ...]:
     is inherited from, how many instances have disks that move, which objects inherit.
     """
     created = {change.object for change in changes if change.action is Action.CREATE}
-    cluster = {change.path: change for change in changes if change.level is Level.CLUSTER}
-    seen = basis.objects.get("cluster")
-    above = {path: (value, value) for path, value in (seen or {}).items()}
-    above |= {path: (change.before, change.after) for path, change in cluster.items()}
-    nothing = None if seen is None else (None, None)
-    return tuple(_rebuilt(change, change.object in created, above.get(change.path, nothing)) for change in changes)
+    cluster = {change.path: change.after for change in changes if change.level is Level.CLUSTER}
+
+    def above(path: Path) -> tuple[Value, Value] | None:
+        seen = basis.objects.get("cluster")
+        if seen is None or not shown_by(basis.gaps, "cluster", path):
+            return None
+        return seen.get(path), cluster.get(path, seen.get(path))
+
+    return tuple(_rebuilt(change, change.object in created, above(change.path)) for change in changes)
 
 
 def _rebuilt(change: Change, is_new: bool, above: tuple[Value, Value] | None) -> Change:  # noqa: FBT001

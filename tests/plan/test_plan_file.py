@@ -23,7 +23,7 @@ from test_plan_laws import cases, law, plan_of
 from gpolicy import __version__
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.json_input import Record
-from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import InputError
 from gpolicy.exit_codes import ExitCode
 from gpolicy.ganeti.parameter import Level
@@ -372,6 +372,14 @@ def _of_nobody(content: dict[str, Any]) -> None:
 
 def _hidden(content: dict[str, Any]) -> None:
     content["not_shown"] = [{"level": "cluster", "prefix": ["ipolicy"]}]
+    values = content["observed"]["cluster"]["values"]
+    values[:] = [item for item in values if item["keys"][0] != "ipolicy"]
+    _changed("cluster ipolicy.vcpu-ratio", before=None)(content)
+
+
+def _seen_though_hidden(content: dict[str, Any]) -> None:
+    content["not_shown"].append({"level": "group", "prefix": ["diskparams"]})
+    content["observed"]["group/gone"]["values"].append({"keys": ["diskparams", "drbd", "metavg"], "value": "x"})
 
 
 def _allowed(name: str) -> Callable[[dict[str, Any]], None]:
@@ -421,7 +429,8 @@ def _not_compared(content: dict[str, Any]) -> None:
         (_unseen, "does not have it"),
         (_another, "nothing changes|another name"),
         (_of_nobody, "does not move"),
-        (_hidden, "cannot show it"),
+        (_hidden, "the source cannot show it, and so"),
+        (_seen_though_hidden, "group/gone diskparams.drbd.metavg, which the source cannot show"),
         (_allowed("std-in-bounds"), "cannot be allowed"),
         (_allowed("master-network"), "two verdicts"),
         (_quiet, "guard master-network"),
@@ -437,6 +446,14 @@ def test_changes_that_contradict_what_was_seen_or_one_another_are_refused(
         read(content)
     with pytest.raises(InputError, match=reason):
         forged(content)
+
+
+def test_an_inherited_value_that_was_not_seen_is_not_brought_back() -> None:
+    gap = Unreadable(level=Level.CLUSTER, prefix=("diskparams",))
+    plan = plan_for(cluster(unreadable=(gap,)), "NodeGroup\nname: default\ndiskparams: {rbd: {access: userspace}}")
+    same(through_a_file(plan), plan)
+    assert plan.steps[0].inverse.commands == ()
+    assert "stays an own value" in " ".join(plan.steps[0].inverse.not_restored)
 
 
 def test_a_value_that_ganeti_cannot_hold_stands_in_no_step() -> None:
