@@ -97,6 +97,8 @@ class _Maker:
         self.created = [change.object_name or "" for change in changes if change.action is Action.CREATE]
         self.removed = [change.object_name or "" for change in changes if change.action is Action.REMOVE]
         self.emptied: list[str] = []
+        self.lasting = self._lasting()
+        self.kept_names = self._kept_names()
 
     def run(self) -> Stepping:
         cluster = self._leaves(Level.CLUSTER, None)
@@ -216,7 +218,9 @@ class _Maker:
         if not changes:
             return  # Ganeti would run a job all the same
         before = {change.path: change.before for change in changes}
-        self._modify_group(name, before, _assignments(changes), self._undo_group(name, changes), wave)
+        lost = wave is Wave.LET_GO and name in self.kept_names  # at last another group has this name
+        inverse = self._kept_name(name) if lost else self._undo_group(name, changes)
+        self._modify_group(name, before, _assignments(changes), inverse, wave)
 
     def _modify_group(
         self, name: str, before: Mapping[Path, Value], assignments: Assignments, inverse: Inverse, wave: Wave
@@ -239,13 +243,38 @@ class _Maker:
         make = partial(commands.group_add, name, values, version=self.version)
         exists = Effect(f"group/{name}", NAME, None, name)
         inverse = made([(partial(commands.group_remove, name), (exists.reversed(),))])
+        if name in self.lasting:
+            inverse = Inverse((), (f"group {name} stays: it has nodes that stay ({', '.join(self.lasting[name])})",))
         effects = (exists, *assigned(f"group/{name}", {}, values))
         self._step(Wave.GROUPS, f"group/{name}", f"create group {name}", make, inverse, effects)
+
+    def _lasting(self) -> dict[str, list[str]]:
+        """Return the groups that are made and that nodes cannot leave again: Ganeti removes none with nodes in it."""
+        homes = {
+            target: sorted(name for change in moving if (name := change.object_name or "") in self.basis.staying)
+            for target, moving in _arriving(self.changes).items()
+        }
+        return {name: homes[name] for name in self.created if homes.get(name)}
+
+    def _kept_names(self) -> set[str]:
+        """Return the old names that renamed groups cannot have again, since another group stays under them."""
+        taken, kept = set(self.lasting), set[str]()
+        for old, new in reversed(_rename_order(self.renamed)):
+            if old in taken:
+                kept.add(old)
+                taken.add(new)
+        return kept
+
+    def _kept_name(self, old: str) -> Inverse:
+        new = self.renamed[old]
+        return Inverse((), (f"group {new} stays as it is: another group has its old name {old}",))
 
     def _renames(self) -> None:
         for old, new in _rename_order(self.renamed):
             effect = Effect(f"group/{old}", NAME, old, new)
             inverse = made([(partial(commands.group_rename, new, old), (effect.reversed(),))])
+            if old in self.kept_names:
+                inverse = self._kept_name(old)
             make = partial(commands.group_rename, old, new)
             self._step(Wave.GROUPS, f"group/{new}", f"rename group {old} to {new}", make, inverse, (effect,))
 

@@ -222,7 +222,7 @@ RAPI: Final = [
 def test_commands_are_those_that_the_changes_make(key: str, values: list[Any], place: str) -> None:
     for value in values:
         content = honest()
-        step = step_of(content, "remove group gone") if place == "more" else step_of(content, "create group")
+        step = step_of(content, "remove group gone") if place == "more" else step_of(content, "rename group")
         target = {"step": step, "inverse": step["inverse"], "more": (step["inverse"]["more"] or [{}])[0]}[place]
         target[key] = value
         assert f"step {step['id']} (" in refusal(content)

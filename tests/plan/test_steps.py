@@ -9,7 +9,7 @@ from planned import argv, cluster, plan_for, undo, with_group_tags
 from strategies import instance
 
 from gpolicy.cluster.state import Unreadable
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.plan.step import Wave
 from gpolicy.plan.steps import _rename_order
 
@@ -190,6 +190,41 @@ def test_a_pair_that_was_split_is_not_split_again_by_the_rollback() -> None:
     step = plan.steps[0]
     assert undo(step) == ["gnt-group assign-nodes a n4"]
     assert [reason.split(":")[0] for reason in step.inverse.not_restored] == ["node n1 stays", "node n3 stays"]
+
+
+def test_a_group_that_is_made_stays_when_nodes_stay_in_it() -> None:
+    pair = instance("i", "n1", "drbd", ("n2",))
+    state = cluster({}, {"a": {}, "b": {}, "c": {}}, {"n1": "a", "n2": "b", "n3": "c"}, pair)
+    plan = plan_for(state, "NodeGroup\nname: new\nnodes: [n1, n2, n3]", "NodeGroup\nname: empty")
+    undone = {step.title: (undo(step), step.inverse.not_restored) for step in plan.steps}
+    assert undone["create group new"] == ([], ("group new stays: it has nodes that stay (n1, n2)",))
+    assert undone["move n1, n2, n3 to group new"][0] == ["gnt-group assign-nodes c n3"]
+    assert undone["create group empty"] == (["gnt-group remove empty"], ())
+
+
+def test_no_group_gets_the_name_back_that_a_group_has_that_stays() -> None:
+    """Group a becomes b, b becomes c, and a new a gets nodes that cannot leave it; d becomes e beside them."""
+    pair = instance("i", "n1", "drbd", ("n2",))
+    both: Value = ["file", "drbd"]
+    groups: dict[str, Values] = {"a": {ALLOWED: both}, "b": {}, "d": {ALLOWED: both}, "rest": {}, "more": {}}
+    plan = plan_for(
+        cluster({ALLOWED: ["drbd"]}, groups, {"n1": "rest", "n2": "more"}, pair),
+        CLUSTER + "enabled_disk_templates: [drbd]",
+        "NodeGroup\nname: a\nnodes: [n1, n2]",
+        "NodeGroup\nname: b\nrenamed_from: a\nipolicy: {disk-templates: [drbd]}",
+        "NodeGroup\nname: c\nrenamed_from: b\nalloc_policy: last_resort",
+        "NodeGroup\nname: e\nrenamed_from: d\nipolicy: {disk-templates: [drbd]}",
+    )
+    undone = {argv(plan)[number]: undo(step) for number, step in enumerate(plan.steps)}
+    assert undone.pop("gnt-group rename b c") == undone.pop("gnt-group rename a b") == []
+    assert undone.pop("gnt-group rename d e") == ["gnt-group rename e d"]
+    assert undone.pop("gnt-group modify --ipolicy-disk-templates=drbd a") == []
+    assert undone.pop("gnt-group modify --ipolicy-disk-templates=drbd d") != []
+    assert undone.pop("gnt-group modify --alloc-policy=last_resort c") == [
+        "gnt-group modify --alloc-policy=preferred c"
+    ]
+    kept = [step.inverse.not_restored for step in plan.steps if step.title == "rename group a to b"]
+    assert kept == [("group b stays as it is: another group has its old name a",)]
 
 
 def test_tags_are_added_before_any_is_removed() -> None:
