@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from gpolicy.errors import InputError, UnreachableError
 NAMESPACE: Final = "gpolicy-plan"
 """What the signature is for: one that was made for anything else does not count."""
 
+_KEY: Final = re.compile(r" with (\S+) key (SHA256:[A-Za-z0-9+/]{43})\s*\Z")  # the end of what verify says
 _SECONDS: Final = 30.0
 _LARGEST_ANSWER: Final = 1024**2
 _LONGEST_SHOWN: Final = 200
@@ -33,7 +35,10 @@ class Signers:
 
 
 def signer_of(data: bytes, signers: Signers) -> str:
-    """Return who of the allowed signers has signed `data`. Raise InputError if nobody has, or nobody can tell."""
+    """Return who of the allowed signers has signed `data`, with the key. Raise InputError if nobody can tell.
+
+    A name is a pattern in the file of allowed signers, so it may fit anybody; the fingerprint is that of one key.
+    """
     for file, what in ((signers.allowed, "allowed signers"), (signers.signature, "signature")):
         if not file.is_file():
             hint = f"sign the plan: ssh-keygen -Y sign -n {NAMESPACE} -f KEY PLAN.JSON" if what == "signature" else None
@@ -46,9 +51,11 @@ def signer_of(data: bytes, signers: Signers) -> str:
         raise InputError(f"{signers.signature}: nobody in {signers.allowed} has made this signature{why}")
     for principal in principals:
         verified = _ask(signers, data, "verify", "-n", NAMESPACE, "-f", allowed, "-I", principal, "-s", signature)
-        if verified.code == 0:
-            return principal
-    raise InputError(f"{signers.signature}: is no good signature of this plan{_reason(verified)}")
+        key = _KEY.search(decode_text(verified.stdout, "ssh-keygen -Y verify"))
+        if verified.code == 0 and key is not None:
+            return f"{principal} ({key[1]} {key[2]})"
+    hint = f"one line a key in {signers.allowed}: only the names of the first one that has the key are tried"
+    raise InputError(f"{signers.signature}: is no good signature of this plan{_reason(verified)}", hint=hint)
 
 
 def _ask(signers: Signers, data: bytes, what: str, *options: str) -> Output:

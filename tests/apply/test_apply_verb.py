@@ -529,9 +529,11 @@ def test_the_journal_names_what_was_approved_and_by_whom(bench: Bench) -> None:
     done = bench.apply("--yes", "--signers", str(allowed))
     assert done.returncode == FINE, done.stderr
     digest = f"sha256:{hashlib.sha256(bench.plan.read_bytes()).hexdigest()}"
-    assert f"plan {digest}, signed by ci@example.org" in done.stdout
+    shown = subprocess.run(["ssh-keygen", "-l", "-f", key], check=True, capture_output=True, text=True).stdout
+    signer = f"ci@example.org (ED25519 {shown.split()[1]})"
+    assert f"plan {digest}, signed by {signer}" in done.stdout
     begin = bench.events()[0]
-    assert (begin["plan_digest"], begin["signer"]) == (digest, "ci@example.org")
+    assert (begin["plan_digest"], begin["signer"]) == (digest, signer)
 
 
 def test_no_secret_is_told(bench: Bench) -> None:

@@ -50,6 +50,11 @@ class Bench:
         beside = self.directory / "plan.json.sig"
         return Signers(allowed=self.allowed, signature=signature or beside, search_path=os.environ["PATH"])
 
+    def signed_by(self, principal: str, key: str = "ci") -> str:
+        command = ["ssh-keygen", "-l", "-f", f"{key}.pub"]
+        shown = subprocess.run(command, cwd=self.directory, check=True, capture_output=True, text=True).stdout
+        return f"{principal} (ED25519 {shown.split()[1]})"
+
     def refusal(self) -> str:
         with pytest.raises(InputError) as raised:
             read_plan(self.plan, self.signers())
@@ -64,7 +69,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def test_a_signed_plan_is_read_and_names_its_signer(bench: Bench) -> None:
     bench.sign()
-    assert read_plan(bench.plan, bench.signers()).signer == CI
+    assert read_plan(bench.plan, bench.signers()).signer == bench.signed_by(CI)
     assert read_plan(bench.plan).signer is None
 
 
@@ -72,7 +77,26 @@ def test_a_signed_plan_is_read_and_names_its_signer(bench: Bench) -> None:
 def test_names_of_signers_are_no_options(bench: Bench, principal: str) -> None:
     bench.allow(principal)
     bench.sign()
-    assert read_plan(bench.plan, bench.signers()).signer in principal.split(",")
+    names = principal.split(",")
+    assert read_plan(bench.plan, bench.signers()).signer in [bench.signed_by(name) for name in names]
+
+
+def test_a_name_that_fits_everybody_but_one_is_shown_with_the_key(bench: Bench) -> None:
+    bench.allow("!ci,*")
+    bench.sign()
+    assert read_plan(bench.plan, bench.signers()).signer == bench.signed_by("!ci")
+
+
+def test_a_key_with_an_earlier_line_for_something_else_is_refused_with_the_way_out(bench: Bench) -> None:
+    bench.allow(f'{CI} namespaces="gpolicy-plan"')
+    wanted = bench.allowed.read_text()
+    bench.allow('other@example.org namespaces="git"')
+    bench.allowed.write_text(bench.allowed.read_text() + wanted)
+    bench.sign()
+    done = gpolicy("render", bench.plan, "--signers", bench.allowed)
+    assert done.returncode == 3
+    assert "is no good signature of this plan" in done.stderr
+    assert f"one line a key in {bench.allowed}" in done.stderr
 
 
 def test_one_byte_more_is_another_plan(bench: Bench) -> None:
@@ -140,7 +164,7 @@ def test_render_takes_signed_plans_only_when_asked_to(bench: Bench) -> None:
     assert gpolicy("render", bench.plan, "--signers", bench.allowed).returncode == 3
     done = gpolicy("render", bench.plan, "--signers", bench.allowed, "--signature", elsewhere)
     assert done.returncode == 0, done.stderr
-    assert f"signed by {CI}" in done.stdout
+    assert f"signed by {bench.signed_by(CI)}" in done.stdout
     done = gpolicy("render", bench.plan, "--signature", elsewhere)
     assert done.returncode == 3
     assert "--signature needs --signers" in done.stderr
