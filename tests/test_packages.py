@@ -112,7 +112,8 @@ def test_another_python_installs_and_runs_it(wheel: Path, version: str, tmp_path
 
 
 def test_without_a_compiler_a_wheel_has_no_engine_and_is_for_any_platform(tmp_path: Path) -> None:
-    wheel = make("wheel", tmp_path, CC="false")
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['ziglang'] = None  # as if not installed\n")
+    wheel = make("wheel", tmp_path, CC="false", PYTHONPATH=str(tmp_path))
     assert wheel.name.endswith("-py3-none-any.whl")
     with zipfile.ZipFile(wheel) as archive:
         assert ENGINE not in archive.namelist()
