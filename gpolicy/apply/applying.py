@@ -23,8 +23,18 @@ from gpolicy.apply.carrying import (
     effect_name,
     told,
 )
-from gpolicy.apply.deciding import Decision, decide, decide_by_looking
-from gpolicy.apply.journal import FORMAT_VERSION, KIND, Attempt, Direction, EventName, Fate, History, mark_start
+from gpolicy.apply.deciding import Decision, decide_by_looking, left_of
+from gpolicy.apply.journal import (
+    DISTRUSTED,
+    FORMAT_VERSION,
+    KIND,
+    Attempt,
+    Direction,
+    EventName,
+    Fate,
+    History,
+    mark_start,
+)
 from gpolicy.apply.journal_file import JournalError, JournalFile, create_journal, reopen_journal
 from gpolicy.apply.runner import JobStatus, Outcome, Patience, Result, Runner, Stop
 from gpolicy.apply.staleness import Comparison, Difference, Sight, compare_plan, elsewhere
@@ -127,7 +137,7 @@ class Run:
         if history.direction is Direction.ROLLBACK:
             raise UsageError("this plan is being taken back", hint="go on with --rollback, or make a fresh plan")
         tasks = forward(self.plan)
-        open_tasks = [task for task in tasks if decide(history.attempts.get(task.key)) is not Decision.SKIP]
+        open_tasks = left_of(tasks, history.attempts)
         guards = self._judge(state) if open_tasks else ()
         if not self.agree(replace(self._intention(tasks, open_tasks), guards=guards)):
             return None
@@ -207,7 +217,7 @@ class Run:
         lost = [
             f"step {step.id}: {reason}" for step in self.plan.steps if step.id in tried for reason in step.not_restored
         ]
-        open_tasks = [task for task in undo if decide(history.attempts.get(task.key)) is not Decision.SKIP]
+        open_tasks = left_of(undo, history.attempts)
         if not self.agree(self._intention(undo, open_tasks, lost)):
             return None
         with self._writing(reopen_journal(self.journal_file, history), resumed=True) as journal:
@@ -337,7 +347,7 @@ def _nothing_unknown(jobs: Mapping[str, int], history: History) -> None:
     if unknown:
         raise CarryingError(
             f"job {unknown[0]} belongs to this journal, which does not know it: the last lines of the journal are lost",
-            hint="nothing is done on its word: move it away, look at the cluster, and make a fresh plan",
+            hint=DISTRUSTED,
         )
 
 
@@ -408,8 +418,7 @@ def can_be_carried(plan: PlanFile, runner: Runner, direction: Direction, history
     """Raise GpolicyError if a step that is left cannot go the chosen way, before anything begins."""
     attempts = history.attempts if history is not None and history.plan_digest == plan.digest else {}
     tasks = forward(plan) if direction is Direction.APPLY else backward(plan, set(attempts))
-    tasks = [task for task in tasks if decide(attempts.get(task.key)) is not Decision.SKIP]
-    stuck = [task for task in tasks if not task.carried_by(runner.route)]
+    stuck = [task for task in left_of(tasks, attempts) if not task.carried_by(runner.route)]
     if stuck:
         what = "; ".join(f"step {task.key} ({task.title})" for task in stuck)
         other = "local: or ssh://" if runner.route == "rapi" else "rapi://"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from gpolicy.apply.journal import Attempt, Fate
@@ -16,20 +16,12 @@ class Decision(StrEnum):
 
     RUN = "run"
     SKIP = "skip"  # it was done
-    ASK = "ask"  # a job may be under way: ask Ganeti before anything else
     REFUSE = "refuse"  # nobody knows whether it was done, and it must not be done twice
 
 
-def decide(attempt: Attempt | None) -> Decision:
-    """Return what the journal alone says about a step."""
-    match attempt:
-        case None:
-            return Decision.RUN
-        case Attempt(fate=Fate.DONE):
-            return Decision.SKIP
-        case Attempt(fate=Fate.BEGUN):
-            return Decision.ASK
-    return Decision.RUN  # it failed, and was looked at then; whether it may run again is decided before it does
+def left_of(tasks: Iterable[Task], attempts: Mapping[str, Attempt]) -> list[Task]:
+    """Return the tasks that the journal does not know to be done; `attempts` are by the task's key."""
+    return [task for task in tasks if task.key not in attempts or attempts[task.key].fate is not Fate.DONE]
 
 
 def decide_by_looking(task: Task, sight: Sight) -> Decision:

@@ -23,8 +23,9 @@ from gpolicy.ganeti.parameter import Value
 
 KIND: Final = "gpolicy-journal"
 FORMAT_VERSION: Final = "1.1"
+DISTRUSTED: Final = "nothing is done on its word: move it away, look at the cluster, and make a fresh plan"
+"""The hint for a journal that cannot be believed."""
 
-_WAY_OUT: Final = "nothing is done on its word: move it away, look at the cluster, and make a fresh plan"
 _CHECKSUM: Final = re.compile(rb', "chain": "([0-9a-f]{64})"\}$')
 _CUT_SHORT: Final = b" (cut short)"  # ends a line that was not written to its end; no event ends like this
 
@@ -135,14 +136,14 @@ def read_history(data: bytes, where: str) -> History:
         elif history is not None:
             history = replace(history, ending=_CUT_SHORT + b"\n")
     if history is None:
-        raise InputError(f"{where}: holds no event of a journal", hint=_WAY_OUT)
+        raise InputError(f"{where}: holds no event of a journal", hint=DISTRUSTED)
     return history
 
 
 def _damaged(place: str) -> InputError:
     return InputError(
         f"{place}: the journal is damaged: this line was changed, or lines before it are lost or out of order",
-        hint=_WAY_OUT,
+        hint=DISTRUSTED,
     )
 
 
@@ -200,7 +201,7 @@ def _right_format(event: Record) -> None:
     """Raise InputError for a journal that is not of our format. Lines of format 1.0 had no checksum."""
     major, _, minor = event.text("format_version").partition(".")
     if event.fields.get("kind") != KIND or major != FORMAT_VERSION.partition(".")[0] or minor in ("", "0"):
-        raise InputError(f"{event.where}: is no journal of format {FORMAT_VERSION}", hint=_WAY_OUT)
+        raise InputError(f"{event.where}: is no journal of format {FORMAT_VERSION}", hint=DISTRUSTED)
 
 
 def _begun(history: History | None, event: Record) -> History:
