@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gpolicy.analysis.capacity import capacity
 from gpolicy.cluster.sources import read_state
 from gpolicy.errors import GpolicyError, about
-from gpolicy.impact.capacity import capacity
 from gpolicy.suggest.model import Request
 from gpolicy.suggest.suggesting import suggest
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpolicy import __version__
+from gpolicy.analysis.pair_names import PairNames
 from gpolicy.apply.carrying import (
     Carrier,
     CarryingError,
@@ -43,8 +44,7 @@ from gpolicy.apply.verdict import Verdict, judge_applied, judge_restored
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.exit_codes import ExitCode
-from gpolicy.impact.guards import judge_declared_again, measure_impact
-from gpolicy.impact.pair_names import PairNames
+from gpolicy.impact.declared_guards import judge_declared_again, measure_impact
 from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, written
 from gpolicy.plan.guards import GuardResult, judge_again

@@ -42,9 +42,9 @@ class Request:
 
 def capacity(request: Request) -> int:
     """Print what fits; return the exit code."""
-    from gpolicy.impact.capacity import capacity as count  # noqa: PLC0415
-    from gpolicy.impact.extended_capacity import ExtendedOptions  # noqa: PLC0415
-    from gpolicy.impact.pair_names import PairNames  # noqa: PLC0415
+    from gpolicy.analysis.capacity import capacity as count  # noqa: PLC0415
+    from gpolicy.analysis.extended_capacity import ExtendedOptions  # noqa: PLC0415
+    from gpolicy.analysis.pair_names import PairNames  # noqa: PLC0415
 
     known_format(request.form, FORMATS)
     known_budget(request.budget)

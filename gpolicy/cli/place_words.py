@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from gpolicy.analysis.placing import PlaceRequest, WantedDisk
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.ganeti.units import parse_size
-from gpolicy.impact.placing import PlaceRequest, WantedDisk
 
 ALIASES: Final = {
     "memory-size": "memory",

@@ -14,10 +14,10 @@ from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.pair_names import PairNames
+    from gpolicy.analysis.wanted_instance import PlaceRequest
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.impact.pair_names import PairNames
-    from gpolicy.impact.wanted_instance import PlaceRequest
 
 
 FORMATS = ("text", "json", "markdown", "html")
@@ -38,9 +38,9 @@ class Request:
 
 def place(request: Request) -> int:
     """Print where the instance would go; exit code 1 if nowhere."""
+    from gpolicy.analysis.pair_names import PairNames  # noqa: PLC0415
+    from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.cli.place_words import read_words  # noqa: PLC0415
-    from gpolicy.impact.pair_names import PairNames  # noqa: PLC0415
-    from gpolicy.impact.placing import place as find  # noqa: PLC0415
 
     known_format(request.form, FORMATS)
     known_budget(request.budget)
@@ -78,10 +78,10 @@ def _of_spec(request: PlaceRequest, spec: str, names: PairNames, state: ClusterS
 
     The template is then one that the pair's group allows: a size of another group says nothing about it.
     """
-    from gpolicy.impact.allocator_input import policy_of  # noqa: PLC0415
-    from gpolicy.impact.disk_templates import enabled_templates, first_allowed  # noqa: PLC0415
-    from gpolicy.impact.pair_names import find_pair  # noqa: PLC0415
-    from gpolicy.impact.wanted_instance import of_size  # noqa: PLC0415
+    from gpolicy.analysis.allocator_input import policy_of  # noqa: PLC0415
+    from gpolicy.analysis.disk_templates import enabled_templates, first_allowed  # noqa: PLC0415
+    from gpolicy.analysis.pair_names import find_pair  # noqa: PLC0415
+    from gpolicy.analysis.wanted_instance import of_size  # noqa: PLC0415
 
     pair, group = find_pair(spec, names, state, request.group)
     nodes = state.nodes_of(group)

@@ -17,10 +17,10 @@ from gpolicy.report.budget import COMMENT_BUDGET
 from gpolicy.report.findings_text import findings_text
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.impact import Impact
-    from gpolicy.impact.pair_names import PairNames
     from gpolicy.plan.planning import Plan
     from gpolicy.plan.signature import Signers
     from gpolicy.policy.model import Policy
@@ -49,8 +49,8 @@ class Request:
 
 def plan(request: Request) -> int:
     """Make, show and keep a plan; return the exit code."""
+    from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
-    from gpolicy.impact.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
     from gpolicy.plan.planning import make_plan, refused_plan  # noqa: PLC0415
     from gpolicy.plan.projection import projected  # noqa: PLC0415
@@ -94,7 +94,7 @@ def _can_be_allowed(allowed: frozenset[str], policy: Policy) -> None:
 
 
 def _impact(policy: Policy, before: ClusterState, after: ClusterState, names: PairNames, request: Request) -> Impact:
-    from gpolicy.impact.guards import failures_asked  # noqa: PLC0415
+    from gpolicy.impact.declared_guards import failures_asked  # noqa: PLC0415
     from gpolicy.impact.impact import impact  # noqa: PLC0415
 
     failures = max(request.failures, failures_asked(policy.guards))
@@ -107,7 +107,7 @@ def _judged(made: Plan, policy: Policy, names: PairNames, known: Impact | None, 
     """Return the plan with the guards that the policy declares, and their verdicts."""
     if not policy.guards:
         return made
-    from gpolicy.impact.guards import declared_guards  # noqa: PLC0415
+    from gpolicy.impact.declared_guards import declared_guards  # noqa: PLC0415
 
     verdicts = declared_guards(policy.guards, made.changes, known, allowed=allowed)
     pairs = {"cluster": names.cluster, **{f"group/{name}": pairs for name, pairs in names.groups.items()}}

@@ -10,8 +10,8 @@ from gpolicy.cli.checking import sound_policy
 from gpolicy.cli.terminal import wants_colour
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.impact.pair_names import PairNames
 
 
 def under_policy(path: Path, state: ClusterState) -> tuple[ClusterState, PairNames] | None:
@@ -19,7 +19,7 @@ def under_policy(path: Path, state: ClusterState) -> tuple[ClusterState, PairNam
 
     None, with the errors on standard error, where the policy has errors or does not fit the cluster.
     """
-    from gpolicy.impact.pair_names import pair_names  # noqa: PLC0415
+    from gpolicy.analysis.pair_names import pair_names  # noqa: PLC0415
     from gpolicy.plan.diff import diff  # noqa: PLC0415
     from gpolicy.plan.projection import projected  # noqa: PLC0415
     from gpolicy.report.findings_text import findings_text  # noqa: PLC0415

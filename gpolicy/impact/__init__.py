@@ -1,1 +1,1 @@
-"""What a policy, or a change of it, means for a cluster in numbers: the allocator run on an observed state."""
+"""What a change of policy means for a cluster: the analysis of the state before and after, compared."""

@@ -1,6 +1,6 @@
 """What a change does to capacity: per group and spec pair what fits before and after, and what binds.
 
-Both states are counted with `gpolicy.impact.capacity`, so every number is one that `gpolicy capacity` shows. What is
+Both states are counted with `gpolicy.analysis.capacity`, so every number is one that `gpolicy capacity` shows. What is
 the same before and after is counted once.
 """
 
@@ -15,23 +15,23 @@ from gpolicy.allocator.dedicated import allocation_vector, sample_instances
 from gpolicy.allocator.kinds import DiskTemplate
 from gpolicy.allocator.model import SpecPair
 from gpolicy.allocator.policy_check import check_policy
-from gpolicy.impact.capacity import GroupCapacity, Observer, SpecCapacity, StandardCapacity, count
-from gpolicy.impact.clusters import Clusters
-from gpolicy.impact.disk_templates import enabled_templates, first_allowed
+from gpolicy.analysis.capacity import GroupCapacity, Observer, SpecCapacity, StandardCapacity, count
+from gpolicy.analysis.clusters import Clusters
+from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.side_by_side import side_by_side
 from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, Fit, FitChange, GroupCapacityChange
 from gpolicy.impact.group_match import GroupMatch, matched_groups
 from gpolicy.impact.pair_match import matched_pairs
-from gpolicy.impact.pair_names import PairNames
-from gpolicy.impact.side_by_side import side_by_side
 from gpolicy.plan.change import some
 
 if TYPE_CHECKING:
     from gpolicy.allocator.model import ClusterData, Policy
     from gpolicy.allocator.node import Node
+    from gpolicy.analysis.capacity_run import Run
+    from gpolicy.analysis.clusters import SharedCluster
+    from gpolicy.analysis.known_part import KnownPart
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.impact.capacity_run import Run
-    from gpolicy.impact.clusters import SharedCluster
-    from gpolicy.impact.known_part import KnownPart
 
 
 def capacity_change(

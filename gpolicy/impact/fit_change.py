@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gpolicy.impact.capacity import GroupCapacity
+from gpolicy.analysis.capacity import GroupCapacity
 
 if TYPE_CHECKING:
     from gpolicy.allocator.model import Spec
-    from gpolicy.impact.binding import Binding
+    from gpolicy.analysis.binding import Binding
 
 
 @dataclass(frozen=True, slots=True)

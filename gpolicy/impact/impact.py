@@ -10,21 +10,20 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from gpolicy.analysis.clusters import Clusters
 from gpolicy.errors import GpolicyError
-from gpolicy.impact.breaches import ViolationChange
 from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.clusters import Clusters
-from gpolicy.impact.exclusive_storage import exclusive_storage_change
+from gpolicy.impact.exclusive_storage_change import exclusive_storage_change
 from gpolicy.impact.fit_change import CapacityChange
-from gpolicy.impact.location import LocationChange, location_change
-from gpolicy.impact.redundancy import RedundancyChange, redundancy_change
-from gpolicy.impact.resource_model import ResourceModelChange, resource_model_change
+from gpolicy.impact.location_change import LocationChange, location_change
+from gpolicy.impact.redundancy_change import RedundancyChange, redundancy_change
+from gpolicy.impact.resource_model_change import ResourceModelChange, resource_model_change
 from gpolicy.impact.storage_findings import ExclusiveStorageChange
-from gpolicy.impact.violations import violation_change
+from gpolicy.impact.violation_change import ViolationChange, violation_change
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.impact.pair_names import PairNames
     from gpolicy.policy.model import Hardware
 
 _Part = TypeVar("_Part")

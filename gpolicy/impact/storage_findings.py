@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from gpolicy.impact.explained import Explained
+from gpolicy.analysis.binding import Explained
 
 
 class VolumesFrom(Enum):

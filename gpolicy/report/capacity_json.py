@@ -7,10 +7,10 @@ import math
 from dataclasses import asdict
 from typing import Any, Final
 
-from gpolicy.impact.binding import Binding
-from gpolicy.impact.capacity import CapacityReport, GroupCapacity, Score, Size, SpecCapacity, spec_values
-from gpolicy.impact.extended_capacity import ExtendedCapacity, ExtendedFit
-from gpolicy.impact.stranded import Stranded
+from gpolicy.analysis.binding import Binding
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, Score, Size, SpecCapacity, spec_values
+from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
+from gpolicy.analysis.stranded import Stranded
 
 FORMAT_VERSION: Final = "1.2"
 

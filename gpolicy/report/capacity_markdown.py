@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.cluster.state import read_from
-from gpolicy.impact.capacity import CapacityReport, GroupCapacity
 from gpolicy.report.budget import COMMENT_BUDGET
 from gpolicy.report.capacity_section import WHOLE_CLUSTER, room_cells, size_words
 from gpolicy.report.capacity_text import bindings_of

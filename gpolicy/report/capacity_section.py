@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpolicy.allocator.model import Spec
-from gpolicy.impact.binding import Cause
+from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.stranded import Stranded
 from gpolicy.impact.fit_change import CapacityChange, Fit, FitChange, GroupCapacityChange
-from gpolicy.impact.stranded import Stranded
 from gpolicy.report.section import (
     NOTHING,
     Cell,

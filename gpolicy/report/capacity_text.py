@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from gpolicy.analysis.binding import Binding
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, Size, spec_values
+from gpolicy.analysis.extended_capacity import ExtendedCapacity
+from gpolicy.analysis.stranded import Stranded
 from gpolicy.cluster.state import read_from
 from gpolicy.ganeti.units import exact_size, rough_size
-from gpolicy.impact.binding import Binding
-from gpolicy.impact.capacity import CapacityReport, GroupCapacity, Size, spec_values
-from gpolicy.impact.extended_capacity import ExtendedCapacity
-from gpolicy.impact.stranded import Stranded
 from gpolicy.printable import BOLD, DIM, PLAIN, as_text, printable
 
 _HEADINGS: Final = ("group", "template", "spec", "instance", "fits", "bound by", "htools")

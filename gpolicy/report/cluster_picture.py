@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.cluster.state import ClusterState, Node
-from gpolicy.impact.location import LocationChange
+from gpolicy.impact.location_change import LocationChange
 
 _DOMAIN_KIND: Final = "htools:nlocation:"
 MOST_ROWS: Final = 16

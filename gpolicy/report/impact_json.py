@@ -13,13 +13,14 @@ from enum import Enum
 from typing import Any, Final
 
 from gpolicy.allocator.model import Spec
-from gpolicy.impact.binding import Binding, Cause
-from gpolicy.impact.breaches import Breach
-from gpolicy.impact.capacity import GroupCapacity, Score, ScoreComponent, spec_values
+from gpolicy.analysis.binding import Binding, Cause
+from gpolicy.analysis.capacity import GroupCapacity, Score, ScoreComponent, spec_values
+from gpolicy.analysis.redundancy import GroupRedundancy, Loss
+from gpolicy.analysis.resource_models import Declared, NodeModel
+from gpolicy.analysis.violations import Breach
 from gpolicy.impact.fit_change import AllocationVectors, FitChange
 from gpolicy.impact.impact import Impact
-from gpolicy.impact.redundancy import GroupRedundancy, GroupRedundancyChange, Loss
-from gpolicy.impact.resource_model import Declared, NodeModel
+from gpolicy.impact.redundancy_change import GroupRedundancyChange
 from gpolicy.impact.storage_findings import DiskTrouble
 from gpolicy.report.capacity_json import binding_data, capacity_of_group
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from gpolicy.impact.location import (
-    Compared,
+from gpolicy.analysis.location import (
     DesiredLocationMissing,
     DomainConflict,
     ExclusionConflict,
     ExclusionUnsatisfiable,
-    LocationChange,
     SharedDomain,
-    Stranded,
+    Unmovable,
 )
+from gpolicy.impact.location_change import Compared, LocationChange
 from gpolicy.report.section import Cell, Name, Section, Table, Weight, count, filled, heaviest, names
 
 _T = TypeVar("_T")
@@ -117,7 +116,7 @@ def _unsatisfiable(fact: ExclusionUnsatisfiable) -> tuple[Cell, ...]:
     return (Name(fact.tag), Name(fact.group), names(fact.instances), places)
 
 
-def _stranded(fact: Stranded) -> tuple[Cell, ...]:
+def _stranded(fact: Unmovable) -> tuple[Cell, ...]:
     words = [f"{node} lacks {', '.join(tags)}" for node, tags in fact.targets[:_MOST_TARGETS]]
     if len(fact.targets) > _MOST_TARGETS:
         words.append(f"and {len(fact.targets) - _MOST_TARGETS} more")

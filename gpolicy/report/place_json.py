@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict
 from typing import Any, Final
 
-from gpolicy.impact.placing import Candidate, PlaceReport
+from gpolicy.analysis.placing import Candidate, PlaceReport
 
 FORMAT_VERSION: Final = "1.1"
 

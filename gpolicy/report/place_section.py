@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from gpolicy.analysis.placing import Candidate, PlaceReport
 from gpolicy.cluster.state import read_from
-from gpolicy.impact.placing import Candidate, PlaceReport
 from gpolicy.report.answer import Answer
 from gpolicy.report.place_text import placed_words, untried_words
 from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, count, filled, rough_size

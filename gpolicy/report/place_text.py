@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from gpolicy.analysis.placing import Candidate, GroupTrial, Placed, PlaceReport
 from gpolicy.cluster.state import read_from
 from gpolicy.ganeti.units import exact_size, rough_size
-from gpolicy.impact.placing import Candidate, GroupTrial, Placed, PlaceReport
 from gpolicy.printable import BOLD, BOLD_GREEN, BOLD_RED, DIM, PLAIN, as_text, printable
 
 _MOST_POSSIBLE: Final = 10

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpolicy import __version__
+from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.state import ClusterState, read_from
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.impact.fit_change import CapacityChange
 from gpolicy.impact.impact import Impact
-from gpolicy.impact.pair_names import PairNames
 from gpolicy.plan.change import NAME, Action, Change, some
 from gpolicy.plan.planning import Plan
 from gpolicy.report.capacity_section import changed_groups, comparisons

@@ -6,14 +6,9 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gpolicy.impact.capacity import Score
-from gpolicy.impact.redundancy import (
-    GroupRedundancy,
-    GroupRedundancyChange,
-    Homeless,
-    Loss,
-    RedundancyChange,
-)
+from gpolicy.analysis.capacity import Score
+from gpolicy.analysis.redundancy import GroupRedundancy, Homeless, Loss
+from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, names, size
 
 _RIGHT: Final = frozenset({"nodes", "survives now", "survives then", "needed", "free", "now", "then"})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.impact.resource_model import Declared, GroupModel, NodeModel, ResourceModel, ResourceModelChange
+from gpolicy.analysis.resource_models import Declared, GroupModel, NodeModel, ResourceModel
+from gpolicy.impact.resource_model_change import ResourceModelChange
 from gpolicy.report.section import (
     NOTHING,
     Cell,

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.ganeti.parameter import Value
-from gpolicy.impact.pair_names import PairNames
 from gpolicy.report.section import count, size
 
 WIDTH: Final = 560

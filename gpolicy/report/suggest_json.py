@@ -6,11 +6,11 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.impact.capacity import spec_values
+from gpolicy.analysis.capacity import spec_values
 
 if TYPE_CHECKING:
-    from gpolicy.impact.binding import Binding
-    from gpolicy.suggest.model import Fit, Mix, NodeKind, OldPair, Size, Stranded, Suggestion, SuggestReport
+    from gpolicy.analysis.binding import Binding
+    from gpolicy.suggest.model import Fit, Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport, Waste
     from gpolicy.suggest.tiling import Resources
 
 FORMAT_VERSION: Final = "1.1"
@@ -96,7 +96,7 @@ def _old(pair: OldPair) -> dict[str, Any]:
     }
 
 
-def _stranded(left: Stranded) -> dict[str, Any]:
+def _stranded(left: Waste) -> dict[str, Any]:
     return {
         "kind": left.kind,
         "size": left.name,

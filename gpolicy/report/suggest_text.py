@@ -10,7 +10,7 @@ from gpolicy.printable import BOLD, DIM, PLAIN, as_text, printable
 
 if TYPE_CHECKING:
     from gpolicy.allocator.model import Spec
-    from gpolicy.impact.binding import Binding, Cause
+    from gpolicy.analysis.binding import Binding, Cause
     from gpolicy.suggest.model import Mix, NodeKind, Suggestion, SuggestReport
     from gpolicy.suggest.tiling import Resources
 

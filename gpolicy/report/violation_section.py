@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from gpolicy.analysis.violations import Breach, PolicyViolation
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
-from gpolicy.impact.breaches import Breach, InstanceViolation, PolicyViolation, UnknownViolation, ViolationChange
+from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
 from gpolicy.report.section import Cell, Name, Section, Table, Weight, count, filled, heaviest, size
 
 _HEADINGS: Final = ("instance", "primary node", "group", "what", "nearest pair")

@@ -13,8 +13,8 @@ from gpolicy.allocator.merge import merge
 from gpolicy.allocator.model import ClusterData, Disk, Instance, Policy, Spec
 from gpolicy.allocator.placement import NO_FAILURES, NoCandidatesError, candidate_nodes
 from gpolicy.allocator.usable import usable_groups
-from gpolicy.impact.binding import Binding, Cause, binding
-from gpolicy.impact.capacity import KVM_NODE_MEMORY
+from gpolicy.analysis.binding import Binding, Cause, binding
+from gpolicy.analysis.capacity import KVM_NODE_MEMORY
 from gpolicy.suggest.dedicated_placing import place_dedicated
 from gpolicy.suggest.model import Fit, Mix
 from gpolicy.suggest.tiling import Resources

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from gpolicy.allocator.kinds import DiskTemplate
 from gpolicy.allocator.merge import merge
+from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import format_size
-from gpolicy.impact.disk_templates import enabled_templates, first_allowed, wanted_template
 from gpolicy.suggest.hardware import hidden_state, kinds_of, node_hardware
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.tiling import Ground, part, tiling

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.merge import merge
+from gpolicy.analysis.capacity import KVM_NODE_MEMORY
 from gpolicy.ganeti.parameter import Level
-from gpolicy.impact.capacity import KVM_NODE_MEMORY
 from gpolicy.suggest.model import NodeHardware, NodeKind
 from gpolicy.suggest.tiling import Resources
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from gpolicy.allocator.kinds import DiskTemplate
     from gpolicy.allocator.model import Spec, SpecPair
+    from gpolicy.analysis.binding import Binding
     from gpolicy.cluster.state import Snapshot
-    from gpolicy.impact.binding import Binding
     from gpolicy.suggest.tiling import Ground, Resources
 
 Bounds = Literal["fixed", "ranges"]
@@ -111,7 +111,7 @@ class OldPair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stranded:
+class Waste:
     """What nobody uses of a node of one kind (by its place) that `count` instances of size `name` fill.
 
     `share` is that of the resource of which most is wasted.
@@ -167,7 +167,7 @@ class Suggestion:
     measure: Resources
     sizes: tuple[Size, ...]
     today: tuple[OldPair, ...]
-    stranded: tuple[Stranded, ...]
+    stranded: tuple[Waste, ...]
     std_in: str | None
     std: Spec
     newly_forbidden: tuple[str, ...]

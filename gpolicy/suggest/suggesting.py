@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.capacity import DivisionError
 from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.capacity import group_data
+from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
+from gpolicy.analysis.violations import violations_of
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
-from gpolicy.impact.allocator_input import cluster_data
-from gpolicy.impact.capacity import group_data
-from gpolicy.impact.disk_templates import enabled_templates, wanted_template
-from gpolicy.impact.violations import violations_of
 from gpolicy.suggest.counting import Counter, count_mix, largest
 from gpolicy.suggest.document import declared_values, document
 from gpolicy.suggest.grounds import Grounds
 from gpolicy.suggest.hardware import emptied
-from gpolicy.suggest.model import OldPair, Size, Stranded, Suggestion, SuggestReport
+from gpolicy.suggest.model import OldPair, Size, Suggestion, SuggestReport, Waste
 from gpolicy.suggest.pairs import holding, pairs, standard
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.tiling import Ground, fitting, left_over, wasted
@@ -30,8 +30,8 @@ from gpolicy.writing.written import name_complaint
 
 if TYPE_CHECKING:
     from gpolicy.allocator.model import ClusterData, Policy, SpecPair
+    from gpolicy.analysis.capacity import Observer
     from gpolicy.cluster.state import ClusterState, Group
-    from gpolicy.impact.capacity import Observer
     from gpolicy.suggest.model import Bounds, Mix, NodeKind, Request
     from gpolicy.suggest.tiling import Tiling
 
@@ -262,12 +262,12 @@ def with_values(state: ClusterState, group: str, values: Values) -> ClusterState
     return replace(state, groups=groups)
 
 
-def _stranded(kinds: tuple[NodeKind, ...], sizes: tuple[Size, ...], ground: Ground) -> tuple[Stranded, ...]:
+def _stranded(kinds: tuple[NodeKind, ...], sizes: tuple[Size, ...], ground: Ground) -> tuple[Waste, ...]:
     found = []
     for place, kind in enumerate(kinds):
         for size in sizes:
             count = size.a_node[place]
             left = left_over(kind.room, size.size, count, ground)
             share = wasted(kind.room, size.size, ground, count)
-            found.append(Stranded(kind=place, name=size.name, count=count, left=left, share=share))
+            found.append(Waste(kind=place, name=size.name, count=count, left=left, share=share))
     return tuple(found)

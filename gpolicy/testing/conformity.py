@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gpolicy.analysis.pair_names import MINMAX, pair_names
+from gpolicy.analysis.violations import violations_of
 from gpolicy.ganeti.parameter import Path, Values
-from gpolicy.impact.pair_names import MINMAX, pair_names
-from gpolicy.impact.violations import violations_of
 from gpolicy.testing.instances import instance_of
 from gpolicy.testing.outcome import CannotRunError, Check, checked
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.violations import PolicyViolation
     from gpolicy.cluster.state import ClusterState, Instance
-    from gpolicy.impact.breaches import PolicyViolation
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Expectation, Scenario
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpolicy.impact.allocator_input import cluster_data
-from gpolicy.impact.capacity_run import Run
-from gpolicy.impact.disk_templates import enabled_templates, first_allowed, wanted_template
-from gpolicy.impact.group_data import group_data
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.capacity_run import Run
+from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
+from gpolicy.analysis.group_data import group_data
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState

@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.capacity import Allocator
+from gpolicy.analysis.capacity import capacity
+from gpolicy.analysis.extended_capacity import ExtendedOptions
+from gpolicy.analysis.pair_names import PairNames, pair_names
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
-from gpolicy.impact.capacity import capacity
-from gpolicy.impact.extended_capacity import ExtendedOptions
-from gpolicy.impact.pair_names import PairNames, pair_names
 from gpolicy.testing.ablation import EngineWithout
 from gpolicy.testing.counted_group import counted_run
 from gpolicy.testing.outcome import CannotRunError, Check, checked
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.capacity import GroupCapacity
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.impact.capacity import GroupCapacity
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
 

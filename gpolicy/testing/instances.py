@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from gpolicy.allocator.kinds import DiskTemplate
 from gpolicy.allocator.model import Spec
+from gpolicy.analysis.allocator_input import charged_space, policy_of
+from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
+from gpolicy.analysis.pair_names import find_pair, pair_names
+from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Node, Resources
 from gpolicy.errors import UsageError
-from gpolicy.impact.allocator_input import charged_space, policy_of
-from gpolicy.impact.disk_templates import enabled_templates, first_allowed
-from gpolicy.impact.pair_names import find_pair, pair_names
-from gpolicy.impact.wanted_instance import spec_disks
 from gpolicy.testing.outcome import CannotRunError
 
 if TYPE_CHECKING:

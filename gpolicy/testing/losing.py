@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from gpolicy.analysis.redundancy import redundancy
 from gpolicy.errors import GpolicyError
-from gpolicy.impact.redundancy import redundancy
 from gpolicy.testing.outcome import CannotRunError, Check, checked
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.redundancy import GroupRedundancy, Loss
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.impact.redundancy import GroupRedundancy, Loss
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Expectation, Scenario
 

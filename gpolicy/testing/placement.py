@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from gpolicy.analysis.allocator_input import policy_of
+from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
+from gpolicy.analysis.pair_names import pair_names
+from gpolicy.analysis.placing import place
+from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk, of_size
 from gpolicy.errors import GpolicyError
-from gpolicy.impact.allocator_input import policy_of
-from gpolicy.impact.disk_templates import enabled_templates, first_allowed
-from gpolicy.impact.pair_names import pair_names
-from gpolicy.impact.placing import place
-from gpolicy.impact.wanted_instance import PlaceRequest, WantedDisk, of_size
 from gpolicy.testing.instances import exclusive_storage, whole_spec
 from gpolicy.testing.outcome import CannotRunError, Check, checked
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.placing import Candidate, PlaceReport
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.impact.placing import Candidate, PlaceReport
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Expectation, Scenario, Sizes
 

@@ -7,9 +7,9 @@ import jsonschema
 import pytest
 from command_line import ROOT, gpolicy
 
+from gpolicy.analysis.placing import PlaceRequest, WantedDisk
 from gpolicy.cli.place_words import read_words
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.impact.placing import PlaceRequest, WantedDisk
 
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
 POLICY = str(ROOT / "policies" / "two-groups")

@@ -9,8 +9,8 @@ import pytest
 from command_line import ROOT, gpolicy
 from jsonschema import Draft7Validator
 
+from gpolicy.analysis.capacity import capacity
 from gpolicy.cluster.snapshot import read_snapshot
-from gpolicy.impact.capacity import capacity
 
 DEMO = "policies/two-groups.snapshot.json"
 STATE = f"snapshot:{DEMO}"

@@ -20,10 +20,10 @@ from policy_cases import policy
 from strategies import Document, document
 from transcripts import separate_messages
 
+from gpolicy.analysis.violations import Breach
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
-from gpolicy.impact.breaches import Breach
-from gpolicy.impact.violations import violation_change
+from gpolicy.impact.violation_change import violation_change
 
 pytestmark = pytest.mark.e2e
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gpolicy.impact.breaches import Breach, PolicyViolation
+from gpolicy.analysis.violations import Breach, PolicyViolation
 
 RANGE = re.compile(r"([a-z-]+)(?:/(\d+))? value (\d+) is not in range \[(\d+), (\d+)\]")
 TEMPLATE = re.compile(r"Disk template ([a-z, ]+) is not allowed \(allowed templates:? ([a-z, ]*)\)")

@@ -12,19 +12,19 @@ from gpolicy.allocator.merge import merge
 from gpolicy.allocator.model import Spec, SpecPair
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.capacity import capacity
+from gpolicy.analysis.capacity_run import Run
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.stranded import Room
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Group, Identity
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
-from gpolicy.impact.allocator_input import cluster_data
-from gpolicy.impact.binding import Cause
-from gpolicy.impact.capacity import capacity
 from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.capacity_run import Run
 from gpolicy.impact.fit_change import CapacityChange, GroupCapacityChange
 from gpolicy.impact.pair_match import matched_pairs
-from gpolicy.impact.pair_names import PairNames
-from gpolicy.impact.stranded import Room
 
 
 def spec(memory: int, cpus: int, disk: int, spindles: int = 1) -> dict[str, Value]:

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.impact.binding import Binding, Cause
-from gpolicy.impact.breaches import InstanceViolation, PolicyViolation, UnknownViolation, Verdict, ViolationChange
-from gpolicy.impact.capacity import Score
+from gpolicy.analysis.binding import Binding, Cause
+from gpolicy.analysis.capacity import Score
+from gpolicy.analysis.redundancy import GroupRedundancy, Homeless, Loss
+from gpolicy.analysis.violations import PolicyViolation, Verdict
+from gpolicy.impact.declared_guards import declared_guards, failures_asked
 from gpolicy.impact.fit_change import CapacityChange, Fit, FitChange, GroupCapacityChange
-from gpolicy.impact.guards import declared_guards, failures_asked
 from gpolicy.impact.impact import Impact
-from gpolicy.impact.redundancy import GroupRedundancy, GroupRedundancyChange, Homeless, Loss, RedundancyChange
+from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
 from gpolicy.plan.guards import GUARDS, GuardResult
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.policy.loading import load_policy

@@ -17,7 +17,7 @@ from gpolicy.cluster.process import Output
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Resources
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Values
-from gpolicy.impact.exclusive_storage import exclusive_storage_change
+from gpolicy.impact.exclusive_storage_change import exclusive_storage_change
 from gpolicy.impact.storage_findings import (
     DiskTrouble,
     ExclusiveStorageChange,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from gpolicy.analysis.capacity import capacity
+from gpolicy.analysis.pair_names import pair_names
 from gpolicy.cluster.snapshot import read_snapshot
-from gpolicy.impact.capacity import capacity
-from gpolicy.impact.guards import declared_guards, failures_asked, judge_declared_again
+from gpolicy.impact.declared_guards import declared_guards, failures_asked, judge_declared_again
 from gpolicy.impact.impact import Impact, impact
-from gpolicy.impact.pair_names import pair_names
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy

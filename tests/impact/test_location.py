@@ -12,20 +12,18 @@ from strategies import instance
 
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.score import COMPONENTS, component_values, statistics
-from gpolicy.cluster.state import ClusterState, Identity, Instance, Resources
-from gpolicy.ganeti.parameter import Values
-from gpolicy.impact.allocator_input import cluster_data
-from gpolicy.impact.location import (
-    Compared,
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.location import (
     DesiredLocationMissing,
     DomainConflict,
     ExclusionConflict,
     ExclusionUnsatisfiable,
-    LocationChange,
     SharedDomain,
-    Stranded,
-    location_change,
+    Unmovable,
 )
+from gpolicy.cluster.state import ClusterState, Identity, Instance, Resources
+from gpolicy.ganeti.parameter import Values
+from gpolicy.impact.location_change import Compared, LocationChange, location_change
 
 RACKS = "htools:nlocation:rack"
 ROOMS = "htools:nlocation:room"
@@ -126,13 +124,13 @@ class TestExclusion:
 class TestMigration:
     TAGS = ("htools:migration:hv",)
 
-    def stranded(self, *items: Instance, tags: Iterable[str] = TAGS, **node_tags: str) -> tuple[Stranded, ...]:
+    def stranded(self, *items: Instance, tags: Iterable[str] = TAGS, **node_tags: str) -> tuple[Unmovable, ...]:
         return location_change(at(NODES, *items), at(NODES, *items, tags=tags, **node_tags)).stranded.new
 
     def test_a_drbd_instance_needs_its_secondary(self) -> None:
         items = drbd("a", "node1", "node2"), drbd("b", "node1", "node3"), drbd("c", "node2", "node1")
         found = self.stranded(*items, node1="hv:new", node3="hv:new")
-        assert found == (Stranded(instance="a", primary_node="node1", targets=(("node2", ("hv:new",)),)),)
+        assert found == (Unmovable(instance="a", primary_node="node1", targets=(("node2", ("hv:new",)),)),)
 
     def test_shared_storage_needs_any_node_of_the_group(self) -> None:
         item = instance("a", "node1", "rbd")

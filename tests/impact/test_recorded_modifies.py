@@ -11,10 +11,10 @@ import pytest
 from messages import breaches_told, violated
 from transcripts import DATA, separate_messages
 
+from gpolicy.analysis.violations import Breach
 from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterState
-from gpolicy.impact.breaches import Breach
-from gpolicy.impact.violations import violation_change
+from gpolicy.impact.violation_change import violation_change
 
 Row = dict[str, Any]
 

@@ -16,18 +16,19 @@ from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, can_evacuate, move_foreign
 from gpolicy.allocator.survival import survives
+from gpolicy.analysis import losses
+from gpolicy.analysis import redundancy as module
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.capacity import capacity
+from gpolicy.analysis.capacity_run import loaded
+from gpolicy.analysis.group_data import group_data
+from gpolicy.analysis.losses import lose
+from gpolicy.analysis.redundancy import GroupRedundancy, redundancy
+from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
-from gpolicy.impact import losses
-from gpolicy.impact import redundancy as module
-from gpolicy.impact.allocator_input import cluster_data
-from gpolicy.impact.capacity import capacity
-from gpolicy.impact.capacity_run import loaded
-from gpolicy.impact.group_data import group_data
-from gpolicy.impact.losses import lose
-from gpolicy.impact.redundancy import GroupRedundancy, redundancy, redundancy_change
-from gpolicy.impact.sure_losses import SureLosses
+from gpolicy.impact.redundancy_change import redundancy_change
 
 
 def states() -> list[ClusterState]:

@@ -11,23 +11,17 @@ from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.capacity_run import Run
+from gpolicy.analysis.clusters import Clusters
+from gpolicy.analysis.resource_models import Declared, NodeModel, ResourceModel, resource_model
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.cluster.unreadable import RAPI
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path, Value, Values
-from gpolicy.impact.allocator_input import cluster_data
 from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.capacity_run import Run
-from gpolicy.impact.clusters import Clusters
-from gpolicy.impact.resource_model import (
-    Declared,
-    NodeModel,
-    ResourceModel,
-    ResourceModelChange,
-    resource_model,
-    resource_model_change,
-)
+from gpolicy.impact.resource_model_change import ResourceModelChange, resource_model_change
 from gpolicy.report.resource_section import resource_model_section
 
 POLICY = "1024,1,5120,1,1,1|512,1,2560,1,1,1;4096,4,20480,1,1,4|plain|2.0|32.0"
@@ -194,7 +188,7 @@ def test_what_the_capacity_has_counted_as_measured_is_not_counted_again(monkeypa
         asked.append(arguments)
         return make_allocator(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("gpolicy.impact.capacity_run.make_allocator", counted)
+    monkeypatch.setattr("gpolicy.analysis.capacity_run.make_allocator", counted)
     state = cluster(nodes={"a": hv("mem_node", 8000)})
     shared = Clusters()
     capacity = capacity_change(state, state, clusters=shared)

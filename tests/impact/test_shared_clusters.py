@@ -9,11 +9,11 @@ from hspace_cases import FULL, from_text
 
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.model import ClusterData
+from gpolicy.analysis.capacity_run import loaded
+from gpolicy.analysis.clusters import Clusters
 from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.capacity_run import loaded
-from gpolicy.impact.clusters import Clusters
-from gpolicy.impact.redundancy import redundancy_change
-from gpolicy.impact.resource_model import resource_model_change
+from gpolicy.impact.redundancy_change import redundancy_change
+from gpolicy.impact.resource_model_change import resource_model_change
 
 
 def test_equal_clusters_are_one_and_the_same() -> None:
@@ -41,7 +41,7 @@ def test_all_parts_load_each_cluster_once(monkeypatch: pytest.MonkeyPatch) -> No
         loads.append(data)
         return loaded(data)
 
-    monkeypatch.setattr("gpolicy.impact.clusters.loaded", counted)
+    monkeypatch.setattr("gpolicy.analysis.clusters.loaded", counted)
     before = from_text(FULL)
     after = replace(before, notes=("read again",))
     shared = Clusters()

@@ -12,13 +12,13 @@ from messages import breaches_told, violated
 from strategies import instance
 from transcripts import CLUSTERS, Flat, Recorded, recorded_commands, state_of
 
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.violations import Breach, violations_of
 from gpolicy.cluster.state import ClusterState, Disk, Instance
 from gpolicy.cluster.text import read_text_file
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
-from gpolicy.impact.breaches import Breach, InstanceViolation, ViolationChange
-from gpolicy.impact.pair_names import PairNames
-from gpolicy.impact.violations import violation_change, violations_of
+from gpolicy.impact.violation_change import InstanceViolation, ViolationChange, violation_change
 
 MINMAX = ("ipolicy", "minmax")
 TEMPLATES = ("ipolicy", "disk-templates")

@@ -17,7 +17,7 @@ from real_ganeti import TREES, needs_ganeti
 
 from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.ganeti.values import unflatten
-from gpolicy.impact.violations import violation_change
+from gpolicy.impact.violation_change import violation_change
 
 pytestmark = needs_ganeti
 

@@ -6,44 +6,25 @@ from collections.abc import Callable
 
 from gpolicy.allocator.kinds import DiskTemplate
 from gpolicy.allocator.model import Spec, SpecPair
-from gpolicy.impact.binding import Binding, Cause
-from gpolicy.impact.breaches import (
-    Breach,
-    InstanceViolation,
-    PolicyViolation,
-    UnknownViolation,
-    Verdict,
-    ViolationChange,
-)
-from gpolicy.impact.capacity import GroupCapacity, Score, ScoreComponent, Size, SpecCapacity, StandardCapacity
-from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, Fit, FitChange, GroupCapacityChange
-from gpolicy.impact.impact import Impact
-from gpolicy.impact.location import (
-    Compared,
+from gpolicy.analysis.binding import Binding, Cause
+from gpolicy.analysis.capacity import GroupCapacity, Score, ScoreComponent, Size, SpecCapacity, StandardCapacity
+from gpolicy.analysis.location import (
     DesiredLocationMissing,
     DomainConflict,
     ExclusionConflict,
     ExclusionUnsatisfiable,
-    LocationChange,
     SharedDomain,
-    Stranded,
+    Unmovable,
 )
-from gpolicy.impact.redundancy import (
-    GroupRedundancy,
-    GroupRedundancyChange,
-    Homeless,
-    Loss,
-    RedundancyChange,
-    Shortage,
-)
-from gpolicy.impact.resource_model import (
-    Declared,
-    GroupModel,
-    Model,
-    NodeModel,
-    ResourceModel,
-    ResourceModelChange,
-)
+from gpolicy.analysis.redundancy import GroupRedundancy, Homeless, Loss, Shortage
+from gpolicy.analysis.resource_models import Declared, GroupModel, Model, NodeModel, ResourceModel
+from gpolicy.analysis.stranded import Room, Stranded
+from gpolicy.analysis.violations import Breach, PolicyViolation, Verdict
+from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, Fit, FitChange, GroupCapacityChange
+from gpolicy.impact.impact import Impact
+from gpolicy.impact.location_change import Compared, LocationChange
+from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.resource_model_change import ResourceModelChange
 from gpolicy.impact.storage_findings import (
     DiskFinding,
     DiskTrouble,
@@ -55,8 +36,7 @@ from gpolicy.impact.storage_findings import (
     Turn,
     VolumesFrom,
 )
-from gpolicy.impact.stranded import Room
-from gpolicy.impact.stranded import Stranded as LeftOver
+from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
 
 Named = Callable[[str], str]
 
@@ -108,7 +88,7 @@ def counted(
         tiered_binding=MEMORY,
         standard=StandardCapacity(STANDARD, standard, SPINDLES),
         score=score,
-        stranded=LeftOver(Room(100000, 2000000, 190, 12, None), Room(1024 + standard, 0, 4, 0, None)),
+        stranded=Stranded(Room(100000, 2000000, 190, 12, None), Room(1024 + standard, 0, 4, 0, None)),
     )
 
 
@@ -267,7 +247,7 @@ def location(named: Named = plain) -> LocationChange:
     nodes = ExclusionUnsatisfiable(
         tag=named("service:db"), group=named("spare"), instances=instances, domain_kind=None, places=(named("node8"),)
     )
-    stranded = Stranded(
+    stranded = Unmovable(
         instance=named("web"), primary_node=named("node1"), targets=((named("node2"), (named("cpu:new"),)),)
     )
     missing = DesiredLocationMissing(

@@ -11,11 +11,11 @@ from plan_samples import HOSTILE
 from rendered import Page, mentions, page_of_markdown
 
 from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.analysis.placing import place
+from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Span
-from gpolicy.impact.placing import place
-from gpolicy.impact.wanted_instance import PlaceRequest, WantedDisk
 from gpolicy.policy.scenario import Action
 from gpolicy.report.answer import Answer
 from gpolicy.report.answer_html import answer_html

@@ -11,9 +11,9 @@ from jsonschema import Draft7Validator
 from plan_samples import HOSTILE
 from rendered import mentions, page_of_markdown
 
+from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.capacity import CapacityReport, Score, ScoreComponent, capacity
 from gpolicy.cluster.text import parse_text, read_text_file
-from gpolicy.impact.binding import Cause
-from gpolicy.impact.capacity import CapacityReport, Score, ScoreComponent, capacity
 from gpolicy.printable import terminal_text
 from gpolicy.report.capacity_json import capacity_data, capacity_json
 from gpolicy.report.capacity_markdown import capacity_markdown

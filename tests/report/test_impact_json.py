@@ -10,9 +10,9 @@ import pytest
 from impact_samples import SCORE, capacity_change, full_impact
 from jsonschema import Draft7Validator
 
+from gpolicy.analysis.pair_names import pair_names
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.impact.impact import Impact, impact
-from gpolicy.impact.pair_names import pair_names
 from gpolicy.plan.plan_json import plan_text
 from gpolicy.plan.planning import make_plan
 from gpolicy.plan.projection import projected

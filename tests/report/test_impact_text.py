@@ -5,10 +5,10 @@ from dataclasses import fields
 
 from impact_samples import capacity_change, full_impact
 
-from gpolicy.impact.breaches import ViolationChange
 from gpolicy.impact.fit_change import GroupCapacityChange
 from gpolicy.impact.impact import Impact
-from gpolicy.impact.location import LocationChange
+from gpolicy.impact.location_change import LocationChange
+from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.printable import as_text, terminal_text
 from gpolicy.report.capacity_section import capacity_section
 from gpolicy.report.impact_text import MOST_ROWS, impact_lines

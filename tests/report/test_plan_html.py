@@ -12,10 +12,10 @@ from impact_samples import capacity_change, full_impact
 from plan_samples import HOSTILE, empty_plan, full_plan, hostile
 from rendered import Page
 
+from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, Node
-from gpolicy.impact.location import location_change
-from gpolicy.impact.pair_names import PairNames
+from gpolicy.impact.location_change import location_change
 from gpolicy.plan.planning import Plan, make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy

@@ -11,11 +11,11 @@ from impact_samples import full_impact
 from plan_samples import HOSTILE, empty_plan, full_plan, hostile
 from rendered import mentions, page_of_markdown
 
+from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.impact.binding import Binding, Cause
 from gpolicy.impact.fit_change import Fit
 from gpolicy.impact.impact import Impact
-from gpolicy.impact.location import LocationChange
+from gpolicy.impact.location_change import LocationChange
 from gpolicy.printable import printable
 from gpolicy.report.budget import COMMENT_BUDGET, LEAST_BUDGET
 from gpolicy.report.findings_markdown import findings_markdown

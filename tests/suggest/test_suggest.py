@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from groups_of_nodes import Hardware, group
 
+from gpolicy.analysis.binding import Cause
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.impact.binding import Cause
 from gpolicy.suggest.model import Mix, Request, Suggestion
 from gpolicy.suggest.size_names import divisor_of, parse_mix, parse_sizes, size_name
 from gpolicy.suggest.suggesting import suggest

@@ -15,11 +15,11 @@ from gpolicy.allocator.merge import merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.policy_check import check_policy
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.capacity import capacity, group_data
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.physical_volumes import volumes_needed
-from gpolicy.impact.allocator_input import cluster_data
-from gpolicy.impact.capacity import capacity, group_data
 from gpolicy.plan.planning import make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy

@@ -8,7 +8,7 @@ import pytest
 from policy_tests import SMALL, outcome, outcomes, policy_of, problems
 
 from gpolicy.allocator.capacity import Allocator
-from gpolicy.impact.binding import Cause
+from gpolicy.analysis.binding import Cause
 from gpolicy.policy.schema_expectations import REFUSALS
 from gpolicy.testing.ablation import EngineWithout
 from gpolicy.testing.counted_group import counted_run

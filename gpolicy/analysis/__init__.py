@@ -1,0 +1,1 @@
+"""What one cluster is like in numbers: the allocator asked about an observed state."""

@@ -1,0 +1,186 @@
+"""Why no more instances fit, in the policy's own words.
+
+The allocator names reasons as htools does, and some of them stand for several causes: `FailMem` for memory that is
+used as well as for memory that is kept free for a failover; `FailDisk` for disk, for the spindle ratio and for a
+template that the policy does not list. Here the refused candidates are looked at once more to tell these apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.allocator.kinds import FailReason
+from gpolicy.allocator.node_changes import add_primary, add_secondary, spindle_use_after
+from gpolicy.allocator.placement import PairCandidates, SingleCandidates
+from gpolicy.allocator.policy_check import check_pair, check_policy
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import Instance, Policy
+    from gpolicy.allocator.node import Node
+    from gpolicy.allocator.placement import Candidates
+
+MOST_CANDIDATES: Final = 20_000
+"""Candidates that are looked at again: enough to tell causes apart, and never longer than a moment."""
+
+
+class Explained(Enum):
+    """A member that reports name by a key and explain by a sentence.
+
+    Written as `MEMBER = (key, sentence)`: a short and stable name, and what it means.
+    """
+
+    def __init__(self, key: str, sentence: str) -> None:
+        self.key = key
+        self.sentence = sentence
+
+
+class Cause(Explained):
+    """What binds. The key is Ganeti's path where a parameter does."""
+
+    MEMORY = ("memory", "free memory of the nodes")
+    RESERVE = ("n1-reserve", "memory that a node keeps free to take over the instances it is secondary of")
+    DISK = ("disk", "free disk of the nodes")
+    SPINDLE_RATIO = ("ipolicy.spindle-ratio", "spindles in use for each spindle of a node")
+    TEMPLATE = ("ipolicy.disk-templates", "the policy does not allow the disk template")
+    VCPU_RATIO = ("ipolicy.vcpu-ratio", "virtual CPUs for each CPU of a node")
+    REDUNDANCY = ("n1-capacity", "after one more, the loss of some node could not be made good")
+    BROKEN = ("n1-broken", "a node could not take over what it has to already now: nothing may be added")
+    TAGS = ("exclusion-tags", "an instance with the same exclusion tag on every node")
+    MIGRATION = ("migration-tags", "nodes that may not migrate to one another")
+    SPINDLES = ("spindles", "free spindles of the nodes (exclusive storage)")
+    BOUNDS = ("ipolicy.minmax", "the size lies in no pair of the policy")
+    NO_NODES = ("nodes", "too few nodes that are online")
+    CLOSED = ("alloc_policy", "the group takes no instances: unallocable")
+    NO_TEMPLATE = ("enabled-disk-templates", "no enabled disk template is allowed by the policy")
+    NODE_FAILURES = ("max_node_failures", "after one more, the loss of so many nodes at once could not be made good")
+    OVERSUBSCRIPTION = ("oversubscription", "the memory that all instances of a node may burst to together")
+    NOTHING = ("nothing", "no attempt was made")
+
+
+_BY_REASON: Final = {
+    FailReason.MEM: Cause.MEMORY,
+    FailReason.DISK: Cause.DISK,
+    FailReason.CPU: Cause.VCPU_RATIO,
+    FailReason.N1: Cause.REDUNDANCY,
+    FailReason.TAGS: Cause.TAGS,
+    FailReason.MIG: Cause.MIGRATION,
+    FailReason.DISK_COUNT: Cause.BOUNDS,
+    FailReason.SPINDLES: Cause.SPINDLES,
+    FailReason.INTERNAL: Cause.NOTHING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What keeps one more instance out.
+
+    `reason` is htools' own name of the most frequent failure (None where it names none), `failures` all of them with
+    the number of candidates, most frequent first, as hspace counts them.
+    """
+
+    cause: Cause
+    reason: str | None = None
+    failures: tuple[tuple[str, int], ...] = ()
+
+
+def binding(nodes: Mapping[int, Node], instance: Instance, candidates: Candidates, counts: tuple[int, ...]) -> Binding:
+    """Return what keeps `instance` from being placed on `nodes`, given how often each reason was met."""
+    found = [(reason, counts[reason]) for reason in sorted(FailReason, key=lambda r: -counts[r]) if counts[reason]]
+    if not found:
+        return Binding(Cause.NOTHING)
+    top = found[0][0]
+    seen: Counter[Cause] = Counter()
+    if top in (FailReason.MEM, FailReason.DISK, FailReason.CPU, FailReason.SPINDLES):
+        left = MOST_CANDIDATES
+        for reason, cause, weight in _causes(nodes, instance, candidates):
+            if reason is top:
+                seen[cause] += weight
+            left -= 1
+            if not left:
+                break
+    cause = seen.most_common(1)[0][0] if seen else _BY_REASON[top]
+    return Binding(cause, top.title, tuple((reason.title, count) for reason, count in found))
+
+
+def _causes(
+    nodes: Mapping[int, Node], instance: Instance, candidates: Candidates
+) -> Iterator[tuple[FailReason, Cause, int]]:
+    """Give for every refused candidate reason and cause, and for how many candidates it stands."""
+    if isinstance(candidates, SingleCandidates):
+        for index in candidates.nodes:
+            found = primary_refusal(nodes[index], instance)
+            if found:
+                yield *found, 1
+        return
+    yield from _pair_causes(nodes, instance, candidates)
+
+
+def _pair_causes(
+    nodes: Mapping[int, Node], instance: Instance, candidates: PairCandidates
+) -> Iterator[tuple[FailReason, Cause, int]]:
+    for primary, members in candidates.members:
+        others = [other for other in members if other != primary]
+        found = primary_refusal(nodes[primary], instance)
+        if found:
+            yield *found, len(others)
+            continue
+        for other in others:
+            refused = secondary_refusal(nodes[other], instance, primary)
+            if refused:
+                yield *refused, 1
+
+
+def primary_refusal(node: Node, instance: Instance) -> tuple[FailReason, Cause] | None:
+    """Return why `node` refuses the instance as a primary: the order of the checks is the allocator's."""
+    facts = node.facts
+    verdict = check_policy(facts.policy, instance, exclusive=facts.exclusive)
+    if verdict is not None:
+        inside = accepts(facts.policy, instance, exclusive=facts.exclusive)
+        return verdict, Cause.TEMPLATE if inside else Cause.BOUNDS
+    reason = add_primary(node, instance)
+    if not isinstance(reason, FailReason):
+        return None
+    if reason is FailReason.MEM:
+        used = instance.memory if instance.uses_memory else 0
+        free = node.unallocated_memory - used
+        return reason, Cause.RESERVE if 0 < free <= node.reserved_memory else Cause.MEMORY
+    if reason is FailReason.DISK:
+        return reason, _disk_cause(node, instance)
+    return reason, _BY_REASON[reason]
+
+
+def accepts(policy: Policy, instance: Instance, *, exclusive: bool) -> bool:
+    """Return whether some pair takes the instance, its template apart."""
+    return not policy.minmax or any(check_pair(pair, instance, exclusive=exclusive) is None for pair in policy.minmax)
+
+
+def secondary_refusal(node: Node, instance: Instance, primary: int) -> tuple[FailReason, Cause] | None:
+    """Return why `node` refuses the instance as a secondary of `primary`."""
+    reason = add_secondary(node, instance, primary)
+    if not isinstance(reason, FailReason):
+        return None
+    if reason is FailReason.MEM:
+        needed = instance.memory if instance.needs_secondary_memory else 0
+        return reason, Cause.MEMORY if needed >= node.unallocated_memory else Cause.RESERVE
+    if reason is FailReason.DISK:
+        return reason, _disk_cause(node, instance)
+    return reason, _BY_REASON[reason]
+
+
+def _disk_cause(node: Node, instance: Instance) -> Cause:
+    """Return whether it is disk or the spindle ratio that the node is short of."""
+    facts = node.facts
+    for disk, use in (
+        (node.free_disk, node.instance_spindles),
+        (node.forth_free_disk, node.forth_instance_spindles),
+    ):
+        left = disk - instance.disk
+        if left <= 0 or left < facts.low_disk:
+            return Cause.DISK
+        if spindle_use_after(node, instance, use, 1) > facts.high_spindles:
+            return Cause.SPINDLE_RATIO
+    return Cause.DISK

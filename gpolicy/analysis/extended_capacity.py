@@ -1,0 +1,167 @@
+"""Capacity under limits that htools does not know: several node failures at once, over-subscribed memory.
+
+Source: design document "Resource model" (`max_node_failures`; the sums of minimum and maximum memory). Counted with
+`gpolicy.allocator.extended`, one instance after the other, each tested against every limit: exact, and slow on large
+groups. With over-subscription an instance is guaranteed the least memory of its pair and may burst to the greatest;
+without, it gets the greatest. The same holds for existing ones: under over-subscription each counts with its minmem,
+since the document (section on memory over-subscription) guarantees no more than the minimum, and what runs above it can
+be taken back by ballooning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.extended import GREATEST_RATIO, ExtendedRules, fill
+from gpolicy.allocator.kinds import FailReason
+from gpolicy.allocator.placement import NO_FAILURES, SingleCandidates
+from gpolicy.analysis.binding import Binding, Cause, binding
+from gpolicy.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.capacity import State
+    from gpolicy.allocator.model import ClusterData, Instance, Spec
+    from gpolicy.allocator.node import Node
+    from gpolicy.analysis.capacity_run import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtendedOptions:
+    """The limits: None where one is not asked for.
+
+    `max_node_failures`: so many nodes of a group may fail at once (htools: 1; 0: no loss has to be survived).
+    `oversubscription`: the sum of the maximum memories of a node's instances may be this many times its memory for
+    instances.
+    """
+
+    max_node_failures: int | None = None
+    oversubscription: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_node_failures is not None and self.max_node_failures < 0:
+            raise UsageError(f"max-node-failures is {self.max_node_failures}, it must be 0 or more")
+        if self.oversubscription is not None and not 0 < self.oversubscription <= GREATEST_RATIO:
+            words = f"it must be above 0 and at most {GREATEST_RATIO}"
+            raise UsageError(f"the over-subscription ratio is {self.oversubscription:g}, {words}")
+
+    @property
+    def asked(self) -> bool:
+        """Whether there is a limit at all."""
+        return self.max_node_failures is not None or self.oversubscription is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedFit:
+    """So many instances fit under the extended limits. Memory in MiB: guaranteed, and at most."""
+
+    name: str
+    fits: int
+    binding: Binding
+    minimum_memory: int
+    maximum_memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedCapacity:
+    """Each pair alone, and standard instances, under `options`."""
+
+    options: ExtendedOptions
+    specs: tuple[ExtendedFit, ...]
+    standard: ExtendedFit
+
+
+def extended_capacity(
+    run: Run,
+    names: tuple[str, ...],
+    options: ExtendedOptions,
+    maximum_memory: Mapping[str, int],
+    tell: Callable[[str], None],
+) -> ExtendedCapacity:
+    """Count each pair of the policy of `run` (called `names`) alone, and its standard size, under `options`.
+
+    `maximum_memory` is that of the existing instances, by name. Raise InputError where there are too many sets of nodes
+    that may fail.
+    """
+    rules = ExtendedRules(
+        max_node_failures=1 if options.max_node_failures is None else options.max_node_failures,
+        oversubscription=options.oversubscription,
+        maximum_memory=maximum_memory,
+    )
+    found = []
+    for name, pair in zip(names, run.policy.minmax, strict=True):
+        tell(f"spec {name} under the extended limits")
+        found.append(_fit(run, name, pair.max, pair.min.memory, run.spindle_use(pair), rules))
+    tell("standard instances under the extended limits")
+    std = run.policy.std
+    return ExtendedCapacity(options, tuple(found), _fit(run, "standard", std, std.memory, std.spindle_use, rules))
+
+
+def guaranteed(data: ClusterData, minimum_memory: Mapping[str, int]) -> ClusterData:
+    """Return `data` with its instances at their least memory (by name), and what they use above it free.
+
+    An instance with less memory than that now (its minmem was raised while it ran) stays as it is.
+    """
+    freed: dict[int, int] = {}
+    instances = []
+    for instance in data.instances:
+        least = min(instance.memory, minimum_memory.get(instance.name, instance.memory))
+        if instance.uses_memory:
+            freed[instance.primary] = freed.get(instance.primary, 0) + instance.memory - least
+        instances.append(replace(instance, memory=least))
+    nodes = tuple(replace(node, free_memory=node.free_memory + freed.get(node.index, 0)) for node in data.nodes)
+    return replace(data, instances=tuple(instances), nodes=nodes)
+
+
+def _fit(run: Run, name: str, spec: Spec, least: int, spindle_use: int, rules: ExtendedRules) -> ExtendedFit:
+    minimum = spec.memory if rules.oversubscription is None else min(least, spec.memory)
+    if run.candidates is None:
+        return ExtendedFit(name, 0, run.hindrance, minimum, spec.memory)
+    instance = replace(run.instance(spec, spindle_use), memory=minimum)
+    final = fill(run.cluster, run.candidates, instance, rules, maximum_memory=spec.memory)
+    why = _binding(run, final, instance, spec.memory, rules)
+    return ExtendedFit(name, len(final.placed), why, minimum, spec.memory)
+
+
+def _binding(run: Run, final: State, instance: Instance, maximum: int, rules: ExtendedRules) -> Binding:
+    """Return what keeps out the next instance: the cause of most of the refused candidates."""
+    assert run.candidates is not None  # noqa: S101
+    if final.failures == NO_FAILURES:
+        return Binding(Cause.NOTHING)
+    found = binding(final.nodes, instance, run.candidates, final.failures)
+    top = max(FailReason, key=lambda reason: final.failures[reason])
+    if top is FailReason.N1 and rules.max_node_failures > 1:
+        return replace(found, cause=Cause.NODE_FAILURES)
+    if top is FailReason.MEM and 2 * _over(run, final, maximum, rules) > final.failures[top]:
+        return replace(found, cause=Cause.OVERSUBSCRIPTION)
+    return found
+
+
+def _over(run: Run, final: State, maximum: int, rules: ExtendedRules) -> int:
+    """Return how many candidates have no room left for the maximum memory of one more primary."""
+    if rules.oversubscription is None or run.candidates is None:
+        return 0
+    candidates = run.candidates
+    if isinstance(candidates, SingleCandidates):
+        weights = dict.fromkeys(candidates.nodes, 1)
+    else:
+        weights = {primary: len(others) for primary, others in candidates.pairs}
+    placed = {item.index for item in final.placed}
+    total = 0
+    for index, weight in weights.items():
+        node = final.nodes[index]
+        burst = sum(_burst(number, final, placed, maximum, rules) for number in node.primaries)
+        total += weight * (burst + maximum > _allowance(node, rules.oversubscription))
+    return total
+
+
+def _burst(number: int, final: State, placed: set[int], maximum: int, rules: ExtendedRules) -> int:
+    if number in placed:
+        return maximum
+    instance = final.instances[number]
+    return rules.maximum_memory.get(instance.name, instance.memory)
+
+
+def _allowance(node: Node, ratio: float) -> float:
+    return (node.facts.total_memory - node.facts.node_memory) * ratio

@@ -1,0 +1,231 @@
+"""Failure domains, exclusion, migration and desired locations: what tags and nodes mean for instances.
+
+Tags are read as htools reads them (design document "location awareness"; `htools:iextags:` and
+`htools:desiredlocation:` are compared as bare prefixes, `htools:nlocation:` and `htools:migration:` with a colon).
+Nothing here stops Ganeti: failure domains only weigh in the cluster score, exclusion and migration tags bind hail and
+hbal, and no tool checks whether any of it can be satisfied at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.merge import (
+    LOCATION_PREFIX,
+    desired_tags,
+    exclusion_tags,
+    location_tags,
+    migration_tags,
+    receivable_tags,
+    tagged_values,
+)
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState, Instance, Node
+
+T = TypeVar("T")
+
+_EXTERNALLY_MIRRORED: Final = frozenset(template.value for template in DiskTemplate if template.externally_mirrored)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedDomain:
+    """A mirrored instance whose two nodes are in the same failure domains: `tags` name them."""
+
+    instance: str
+    primary_node: str
+    secondary_node: str
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExclusionConflict:
+    """Instances with one exclusion tag that have the same primary node."""
+
+    tag: str
+    node: str
+    instances: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainConflict:
+    """Instances with one exclusion tag whose primary nodes are in the same failure domain (or are even the same)."""
+
+    tag: str
+    domain: str
+    nodes: tuple[str, ...]
+    instances: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExclusionUnsatisfiable:
+    """More instances with one exclusion tag in a group than it has places to spread them over.
+
+    With `domain_kind` None the places are nodes that may hold instances. Else they are failure domains of that kind
+    (`rack` of tags `rack:1`) and nodes in none: each node can have one of the instances, but two are in one domain.
+    """
+
+    tag: str
+    group: str
+    instances: tuple[str, ...]
+    domain_kind: str | None
+    places: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmovable:
+    """An instance that no node may receive, because of migration tags alone.
+
+    Only instances that Ganeti can migrate: with DRBD, or with disks that all nodes of the group reach. `targets` are
+    the nodes in use that it could go to otherwise (the secondary of a DRBD instance, else the other nodes of its
+    group), with the migration tags of the primary node that each must have and has not.
+    """
+
+    instance: str
+    primary_node: str
+    targets: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredLocationMissing:
+    """An instance with a desired location that no node of its group has. `elsewhere`: nodes of other groups with it."""
+
+    instance: str
+    group: str
+    tag: str
+    elsewhere: tuple[str, ...]
+
+
+class LocationFacts:
+    """What one state of the cluster is like. `names` are other names for its groups."""
+
+    def __init__(self, state: ClusterState, names: Mapping[str, str]) -> None:
+        self.state, self.names = state, names
+        tags = tuple(sorted(state.cluster.tags))
+        self.kinds = tagged_values(tags, LOCATION_PREFIX)
+        self.location = {node.name: location_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
+        self.migration = {node.name: migration_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
+        self.receivable = {name: receivable_tags(tags, found) for name, found in self.migration.items()}
+        self.instances = sorted(state.instances.values(), key=lambda item: item.name)
+        self.usable: dict[str, list[Node]] = {name: [] for name in state.groups}
+        self.at: dict[str, list[Node]] = {}
+        for node in sorted(state.nodes.values(), key=lambda node: node.name):
+            if not node.offline and not node.drained and node.vm_capable:
+                self.usable[node.group].append(node)
+                for tag in self.location[node.name]:
+                    self.at.setdefault(tag, []).append(node)
+        self.in_use = {node.name: node for nodes in self.usable.values() for node in nodes}
+        self.places = {name: list(self._places(nodes)) for name, nodes in self.usable.items()}
+        self.exclusion = partial(exclusion_tags, tags)
+        self.desired = partial(desired_tags, tags)
+
+    def shared_domains(self) -> Iterator[SharedDomain]:
+        """Give mirrored instances whose two nodes are in one failure domain."""
+        for item in self.instances:
+            for secondary in item.secondary_nodes:
+                near = self.location[item.primary_node] & self.location[secondary]
+                if near:
+                    yield SharedDomain(
+                        instance=item.name,
+                        primary_node=item.primary_node,
+                        secondary_node=secondary,
+                        tags=tuple(sorted(near)),
+                    )
+
+    def exclusion_conflicts(self) -> Iterator[ExclusionConflict]:
+        """Give instances with one exclusion tag on one primary node."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for item in self.instances:
+            for tag in self.exclusion(tuple(sorted(item.tags))):
+                found.setdefault((tag, item.primary_node), []).append(item.name)
+        for (tag, node), names in sorted(found.items()):
+            if len(names) > 1:
+                yield ExclusionConflict(tag=tag, node=node, instances=tuple(names))
+
+    def domain_conflicts(self) -> Iterator[DomainConflict]:
+        """Give instances with one exclusion tag in one failure domain."""
+        found: dict[tuple[str, str], list[Instance]] = {}
+        for item in self.instances:
+            for tag in self.exclusion(tuple(item.tags)):
+                for domain in self.location[item.primary_node]:
+                    found.setdefault((tag, domain), []).append(item)
+        for (tag, domain), items in sorted(found.items(), key=lambda entry: entry[0]):
+            if len(items) > 1:
+                nodes = tuple(sorted({item.primary_node for item in items}))
+                names = tuple(item.name for item in items)
+                yield DomainConflict(tag=tag, domain=domain, nodes=nodes, instances=names)
+
+    def unsatisfiable(self) -> Iterator[ExclusionUnsatisfiable]:
+        """Give exclusion tags that more instances of a group have than it has places."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for item in self.instances:
+            for tag in self.exclusion(tuple(item.tags)):
+                found.setdefault((tag, self.state.nodes[item.primary_node].group), []).append(item.name)
+        for (tag, group), names in sorted(found.items()):
+            for kind, places in self.places[group]:
+                if len(names) > len(places):
+                    yield ExclusionUnsatisfiable(
+                        tag=tag,
+                        group=self.names.get(group, group),
+                        instances=tuple(names),
+                        domain_kind=kind,
+                        places=places,
+                    )
+                    if kind is None:
+                        break  # too few nodes: too few domains as well
+
+    def _places(self, nodes: Sequence[Node]) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+        """Give what instances with one exclusion tag can be spread over: nodes, then each kind of failure domain.
+
+        A node in no domain of a kind is a place of its own; one in several makes fewer places than there are domains,
+        which is not counted: what is reported is so for certain.
+        """
+        yield None, tuple(node.name for node in nodes)
+        domains: dict[str, dict[str, set[str]]] = {kind: {} for kind in self.kinds}
+        for node in nodes:
+            for tag in self.location[node.name]:
+                for kind in (tag[:place] for place, letter in enumerate(tag) if letter == ":"):
+                    if kind in domains:
+                        domains[kind].setdefault(node.name, set()).add(tag)
+        for kind, within in domains.items():
+            if within:
+                alone = [node.name for node in nodes if node.name not in within]
+                yield kind, (*sorted(set[str]().union(*within.values())), *alone)
+
+    def stranded(self) -> Iterator[Unmovable]:
+        """Give instances that no node may receive."""
+        for item in self.instances:
+            needed = self.migration[item.primary_node]
+            if not needed:
+                continue
+            targets = tuple(
+                (node.name, tuple(sorted(needed - self.receivable[node.name]))) for node in self._targets(item)
+            )
+            if targets and all(missing for _, missing in targets):
+                yield Unmovable(instance=item.name, primary_node=item.primary_node, targets=targets)
+
+    def _targets(self, item: Instance) -> list[Node]:
+        nodes = self.usable[self.state.nodes[item.primary_node].group]
+        if item.secondary_nodes:
+            return [self.in_use[name] for name in item.secondary_nodes if name in self.in_use]
+        if item.disk_template in _EXTERNALLY_MIRRORED:
+            return [node for node in nodes if node.name != item.primary_node]
+        return []
+
+    def desired_missing(self) -> Iterator[DesiredLocationMissing]:
+        """Give desired locations that no node of the group has."""
+        for item in self.instances:
+            group = self.state.nodes[item.primary_node].group
+            for tag in sorted(self.desired(tuple(item.tags))):
+                having = self.at.get(tag, [])
+                if not any(node.group == group for node in having):
+                    yield DesiredLocationMissing(
+                        instance=item.name,
+                        group=self.names.get(group, group),
+                        tag=tag,
+                        elsewhere=tuple(node.name for node in having),
+                    )

@@ -1,0 +1,238 @@
+"""What becomes of the instances of nodes that are lost at once: htools' evacuation, followed to its end.
+
+The steps are those of the global N+1 test (`gpolicy.allocator.redundancy.can_evacuate`), in the same order with the
+same choices. That test stops at the first instance without a home; here the walk goes on, so that all of them are named
+with what they lack. An instance without a home keeps its place, and the others are tried beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.engines import find_placement
+from gpolicy.allocator.ieee import divide
+from gpolicy.allocator.kinds import NO_NODE, DiskTemplate, FailReason
+from gpolicy.allocator.moves import failover, failover_to, may_migrate
+from gpolicy.allocator.node_changes import accepted, add_primary, remove_primary
+from gpolicy.allocator.placement import SingleCandidates
+from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.redundancy import move_foreign
+from gpolicy.analysis.binding import Cause, accepts
+from gpolicy.analysis.refusals import bounds_detail
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.compiled import Losses
+    from gpolicy.allocator.model import Instance, Policy
+    from gpolicy.allocator.node import Node
+
+Nodes = Mapping[int, "Node"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """An instance in trouble, why, and in numbers."""
+
+    instance: str
+    cause: Cause
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a loss does: instances without a home, and mirrored ones that start only against the policy."""
+
+    homeless: tuple[Trouble, ...] = ()
+    strained: tuple[Trouble, ...] = ()
+
+
+_BY_REASON = {
+    FailReason.MEM: Cause.MEMORY,
+    FailReason.DISK: Cause.DISK,
+    FailReason.SPINDLES: Cause.SPINDLES,
+    FailReason.MIG: Cause.MIGRATION,
+}
+"""What stops a forced move; everything else is not looked at then."""
+
+
+def lose(nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int], engine: Losses | None = None) -> Outcome:
+    """Return what becomes of the instances of `lost`, nodes of one group, on the other nodes of that group.
+
+    `engine` says where they run on (`engines.losses`); without it, or where it cannot tell, the law is followed.
+    """
+    state = dict(nodes)
+    residents = [instances[number] for index in lost for number in nodes[index].primaries]
+    if len(lost) == 1 and _all_fail_over(nodes, residents, lost[0]):
+        return Outcome()
+    homes = None if engine is None else engine.targets(lost)
+    homeless, strained = [], []
+    for instance in residents:
+        if instance.template is DiskTemplate.DRBD and instance.secondary not in lost:
+            moved = failover(state, instance, force=True)
+            if isinstance(moved, FailReason):
+                homeless.append(Trouble(instance.name, _BY_REASON[moved], _failover_detail(state, instance, moved)))
+                continue
+            strained += _strain(nodes[instance.secondary], state[instance.secondary], instance)
+            state.update(moved.changed)
+    single = [instance for instance in residents if instance.template is not DiskTemplate.DRBD]
+    shared = [instance for instance in single if instance.template.movable_foreign]
+    copied = [instance for instance in single if not instance.template.movable_foreign]
+    copied.sort(key=lambda item: -item.memory)
+    others = [*shared, *copied]
+    if homes is not None and all(homes[instance.index] != NO_NODE for instance in others):
+        return Outcome(tuple(homeless), tuple(strained))
+    group = nodes[lost[0]].facts.group
+    escape = [index for index, node in nodes.items() if node.facts.group == group and index not in lost]
+    for instance in others:
+        home = None if homes is None else homes[instance.index]
+        if home is None or home == NO_NODE:
+            found = list(obstacles(state, instance, escape))
+            taking = [index for index, obstacle in zip(escape, found, strict=True) if obstacle is None]
+            if not taking:
+                homeless.append(_nowhere([state[index] for index in escape], instance, Counter(filter(None, found))))
+            elif home is None:
+                _settle(state, instances, instance, taking)
+            else:
+                raise AssertionError("the engine and the node model disagree: an instance has a home")
+        else:
+            _put(state, instance, home)
+    return Outcome(tuple(homeless), tuple(strained))
+
+
+def _all_fail_over(nodes: Nodes, residents: Sequence[Instance], lost: int) -> bool:
+    """Whether all residents are mirrored, fail over and break nothing on the way: a sure yes, or not known.
+
+    A fail-over takes from both nodes what it gives back, save for memory and virtual CPUs of the secondary, so what
+    counts is what all together need.
+    """
+    node = nodes[lost]
+    by_target: dict[int, list[Instance]] = {}
+    for instance in residents:
+        if instance.template is not DiskTemplate.DRBD or instance.secondary == lost or instance.forthcoming:
+            return False
+        by_target.setdefault(instance.secondary, []).append(instance)
+    for index, taken in by_target.items():
+        target = nodes.get(index)
+        if target is None or target.facts.exclusive or node.facts.exclusive or not may_migrate(node, target):
+            return False
+        if node.free_disk <= 0 or target.free_disk <= 0:
+            return False
+        memory = sum(item.memory for item in taken if item.uses_memory)
+        cpus = target.used_cpus + sum(item.vcpus for item in taken if item.online)
+        if target.unallocated_memory - memory <= 0 or min(min(item.memory, item.vcpus) for item in taken) < 0:
+            return False
+        if 0 <= target.facts.vcpu_ratio < divide(cpus, target.facts.total_cpus):
+            return False
+        tags = [tag for item in taken for tag in item.exclusion_tags]
+        if len(set(tags)) < len(tags) or any(tag in target.exclusion_tags for tag in tags):
+            return False
+    return True
+
+
+def _settle(
+    state: dict[int, Node], instances: Mapping[int, Instance], instance: Instance, taking: Sequence[int]
+) -> None:
+    """Move the instance, or a copy of it, to the best of `taking`, which all take it: the law."""
+    if instance.template.movable_foreign:
+        move_foreign(state, instance, list(taking), state[instance.primary].facts.group)
+        return
+    candidates = SingleCandidates(tuple(taking))
+    attempt = find_placement(state, instances, instance, candidates, force=True, capacity_checks=False)
+    assert attempt.solution is not None  # noqa: S101 (the same checks have just passed)
+    _put(state, instance, attempt.solution.nodes[0])
+
+
+def _put(state: dict[int, Node], instance: Instance, home: int) -> None:
+    """Move the instance, or a copy of it, to a node that takes it."""
+    if instance.template.movable_foreign:
+        state[instance.primary] = remove_primary(state[instance.primary], instance)
+    state[home] = accepted(add_primary(state[home], instance, force=True))
+
+
+def _failover_detail(state: Nodes, instance: Instance, reason: FailReason) -> str:
+    secondary = state[instance.secondary]
+    name = secondary.facts.name
+    match reason:
+        case FailReason.MEM:
+            wanted = instance.memory if instance.uses_memory else 0
+            return f"{name}: {wanted} MiB memory wanted, {secondary.unallocated_memory} free"
+        case FailReason.DISK:
+            full = [node for node in (secondary, state[instance.primary]) if node.free_disk <= 0]
+            places = ", ".join(f"{node.facts.name} has {node.free_disk} MiB" for node in full)
+            return f"no disk is free: {places or name}"
+        case FailReason.MIG:
+            return f"{state[instance.primary].facts.name} may not migrate to {name}"
+    return f"{name}: {secondary.free_spindles} spindles free"
+
+
+def _strain(before: Node, node: Node, instance: Instance) -> list[Trouble]:
+    """Return what of the policy is broken when the secondary takes over `instance`; `before`: before any loss."""
+    facts = node.facts
+    found = []
+    after = add_primary(node, instance, force=True)
+    if not isinstance(after, FailReason) and instance.online and 0 <= facts.vcpu_ratio < after.ratio_cpu:
+        text = f"{after.used_cpus} virtual CPUs on {facts.total_cpus:g} CPUs, allowed {facts.vcpu_ratio:g} each"
+        if before.ratio_cpu <= facts.vcpu_ratio:
+            found.append(Trouble(instance.name, Cause.VCPU_RATIO, f"{facts.name}: {text}"))
+    tags = [tag for tag in instance.exclusion_tags if tag in node.exclusion_tags]
+    if tags:
+        found.append(Trouble(instance.name, Cause.TAGS, f"{facts.name}: has {', '.join(tags)} already"))
+    return found
+
+
+def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) -> Trouble:
+    """Return why no node of `nodes` takes `instance`: the most frequent cause, and the best of the nodes."""
+    if not causes:
+        return Trouble(instance.name, Cause.NO_NODES, "no other node in the group")
+    cause, number = causes.most_common(1)[0]
+    match cause:
+        case Cause.MEMORY:
+            wanted = instance.memory if instance.uses_memory else 0
+            text = f"{wanted} MiB memory wanted, at most {max(node.unallocated_memory for node in nodes)} free"
+        case Cause.DISK:
+            text = f"{instance.disk} MiB disk wanted, at most {max(node.free_disk for node in nodes)} free"
+        case Cause.SPINDLES:
+            wanted_spindles = instance.total_spindles
+            most = max(node.free_spindles for node in nodes)
+            what = (
+                "spindles of its disks not known" if wanted_spindles is None else f"{wanted_spindles} spindles wanted"
+            )
+            text = f"{what}, at most {most} free"
+        case Cause.BOUNDS:
+            text = bounds_detail(nodes[0].facts.policy, instance, exclusive=nodes[0].facts.exclusive)
+        case _:
+            text = cause.sentence
+    others = sum(causes.values()) - number
+    rest = f"; {others} nodes for other reasons" if others else ""
+    return Trouble(instance.name, cause, f"{text} on {number} nodes{rest}" if cause in _COUNTED else text)
+
+
+_COUNTED = (Cause.MEMORY, Cause.DISK, Cause.SPINDLES)
+
+
+def obstacles(state: Nodes, instance: Instance, targets: Sequence[int]) -> Iterator[Cause | None]:
+    """Give for each target, all of one group, what stops a forced move (or copy) of `instance` there; None: nothing."""
+    if instance.template.movable_foreign:
+        for index in targets:
+            moved = failover_to(state, instance, index, force=True)
+            yield _BY_REASON[moved] if isinstance(moved, FailReason) else None
+        return
+    verdicts: dict[bool, Cause | None] = {}
+    for index in targets:
+        node, exclusive = state[index], state[index].facts.exclusive
+        if exclusive not in verdicts:
+            verdicts[exclusive] = _forbidden(node.facts.policy, instance, exclusive=exclusive)
+        cause = verdicts[exclusive]
+        if cause is None:
+            added = add_primary(node, instance, force=True)
+            cause = _BY_REASON[added] if isinstance(added, FailReason) else None
+        yield cause
+
+
+def _forbidden(policy: Policy, instance: Instance, *, exclusive: bool) -> Cause | None:
+    """Return what of `policy` forbids a copy of `instance`; None: nothing."""
+    if check_policy(policy, instance, exclusive=exclusive) is None:
+        return None
+    return Cause.TEMPLATE if accepts(policy, instance, exclusive=exclusive) else Cause.BOUNDS

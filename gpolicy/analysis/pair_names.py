@@ -1,0 +1,113 @@
+"""Names of the spec pairs: what a policy calls them, for reports, guards and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gpolicy.analysis.allocator_input import policy_of
+from gpolicy.errors import UsageError
+from gpolicy.ganeti.units import exact_size
+from gpolicy.policy.model import INHERIT
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import SpecPair
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.ganeti.parameter import Value
+    from gpolicy.policy.model import Declared, Policy
+
+MINMAX = ("ipolicy", "minmax")
+
+_MOST_SHOWN = 6
+
+Names = tuple[str | None, ...]
+"""The name of each pair in the order of `ipolicy.minmax`; None for a pair without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairNames:
+    """Names by group (its name after the change) and of the cluster's own pairs.
+
+    A group without pairs of its own follows the cluster. Where nothing is declared, no pair has a name.
+    """
+
+    cluster: Names = ()
+    groups: Mapping[str, Names] = field(default_factory=dict)
+
+    def of(self, group: str | None, count: int) -> tuple[str, ...]:
+        """Return a name for each of the `count` pairs of `group` (None: of the cluster): its own, else its place."""
+        names = self.cluster if group is None else self.groups.get(group, ())
+        if len(names) != count:
+            names = (None,) * count
+        return tuple(name or str(place) for place, name in enumerate(names, start=1))
+
+
+def pair_names(policy: Policy, state: ClusterState) -> PairNames:
+    """Return the names that `policy` gives to the pairs that hold in `state` (the cluster as it will be).
+
+    Names are given only to pairs that are in force: where the state holds others than the policy declares, they have
+    no names.
+    """
+    cluster = _declared(policy.cluster, state.cluster.own.get(MINMAX))
+    groups = {}
+    for name, group in state.groups.items():
+        own = group.own.get(MINMAX)
+        effective = group.effective.get(MINMAX)
+        names = _declared(policy.groups.get(name), effective)
+        if not names and own is None and effective == state.cluster.own.get(MINMAX):
+            names = cluster
+        groups[name] = names
+    return PairNames(cluster, groups)
+
+
+def _declared(declared: Declared | None, held: Value) -> Names:
+    leaf = declared.leaves.get(MINMAX) if declared is not None else None
+    if leaf is None or leaf.value is INHERIT or leaf.value != held:
+        return ()
+    return leaf.pair_names
+
+
+def find_pair(name: str, names: PairNames, state: ClusterState, group: str | None = None) -> tuple[SpecPair, str]:
+    """Return the pair called `name` (its name, or its place from 1) in `group` or any group, and the group it is in.
+
+    Raise UsageError where there is none, or groups mean different sizes by it.
+    """
+    found: dict[SpecPair, list[str]] = {}
+    known: dict[str, list[str]] = {}
+    named = False
+    for item in state.groups.values():
+        if group not in (None, item.name, item.identity.uuid):
+            continue
+        pairs = policy_of(item.effective, f"group {item.name}").minmax
+        shown = names.of(item.name, len(pairs))
+        words = ", ".join(f"{called} ({_size(pair)})" for called, pair in zip(shown, pairs, strict=True))
+        known.setdefault(words or "none", []).append(item.name)
+        named = named or any(called != str(place) for place, called in enumerate(shown, start=1))
+        for place, pair in enumerate(pairs, start=1):
+            if name in (shown[place - 1], str(place)):
+                found.setdefault(pair, []).append(item.name)
+                break
+    if group is not None and not known:
+        raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
+    if not found:
+        there = [f"{', '.join(groups)}: {words}" for words, groups in known.items()]
+        more = f"; and in {len(there) - _MOST_SHOWN} more groups others" if len(there) > _MOST_SHOWN else ""
+        hint = f"the pairs are, in group {'; in group '.join(there[:_MOST_SHOWN])}{more}" if there else None
+        if hint and not named:
+            hint += ". A pair gets its name in a policy (name: half, beside min and max): say which with --policy PATH"
+        raise UsageError(f"there is no spec pair {name!r}" + (f" in group {group}" if group else ""), hint=hint)
+    if len(found) > 1:
+        owners = "; ".join(", ".join(groups) for groups in found.values())
+        raise UsageError(f"spec pair {name!r} is of different sizes in the groups {owners}", hint="say group=NAME")
+    pair, groups = next(iter(found.items()))
+    return pair, groups[0]
+
+
+def _size(pair: SpecPair) -> str:
+    low, high = pair.min, pair.max
+    memory, disk = (
+        exact_size(least) if least == most else f"{exact_size(least)} to {exact_size(most)}"
+        for least, most in ((low.memory, high.memory), (low.disk_size, high.disk_size))
+    )
+    return f"memory {memory}, disk {disk}"

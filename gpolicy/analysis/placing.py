@@ -1,0 +1,220 @@
+"""Where an instance would go, and why: the answer of hail, with every candidate and its reason.
+
+The answer is what hail says when Ganeti asks it to allocate the instance: the same groups, nodes, metric and
+tie-breaking, the global N+1 test included. On groups where every node has exclusive storage the metric is the pair of
+lost allocations and disk left (design document "dedicated allocation"), elsewhere the cluster score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.allocator.dedicated import is_dedicated, sample_instances
+from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.merge import merge
+from gpolicy.allocator.model import NodeData
+from gpolicy.allocator.ordering import sorted_by_score
+from gpolicy.allocator.policy_check import check_pair
+from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.capacity_run import KVM_NODE_MEMORY
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.place_report import Candidate, GroupTrial, Placed, PlaceReport
+from gpolicy.analysis.place_search import PlaceSearch
+from gpolicy.analysis.trials import Trial
+from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk, wanted_group, wanted_instance
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.group_choice import GroupAnswer
+    from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.model import ClusterData, Group, Instance
+    from gpolicy.cluster.state import ClusterState
+
+__all__ = ["Candidate", "GroupTrial", "PlaceReport", "PlaceRequest", "Placed", "WantedDisk", "place"]
+
+
+_BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
+
+
+def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None = None) -> PlaceReport:
+    """Return where the instance of `request` would go on the cluster in `state`, and what each candidate says to it.
+
+    `names` are the names of the policy's spec pairs, for the sizes of the dedicated metric. Raise UsageError for a
+    request that makes no sense on this cluster, and GpolicyError where the state does not hold what has to be known.
+    """
+    data = _as_hail_reads(state, cluster_data(state))
+    group = wanted_group(request, data)
+    instance = wanted_instance(request, group, state, data)
+    cluster = merge(data, static_kvm_node_memory=KVM_NODE_MEMORY)
+    options = RequestOptions(restriction=None if request.nodes is None else frozenset(request.nodes))
+    count = 2 if instance.template is DiskTemplate.DRBD else 1
+    dedicated = is_dedicated(cluster.groups, cluster.nodes, group.name if group else None)
+    asked = PlaceSearch(cluster, instance, count, options, group, dedicated=dedicated)
+    answer = asked.answer()
+    found = [item for attempt in asked.attempts for item in asked.candidates(attempt)]
+    chosen = None if answer.placement is None else answer.placement.nodes
+    found = _best_first(cluster, found, chosen)
+    verdict = "successful" if chosen else "failed"
+    return PlaceReport(
+        source=state.source,
+        snapshot=state.snapshot,
+        cluster_name=state.name,
+        instance=_placed(instance),
+        ok=chosen is not None,
+        info=f"Request {verdict}: {', '.join(answer.messages)}",
+        metric="lost-allocations" if dedicated else "score",
+        sizes=_sizes(cluster, names or PairNames(), answer, group) if dedicated else (),
+        group=None if answer.placement is None or answer.group is None else cluster.groups[answer.group].name,
+        nodes=() if chosen is None else tuple(cluster.nodes[index].facts.name for index in chosen),
+        reason=None if chosen else _why_not(found),
+        groups=tuple(_group_trials(cluster, asked, answer, group)),
+        candidates=tuple(item for _, item in found),
+        notes=(*_notes(state, cluster, request, instance, answer), *_left_out(asked.left_out, len(found))),
+    )
+
+
+def _left_out(pairs: int, listed: int) -> list[str]:
+    if not pairs:
+        return []
+    total = f"{pairs + listed:,}"
+    return [f"the answer is found among all {total} pairs of nodes; the list holds {listed:,} that are likely the best"]
+
+
+def _as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
+    """Return `data` as hail reads it from an allocator request of Ganeti.
+
+    There an instance that is to be up counts as running with its maxmem, every instance is balanced, there is no CPU
+    speed, and a node that is offline or holds no instances has no resources at all.
+    """
+    instances = []
+    for instance in data.instances:
+        observed = state.instances[instance.name]
+        status = _BY_ADMIN_STATE.get(observed.admin_state, InstanceStatus.RUNNING)
+        instances.append(replace(instance, status=status, memory=observed.maxmem, auto_balance=True))
+    nodes = []
+    for node in data.nodes:
+        live = not state.nodes[node.name].offline and state.nodes[node.name].vm_capable
+        nodes.append(replace(node, cpu_speed=1.0) if live else _without_resources(node))
+    return replace(data, nodes=tuple(nodes), instances=tuple(instances))
+
+
+def _without_resources(node: NodeData) -> NodeData:
+    return NodeData(
+        index=node.index,
+        name=node.name,
+        group=node.group,
+        total_memory=0.0,
+        node_memory=0,
+        free_memory=0,
+        total_disk=0.0,
+        free_disk=0,
+        total_cpus=0.0,
+        node_cpus=0,
+        offline=True,
+        spindles=0 if node.exclusive_storage else node.spindles,
+        exclusive_storage=node.exclusive_storage,
+        tags=node.tags,
+    )
+
+
+def _placed(instance: Instance) -> Placed:
+    return Placed(
+        name=instance.name,
+        memory=instance.memory,
+        vcpus=instance.vcpus,
+        disks=tuple(WantedDisk(disk.size, disk.spindles) for disk in instance.disks),
+        disk=instance.disk,
+        spindle_use=instance.spindle_use,
+        template=instance.template,
+        tags=instance.tags,
+    )
+
+
+Found = list[tuple[Trial, Candidate]]
+
+
+def _best_first(cluster: Cluster, found: Found, chosen: tuple[int, ...] | None) -> Found:
+    """Sort as hail prefers: the chosen one, the other possible ones, the refused ones in the order of the nodes."""
+
+    def preference(item: tuple[Trial, Candidate]) -> tuple[bool, int]:
+        group = cluster.groups[cluster.nodes[item[0].nodes[0]].facts.group]
+        return item[0].nodes != chosen, group.alloc_policy.rank
+
+    possible = [item for item in reversed(found) if item[1].ok]  # of equal ones the later wins
+    if any(item[1].lost_allocations is not None for item in possible):
+        possible.sort(key=lambda item: (item[1].lost_allocations or (), item[1].disk_left or 0))
+    else:
+        possible = sorted_by_score(possible, lambda item: item[1].score or 0.0)
+    possible.sort(key=preference)
+    return [*possible, *(item for item in found if not item[1].ok)]
+
+
+def _why_not(found: Found) -> str:
+    """Return in a sentence what keeps the instance out."""
+    if not found:
+        return "there is no node, or no pair of nodes, that could be tried"
+    counts: dict[str, int] = {}
+    for _, item in found:
+        counts[item.reason or ""] = counts.get(item.reason or "", 0) + 1
+    parts = [f"{key} ({count})" for key, count in sorted(counts.items(), key=lambda pair: -pair[1])]
+    return f"refused by {', '.join(parts)}"
+
+
+def _sizes(cluster: Cluster, names: PairNames, answer: GroupAnswer, group: Group | None) -> tuple[str, ...]:
+    """Return the names of the sizes that the loss counts, biggest disk first: those of the group that is asked."""
+    index = group.index if group is not None else answer.group
+    if index is None:
+        policies = {item.policy for item in cluster.groups.values()}
+        if len(policies) != 1:
+            return ()
+        index = next(iter(cluster.groups))
+    chosen = cluster.groups[index]
+    shown = names.of(chosen.name, len(chosen.policy.minmax))
+    order = sorted(range(len(shown)), key=lambda place: -chosen.policy.minmax[place].min.disk_size)
+    assert len(order) == len(sample_instances(chosen.policy))  # noqa: S101
+    return tuple(shown[place] for place in order)
+
+
+def _group_trials(cluster: Cluster, asked: PlaceSearch, answer: GroupAnswer, group: Group | None) -> list[GroupTrial]:
+    tried = {cluster.nodes[item.members[0]].facts.group for item in asked.attempts if item.members}
+    trials = []
+    for item in cluster.groups.values():
+        words = [text for text in answer.messages if text.startswith((f"Group {item.name} (", f"Group {item.name}:"))]
+        words = words or [text for text in answer.messages if text.startswith(f"group {item.name} is not connected")]
+        if group is not None and item.index != group.index:
+            text = "not asked for"
+        elif not any(node.facts.group == item.index for node in cluster.nodes.values()):
+            text = "has no nodes"
+        else:
+            text = words[0] if words else ", ".join(answer.messages)
+        trials.append(GroupTrial(item.name, item.alloc_policy.value, item.index in tried, text))
+    return trials
+
+
+def _notes(
+    state: ClusterState, cluster: Cluster, request: PlaceRequest, instance: Instance, answer: GroupAnswer
+) -> list[str]:
+    """Return what Ganeti would say although hail does not, and which nodes are not candidates at all."""
+    notes = []
+    if request.name in state.instances:
+        notes.append(f"there is an instance {request.name} already: Ganeti makes no second one of that name")
+    for node in state.nodes.values():
+        why = "offline" if node.offline else "drained" if node.drained else "" if node.vm_capable else "not vm_capable"
+        if why:
+            notes.append(f"{node.name} is {why}: not tried")
+    if answer.group is None or answer.placement is None:
+        return notes
+    group = cluster.groups[answer.group]
+    exclusive = any(cluster.nodes[index].facts.exclusive for index in answer.placement.nodes)
+    nics = request.nic_count if request.nic_count is not None else len(request.networks) or None
+    pairs = [pair for pair in group.policy.minmax if check_pair(pair, instance, exclusive=exclusive) is None]
+    if nics is not None and pairs and not any(pair.min.nic_count <= nics <= pair.max.nic_count for pair in pairs):
+        notes.append(f"hail does not count network interfaces; Ganeti refuses {nics} in group {group.name}")
+    if exclusive and instance.template is not DiskTemplate.PLAIN and instance.disks:
+        notes.append(
+            f"Ganeti makes no {instance.template.value} disks on nodes with exclusive storage, only plain ones"
+        )
+    if request.group is not None and group.alloc_policy is AllocPolicy.UNALLOCABLE:
+        notes.append(f"group {group.name} is unallocable: it takes the instance only because it is asked for by name")
+    return notes

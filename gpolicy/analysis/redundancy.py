@@ -1,0 +1,238 @@
+"""Which losses of nodes a group can absorb, which not, and for want of what.
+
+The test is that of htools' global N+1 (`gpolicy.allocator.redundancy`), for several nodes at once
+`gpolicy.allocator.survival`: mirrored instances fail over, those on shared storage move, all others need room for a
+copy. It is forced: only what cannot be (no memory, no disk, no spindles, forbidden migration) stops it. Limits that
+are broken on the way (vcpu-ratio, exclusion tags) are told apart as `strained`.
+Sources: design document "resource model" (max_node_failures); hspace(1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from math import comb
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.allocator.engines import losses as losses_of
+from gpolicy.analysis.cluster_score import Score, score_of
+from gpolicy.analysis.clusters import Clusters
+from gpolicy.analysis.losses import Outcome, Trouble, lose
+from gpolicy.analysis.sure_losses import SureLosses
+from gpolicy.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.node import Node
+    from gpolicy.analysis.clusters import SharedCluster
+    from gpolicy.analysis.known_part import KnownPart
+    from gpolicy.cluster.state import ClusterState
+
+Observer = Callable[[str], None]
+
+MOST_SETS: Final = 100_000
+"""Sets of nodes of a group that are looked at: most are told apart at a glance."""
+
+MOST_SIMULATED: Final = 20_000
+"""Losses of a group that are simulated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Homeless:
+    """An instance that finds no home (or finds one only against the policy), and for want of what.
+
+    `key` is the policy's own word (`gpolicy.analysis.binding.Cause`), `detail` says it in numbers.
+    """
+
+    instance: str
+    key: str
+    explanation: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The loss of `nodes` at once: `homeless` instances cannot be kept, `strained` ones only against the policy."""
+
+    nodes: tuple[str, ...]
+    homeless: tuple[Homeless, ...]
+    strained: tuple[Homeless, ...] = ()
+
+    @property
+    def absorbed(self) -> bool:
+        """Whether every instance that can be restarted at all finds a home."""
+        return not self.homeless
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A node that keeps less memory free (MiB) than it needs to take over the instances it is secondary of."""
+
+    node: str
+    reserved: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRedundancy:
+    """One group. `survives` is the number of nodes whose loss, whichever they are, it can absorb: at most `asked`,
+    and that where there are not so many nodes to lose.
+
+    `losses` are the sets of nodes that cannot be absorbed, the smallest sets only (a set that holds one of them is
+    not listed again), and those that strain the policy. `examined` counts the sets looked at. `unavailable` says why
+    larger sets were not looked at (None: all were). Strained losses are those of single nodes. `members` are the names
+    of its nodes (None: not known).
+    """
+
+    group: str
+    nodes: int
+    asked: int
+    survives: int
+    losses: tuple[Loss, ...]
+    shortages: tuple[Shortage, ...]
+    examined: int
+    unavailable: str | None = None
+    members: frozenset[str] | None = None
+
+    @property
+    def not_absorbed(self) -> tuple[Loss, ...]:
+        """The losses that leave an instance without a home."""
+        return tuple(loss for loss in self.losses if not loss.absorbed)
+
+    @property
+    def strained(self) -> tuple[Loss, ...]:
+        """The losses that are absorbed, but only against the policy."""
+        return tuple(loss for loss in self.losses if loss.absorbed)
+
+
+@dataclass(frozen=True, slots=True)
+class Redundancy:
+    """The redundancy of each group of one state, and the cluster score."""
+
+    groups: tuple[GroupRedundancy, ...]
+    score: Score
+
+
+def redundancy(
+    state: ClusterState, *, failures: int = 1, group: str | None = None, observer: Observer | None = None
+) -> Redundancy:
+    """Examine each group of `state` (or `group` alone), each as a cluster of its own: any `failures` nodes, and fewer.
+
+    Raise UsageError for fewer than one failure or an unknown group, and GpolicyError where the state does not hold what
+    has to be known.
+    """
+    if group is not None and group not in state.groups:
+        raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
+    examiner = Examiner(failures, observer or silent, Clusters())
+    part = examiner.clusters.part(state)
+    names = [item.name for item in part.data.groups if group in (None, item.name)]
+    return Redundancy(tuple(examiner.group(part, name) for name in names), examiner.score(part))
+
+
+def silent(_what: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(slots=True)
+class Examiner:
+    """Examines groups, each cluster once."""
+
+    failures: int
+    tell: Observer
+    clusters: Clusters
+    known: dict[SharedCluster, GroupRedundancy] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.failures < 1:
+            raise UsageError(f"the number of node failures is {self.failures}, it must be 1 or more")
+
+    def group(self, part: KnownPart, name: str) -> GroupRedundancy:
+        """Examine the group called `name`."""
+        shared = self.clusters.of(part, name)
+        if shared not in self.known:
+            self.tell(f"group {name}: which losses of nodes it can absorb")
+            self.known[shared] = _examined(shared.cluster, name, self.failures)
+        return replace(self.known[shared], group=name)
+
+    def score(self, part: KnownPart) -> Score:
+        """Return the cluster score; not a number where a group is not known."""
+        if part.gaps:
+            return Score(math.nan, ())
+        return score_of(self.clusters.of(part, None).cluster.nodes.values())
+
+
+def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
+    nodes, instances = cluster.nodes, cluster.instances
+    lost = set[tuple[int, ...]]()
+    losses: list[Loss] = []
+    examined, simulated, survives, unavailable = 0, 0, failures, None
+    engine = losses_of(nodes, instances)
+    for size in range(1, min(failures, len(nodes)) + 1):
+        sets = _new_sets(tuple(nodes), size, lost, MOST_SETS - examined)
+        unsure = _unsure(nodes, instances, sets or [])
+        if sets is None:
+            unavailable = f"looking at {comb(len(nodes), size)} sets of nodes, at most {MOST_SETS} are"
+        elif simulated + len(unsure) > MOST_SIMULATED:
+            unavailable = f"simulating the loss of {len(unsure)} sets of nodes, at most {MOST_SIMULATED} are"
+        if sets is None or unavailable is not None:
+            unavailable = f"losing {size} of {len(nodes)} nodes at once means {unavailable}"
+            survives = min(survives, size - 1)
+            break
+        examined += len(sets)
+        simulated += len(unsure)
+        for chosen in unsure:
+            outcome = lose(nodes, instances, chosen, engine)
+            if outcome.homeless:
+                lost.add(chosen)
+                survives = min(survives, size - 1)
+            if outcome.homeless or (outcome.strained and size == 1):
+                losses.append(_loss([nodes[index].facts.name for index in chosen], outcome))
+    shortages = [
+        Shortage(node.facts.name, node.reserved_memory, node.facts.reported_free_memory)
+        for node in nodes.values()
+        if node.fails_n1 and not node.facts.offline
+    ]
+    return GroupRedundancy(
+        name,
+        len(nodes),
+        failures,
+        survives,
+        tuple(losses),
+        tuple(shortages),
+        examined,
+        unavailable,
+        frozenset(node.facts.name for node in nodes.values()),
+    )
+
+
+def _new_sets(nodes: Sequence[int], size: int, lost: set[tuple[int, ...]], most: int) -> list[tuple[int, ...]] | None:
+    """Return all sets of `size` nodes that hold none of `lost`, which are smaller; None where over `most` are there."""
+    if comb(len(nodes), size) > most:
+        return None
+    alone = [index for index in nodes if (index,) not in lost]
+    return [
+        chosen
+        for chosen in combinations(alone, size)
+        if not any(part in lost for smaller in range(2, size) for part in combinations(chosen, smaller))
+    ]
+
+
+def _unsure(
+    nodes: Mapping[int, Node], instances: Mapping[int, Instance], sets: list[tuple[int, ...]]
+) -> list[tuple[int, ...]]:
+    """Return the sets whose loss has to be simulated: all single nodes (a policy may be strained), and unsure sets."""
+    if not sets or len(sets[0]) == 1:
+        return sets
+    sure = SureLosses(nodes, instances, len(sets[0]))
+    return [chosen for chosen in sets if not sure.absorb(chosen)]
+
+
+def _loss(names: Sequence[str], outcome: Outcome) -> Loss:
+    return Loss(tuple(names), tuple(map(_homeless, outcome.homeless)), tuple(map(_homeless, outcome.strained)))
+
+
+def _homeless(trouble: Trouble) -> Homeless:
+    return Homeless(trouble.instance, trouble.cause.key, trouble.cause.sentence, trouble.detail)

@@ -1,0 +1,140 @@
+"""What refuses one instance on one node or pair of nodes, in the policy's words and in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.ieee import divide
+from gpolicy.allocator.node_changes import spindle_use_after
+from gpolicy.allocator.policy_check import check_pair
+from gpolicy.analysis.binding import Cause, primary_refusal, secondary_refusal
+from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
+from gpolicy.ganeti.vocabulary import SPEC_SIZES
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.kinds import FailReason
+    from gpolicy.allocator.model import Instance, Policy, SpecPair
+    from gpolicy.allocator.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """htools' reason, its cause by the policy key, and the numbers (MiB, CPUs, spindles) in one phrase.
+
+    The phrase begins with the node's name where the node, not the policy alone, is what refuses.
+    """
+
+    reason: FailReason
+    cause: Cause
+    detail: str
+
+
+def as_primary(node: Node, instance: Instance) -> Refusal | None:
+    """Return why `node` refuses `instance` as a primary, None if it does not."""
+    found = primary_refusal(node, instance)
+    if found is None:
+        return None
+    reason, cause = found
+    detail = _primary_detail(node, instance, cause)
+    of_policy = cause in (Cause.BOUNDS, Cause.TEMPLATE)  # the same on every node of the group
+    return Refusal(reason, cause, detail if of_policy else f"{node.facts.name}: {detail}")
+
+
+def as_secondary(node: Node, instance: Instance, primary: int) -> Refusal | None:
+    """Return why `node` refuses `instance`, whose primary is node `primary`, as a secondary; None if it does not."""
+    found = secondary_refusal(node, instance, primary)
+    if found is None:
+        return None
+    reason, cause = found
+    return Refusal(reason, cause, f"{node.facts.name}: {_secondary_detail(node, instance, cause, primary)}")
+
+
+def bounds_detail(policy: Policy, instance: Instance, *, exclusive: bool) -> str:
+    """Return which bounds of the nearest pair (the one with the fewest broken) the instance lies outside of."""
+    broken = [_broken(pair, instance, exclusive=exclusive) for pair in policy.minmax]
+    if not broken:
+        return "no pair"
+    number = min(range(len(broken)), key=lambda place: len(broken[place]))
+    return f"{', '.join(broken[number])} (pair {number + 1} of {len(broken)})"
+
+
+def _broken(pair: SpecPair, instance: Instance, *, exclusive: bool) -> list[str]:
+    if check_pair(pair, instance, exclusive=exclusive) is None:
+        return []
+    spindles = instance.total_spindles if exclusive else instance.spindle_use
+    sizes = sorted({disk.size for disk in instance.disks})
+    values: list[tuple[str, int | None, int, int]] = [
+        ("memory-size", instance.memory, pair.min.memory, pair.max.memory),
+        *(("disk-size", size, pair.min.disk_size, pair.max.disk_size) for size in sizes),
+        ("cpu-count", instance.vcpus, pair.min.cpus, pair.max.cpus),
+        ("spindle-use", spindles, pair.min.spindle_use, pair.max.spindle_use),
+        ("disk-count", len(instance.disks), pair.min.disk_count, pair.max.disk_count),
+    ]
+    found = []
+    for name, value, low, high in values:
+        shown = exact_size if name in SPEC_SIZES else str
+        if value is None:
+            found.append(f"{name} not known ({shown(low)} to {shown(high)})")
+        elif not low <= value <= high:
+            found.append(f"{name} {shown(value)} ({shown(low)} to {shown(high)})")
+    return found
+
+
+def _primary_detail(node: Node, instance: Instance, cause: Cause) -> str:
+    facts = node.facts
+    memory = instance.memory if instance.uses_memory else 0
+    match cause:
+        case Cause.MEMORY:
+            return _short("memory", memory, min(node.unallocated_memory, node.forth_free_memory))
+        case Cause.RESERVE:
+            wanted, free, kept = compared_sizes(memory, node.unallocated_memory, node.reserved_memory)
+            return f"{wanted} memory wanted, {free} free, {kept} of them kept for failovers"
+        case Cause.VCPU_RATIO:
+            used = max(node.used_cpus, node.forth_used_cpus) + (instance.vcpus if instance.online else 0)
+            ratio = divide(used, facts.total_cpus)
+            return f"{used} virtual CPUs on {facts.total_cpus:g} CPUs: {ratio:.4g}, allowed {facts.vcpu_ratio:g}"
+        case Cause.TAGS:
+            return f"has {', '.join(tag for tag in instance.exclusion_tags if tag in node.exclusion_tags)} already"
+        case Cause.BOUNDS:
+            return bounds_detail(facts.policy, instance, exclusive=facts.exclusive)
+        case Cause.TEMPLATE:
+            allowed = ", ".join(template.value for template in facts.policy.templates) or "none"
+            return f"{instance.template.value} wanted, allowed: {allowed}"
+    return _storage_detail(node, instance, cause)
+
+
+def _secondary_detail(node: Node, instance: Instance, cause: Cause, primary: int) -> str:
+    memory = instance.memory if instance.needs_secondary_memory else 0
+    match cause:
+        case Cause.MEMORY:
+            return _short("memory for a failover", memory, min(node.unallocated_memory, node.forth_free_memory))
+        case Cause.RESERVE:
+            to_keep = max(node.reserved_memory, node.peers.get(primary, 0) + memory)
+            kept, free = compared_sizes(to_keep, node.unallocated_memory)
+            return f"would have to keep {kept} memory for failovers, {free} free"
+    return _storage_detail(node, instance, cause)
+
+
+def _storage_detail(node: Node, instance: Instance, cause: Cause) -> str:
+    facts = node.facts
+    match cause:
+        case Cause.DISK:
+            text = _short("disk", instance.disk, min(node.free_disk, node.forth_free_disk))
+            return f"{text}, {rough_size(facts.low_disk)} to stay free" if facts.low_disk else text
+        case Cause.SPINDLE_RATIO:
+            use = max(node.instance_spindles, node.forth_instance_spindles)
+            after = spindle_use_after(node, instance, use, 1)
+            return f"spindle use {after:g}, allowed {facts.high_spindles:g}"
+        case Cause.SPINDLES:
+            wanted = instance.total_spindles
+            if wanted is None:
+                return "the spindles of its disks are not given"
+            return f"{wanted} spindles wanted, {min(node.free_spindles, node.forth_free_spindles)} free"
+    return cause.sentence
+
+
+def _short(what: str, wanted: int, free: int) -> str:
+    rest = ", some must be left" if wanted == free else ""
+    shown_wanted, shown_free = compared_sizes(wanted, free)
+    return f"{shown_wanted} {what} wanted, {shown_free} free{rest}"

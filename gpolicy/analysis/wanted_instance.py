@@ -1,0 +1,163 @@
+"""The instance that a placement request asks for, as hail is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.merge import desired_tags, exclusion_tags
+from gpolicy.allocator.model import Disk, Instance, Nic
+from gpolicy.analysis.allocator_input import charged_space
+from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
+from gpolicy.errors import GpolicyError, UsageError, about
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.model import ClusterData, Group, Policy, Spec
+    from gpolicy.cluster.state import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class WantedDisk:
+    """One disk of the instance: MiB, and its spindles (physical volumes; exclusive storage only)."""
+
+    size: int
+    spindles: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceRequest:
+    """The instance to place. Memory in MiB; what is None is filled in by `wanted_instance`.
+
+    `template` None: the first enabled one that the group (or, with no group given, any group) allows. `memory`,
+    `vcpus`, `disks`, `spindle_use` None: those of the policy's `std` (of `group` if one is given). `group` is a name
+    or UUID; `nodes` the only nodes that may be used; `networks` UUIDs, one a network interface.
+    """
+
+    name: str = "new"
+    memory: int | None = None
+    vcpus: int | None = None
+    disks: tuple[WantedDisk, ...] | None = None
+    spindle_use: int | None = None
+    template: str | None = None
+    tags: tuple[str, ...] = ()
+    group: str | None = None
+    nodes: tuple[str, ...] | None = None
+    networks: tuple[str, ...] = ()
+    nic_count: int | None = None
+
+
+def wanted_group(request: PlaceRequest, data: ClusterData) -> Group | None:
+    """Return the group that is asked for by name or UUID, None if none is. Raise UsageError if it is not there.
+
+    A UUID is taken for the group's name. (hail itself, given a UUID, goes by the dedicated metric even where nodes are
+    ordinary ones.)
+    """
+    if request.group is None:
+        return None
+    found = [group for group in data.groups if request.group == group.name]
+    found = found or [group for group in data.groups if request.group == group.uuid]
+    if not found:
+        names = ", ".join(sorted(group.name for group in data.groups))
+        raise UsageError(f"there is no group {request.group!r}", hint=f"the groups are {names}")
+    return found[0]
+
+
+def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterState, data: ClusterData) -> Instance:
+    """Return the running instance that is asked for; what is not said comes from `std` of the policy that holds.
+
+    Raise UsageError for what cannot be, and GpolicyError where the state does not tell what has to be known.
+    """
+    policy = data.policy if group is None else group.policy
+    std = policy.std
+    template = _template(request, group, state, data)
+    disks = _disks(request, std, template, data)
+    amounts = {
+        "memory": std.memory if request.memory is None else request.memory,
+        "vcpus": std.cpus if request.vcpus is None else request.vcpus,
+        "spindle-use": std.spindle_use if request.spindle_use is None else request.spindle_use,
+        **{f"disk {number}": disk.size for number, disk in enumerate(disks)},
+        **{f"spindles of disk {number}": disk.spindles or 0 for number, disk in enumerate(disks)},
+    }
+    for what, amount in amounts.items():
+        if amount < 0 or (amount == 0 and what in ("memory", "vcpus")):
+            raise UsageError(f"{what} of the instance is {amount}")
+    _check_networks(request, state)
+    _check_nodes(request, state)
+    return Instance(
+        index=-1,
+        name=request.name,
+        memory=amounts["memory"],
+        disk=charged_space(template, [disk.size for disk in disks]),
+        disks=disks,
+        vcpus=amounts["vcpus"],
+        status=InstanceStatus.RUNNING,
+        template=template,
+        spindle_use=amounts["spindle-use"],
+        tags=request.tags,
+        nics=tuple(Nic(network) for network in request.networks),
+        exclusion_tags=exclusion_tags(data.tags, request.tags),
+        desired_tags=desired_tags(data.tags, request.tags),
+    )
+
+
+def _template(request: PlaceRequest, group: Group | None, state: ClusterState, data: ClusterData) -> DiskTemplate:
+    enabled = enabled_templates(state)
+    if request.template is not None:
+        return wanted_template(request.template, enabled)
+    filled = {node.group for node in data.nodes}
+    groups = [item for item in data.groups if item.index in filled] or data.groups  # one without nodes takes nothing
+    open_groups = [item for item in groups if item.alloc_policy is not AllocPolicy.UNALLOCABLE]
+    policies: list[Policy] = [item.policy for item in ([group] if group else open_groups or groups)]
+    allowed = {policy: first_allowed(enabled, policy) for policy in policies}
+    order = list(enabled) if enabled is not None else [first_allowed(None, policy) for policy in policies]
+    for template in order:
+        if template is not None and template in allowed.values():
+            return template
+    raise UsageError("no enabled disk template is allowed by the policy", hint="name one: template=drbd")
+
+
+def _disks(request: PlaceRequest, std: Spec, template: DiskTemplate, data: ClusterData) -> tuple[Disk, ...]:
+    if template is DiskTemplate.DISKLESS:
+        if request.disks:
+            raise UsageError("an instance with disks is not diskless")
+        return ()
+    if request.disks is not None:
+        return tuple(Disk(disk.size, disk.spindles) for disk in request.disks)
+    exclusive = any(node.exclusive_storage for node in data.nodes)
+    return spec_disks(std, exclusive=exclusive)
+
+
+def spec_disks(spec: Spec, *, exclusive: bool) -> tuple[Disk, ...]:
+    """Return the disks of an instance of size `spec`; under exclusive storage its spindles are dealt out to them."""
+    each, rest = divmod(spec.spindle_use, spec.disk_count) if spec.disk_count else (0, 0)
+    return tuple(
+        Disk(spec.disk_size, each + (number < rest) if exclusive else None) for number in range(spec.disk_count)
+    )
+
+
+def of_size(request: PlaceRequest, spec: Spec, *, exclusive: bool) -> PlaceRequest:
+    """Return `request` with what it does not say taken from `spec`; `exclusive`: its disks get its spindles."""
+    disks = tuple(WantedDisk(disk.size, disk.spindles) for disk in spec_disks(spec, exclusive=exclusive))
+    return replace(
+        request,
+        memory=spec.memory if request.memory is None else request.memory,
+        vcpus=spec.cpus if request.vcpus is None else request.vcpus,
+        disks=disks if request.disks is None and request.template != DiskTemplate.DISKLESS.value else request.disks,
+        spindle_use=spec.spindle_use if request.spindle_use is None else request.spindle_use,
+        nic_count=spec.nic_count if request.nic_count is None and not request.networks else request.nic_count,
+    )
+
+
+def _check_networks(request: PlaceRequest, state: ClusterState) -> None:
+    if request.networks and not any(group.networks for group in state.groups.values()):
+        raise GpolicyError(
+            about(state.address, "not known: which networks the groups are connected to"),
+            hint="leave the networks out, or read the cluster from hscan text",
+        )
+
+
+def _check_nodes(request: PlaceRequest, state: ClusterState) -> None:
+    unknown = [name for name in request.nodes or () if name not in state.nodes]
+    if unknown:
+        raise UsageError(f"there is no node {unknown[0]!r}", hint="nodes are given by their full names")

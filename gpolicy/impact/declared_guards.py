@@ -1,0 +1,248 @@
+"""The guards that a policy declares, judged by what its plan does.
+
+Every guard has a verdict, with the figures it was judged by. A guard that cannot be measured fails, and says why: a
+silent pass would be a guess. Each can be passed alone, by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.impact.impact import Impact, impact
+from gpolicy.plan.change import some
+from gpolicy.plan.guards import GuardResult
+from gpolicy.plan.projection import projected
+from gpolicy.policy.guard import Guard, Measure
+
+if TYPE_CHECKING:
+    from gpolicy.analysis.pair_names import PairNames
+    from gpolicy.analysis.redundancy import GroupRedundancy
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
+    from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+    from gpolicy.impact.violation_change import UnknownViolation, ViolationChange
+    from gpolicy.plan.change import Change
+
+_MOST_REASONS: Final = 4
+_NO_NODES: Final = "it has no nodes"
+_PARTS: Final = {
+    Measure.AT_LEAST: "capacity",
+    Measure.CAPACITY_LOSS: "capacity",
+    Measure.NEWLY_VIOLATING: "violations",
+    Measure.NODE_FAILURES: "redundancy",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """One measured figure: `text` names it and where it comes from."""
+
+    ok: bool
+    text: str
+
+
+def declared_guards(
+    guards: Sequence[Guard], changes: Sequence[Change], impact: Impact | None, *, allowed: frozenset[str] = frozenset()
+) -> tuple[GuardResult, ...]:
+    """Return the verdict of every guard that a policy declares, in its order; those named in `allowed` pass.
+
+    `impact` is what `changes` do; None where it was not computed, and then only `max_changes` can be judged.
+    """
+    return tuple(_verdict(guard, changes, impact, allowed) for guard in guards)
+
+
+def judge_declared_again(
+    guards: Sequence[Guard],
+    changes: Sequence[Change],
+    state: ClusterState,
+    names: PairNames,
+    allowed: frozenset[str],
+    observer: Callable[[str], None] | None = None,
+) -> tuple[GuardResult, ...]:
+    """Return the verdicts on changes that were planned earlier, for the cluster as `state` shows it now."""
+    parts = {_PARTS[guard.measure] for guard in guards if guard.measure in _PARTS}
+    known = None
+    if parts:
+        after = projected(state, changes)
+        failures = failures_asked(guards)
+        known = impact(state, after, names=names, failures=failures, parts=parts, observer=observer)
+    return declared_guards(guards, changes, known, allowed=allowed)
+
+
+def measure_impact(guards: Sequence[Guard]) -> bool:
+    """Return whether any of `guards` measures more than the changes themselves."""
+    return any(guard.measure in _PARTS for guard in guards)
+
+
+def failures_asked(guards: Sequence[Guard]) -> int:
+    """Return how many node failures at once redundancy must be examined for, so that every guard can be judged."""
+    asked = [int(guard.limit) for guard in guards if guard.measure is Measure.NODE_FAILURES]
+    return max([1, *asked])
+
+
+def _verdict(guard: Guard, changes: Sequence[Change], impact: Impact | None, allowed: frozenset[str]) -> GuardResult:
+    figures = list(_figures(guard, changes, impact))
+    wrong = [figure for figure in figures if not figure.ok]
+    shown = wrong or figures
+    message = "; ".join(figure.text for figure in shown[:_MOST_REASONS])
+    if len(shown) > _MOST_REASONS:
+        message += f"; and {len(shown) - _MOST_REASONS} more"
+    override = bool(wrong) and guard.name.value in allowed
+    return GuardResult(guard.name.value, not wrong or override, message, allowed=override)
+
+
+def _figures(guard: Guard, changes: Sequence[Change], impact: Impact | None) -> Iterator[_Figure]:
+    if guard.measure is Measure.MAX_CHANGES:
+        count = len(changes)
+        yield _Figure(
+            count <= guard.limit, f"{count} {'change' if count == 1 else 'changes'}, {_compared(count, guard)}"
+        )
+    elif impact is None:
+        yield _Figure(ok=False, text="cannot be measured: the impact of the plan was not computed")
+    elif guard.measure is Measure.NEWLY_VIOLATING:
+        if impact.violations is None:
+            yield _unmeasured(impact, "violations")
+        else:
+            yield _newly_violating(guard, impact.violations, nothing_changes=not changes)
+    elif guard.measure is Measure.NODE_FAILURES:
+        if impact.redundancy is None:
+            yield _unmeasured(impact, "redundancy")
+        else:
+            yield from _node_failures(guard, impact.redundancy)
+    elif impact.capacity is None:
+        yield _unmeasured(impact, "capacity")
+    else:
+        yield from _capacity(guard, impact.capacity)
+
+
+def _unmeasured(impact: Impact, part: str) -> _Figure:
+    return _Figure(ok=False, text=f"cannot be measured: {impact.unavailable.get(part, f'{part} is not known')}")
+
+
+def _unmeasured_groups(unavailable: Mapping[str, str], wanted: str | None) -> Iterator[_Figure]:
+    for name, reason in unavailable.items():
+        if name and wanted in (None, name):
+            yield _Figure(ok=False, text=f"group {name}: cannot be measured: {reason}")
+
+
+def _compared(count: int, guard: Guard) -> str:
+    return f"{'at most' if count <= guard.limit else 'more than'} {guard.shown_limit}"
+
+
+# --- capacity ----------------------------------------------------------------------------------------------------
+
+
+def _capacity(guard: Guard, capacity: CapacityChange) -> Iterator[_Figure]:
+    wanted = guard.group.value if guard.group else None
+    yield from _unmeasured_groups(capacity.unavailable, wanted)
+    groups = [item for item in capacity.groups if wanted in (None, item.group)]
+    if not groups and wanted is not None and wanted not in capacity.unavailable:
+        yield _Figure(ok=False, text=f"cannot be measured: there is no group {wanted}")
+    measured = False
+    for group in groups:
+        for row in group.rows:
+            if guard.spec is None or guard.spec.value == row.name:
+                figure = _fit(guard, group, row)
+                measured = measured or figure is not None
+                yield from [figure] if figure else []
+    if groups and not measured and guard.spec is not None:
+        where = f"group {wanted}" if wanted else "no group"
+        spec = f"{'no' if wanted else 'a'} spec {guard.spec.value}"
+        yield _Figure(ok=False, text=f"cannot be measured: {where} has {spec}")
+    elif not measured and not capacity.unavailable and groups:
+        yield _Figure(ok=True, text="no spec to measure")
+
+
+def _fit(guard: Guard, group: GroupCapacityChange, row: FitChange) -> _Figure | None:
+    """Return what one row says; None for one that the guard is not about."""
+    title = f"group {group.group}, spec {row.name}"
+    after = row.after.fits if row.after else None
+    if guard.measure is Measure.AT_LEAST:
+        if after is None:
+            gone = "the group is removed" if group.after is None else "the spec is removed"
+            return _Figure(ok=guard.limit <= 0, text=f"{title}: none fits after ({gone}), at least {guard.shown_limit}")
+        sign = ">=" if after >= guard.limit else "<"
+        why = f" (bound by {row.after.binding.cause.key})" if row.after and after < guard.limit else ""
+        return _Figure(after >= guard.limit, f"{title}: {after} fit after, {sign} {guard.shown_limit}{why}")
+    if row.before is None:
+        return None  # a new spec: nothing can be lost
+    before = row.before.fits
+    then = after if after is not None else row.old_size_after.fits if row.old_size_after else 0
+    lost = before - then
+    ok = 100 * lost <= guard.limit * before if guard.percent else lost <= guard.limit
+    share = f"{-100 * lost / before:+.3g} %" if before else "nothing to lose"
+    change = share if guard.percent or not before else f"{-lost:+d}"
+    removed = " (the spec is removed)" if row.after is None else ""
+    sign = "within" if ok else ">"
+    return _Figure(ok, f"{title}: {before} fit now, {then} after{removed}, {change} {sign} {guard.shown_limit}")
+
+
+# --- violations --------------------------------------------------------------------------------------------------
+
+
+def _newly_violating(guard: Guard, violations: ViolationChange, *, nothing_changes: bool) -> _Figure:
+    wanted = guard.group.value if guard.group else None
+    newly = [item for item in violations.newly if item.after and wanted in (None, item.after.group)]
+    where = f"group {wanted}: " if wanted else ""
+    names = f" ({some([item.instance for item in newly])})" if newly else ""
+    count = len(newly)
+    if count > guard.limit:
+        return _Figure(ok=False, text=f"{where}{_newly(count)} the policy{names}, more than {guard.shown_limit}")
+    open_cases = [] if nothing_changes else _could_violate(violations.unknown)
+    if count + len(open_cases) > guard.limit:
+        shown = some([item.instance for item in open_cases])
+        missing = ", ".join(sorted({word for item in open_cases for word in item.parameters}))
+        text = f"{where}cannot be measured: whether {shown} violate the policy is not known for want of {missing}"
+        return _Figure(ok=False, text=text)
+    return _Figure(ok=True, text=f"{where}{_newly(count)} the policy{names}, at most {guard.shown_limit}")
+
+
+def _newly(count: int) -> str:
+    return "1 instance newly violates" if count == 1 else f"{count} instances newly violate"
+
+
+def _could_violate(unknown: Iterable[UnknownViolation]) -> list[UnknownViolation]:
+    return [item for item in unknown if item.before.violation is None]
+
+
+# --- redundancy --------------------------------------------------------------------------------------------------
+
+
+def _node_failures(guard: Guard, redundancy: RedundancyChange) -> Iterator[_Figure]:
+    wanted = guard.group.value if guard.group else None
+    yield from _unmeasured_groups(redundancy.unavailable, wanted)
+    found = [item for item in redundancy.groups if wanted in (None, item.group) and item.after is not None]
+    if not found and not redundancy.unavailable:
+        missing = f"there is no group {wanted}" if wanted else "there is no group"
+        yield _Figure(ok=False, text=f"cannot be measured: {missing}")
+    for item in found:
+        if item.after is not None and (item.after.nodes or wanted is not None):
+            yield _survival(guard, item, item.after)
+
+
+def _failures(count: int) -> str:
+    return "1 node failure" if count == 1 else f"{count} node failures"
+
+
+def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundancy) -> _Figure:
+    title = f"group {change.group}"
+    if not after.nodes:
+        return _Figure(ok=False, text=f"{title}: cannot be measured: {_NO_NODES}")
+    if after.survives >= guard.limit:
+        text = f"{title}: survives {_failures(after.survives)} after, >= {guard.shown_limit}"
+        return _Figure(ok=True, text=text)
+    if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
+        reason = after.unavailable or f"only {after.asked} failures at once were examined"
+        return _Figure(ok=False, text=f"{title}: cannot be measured: {reason}")
+    text = f"{title}: survives {_failures(after.survives)} after, < {guard.shown_limit}"
+    before = change.before
+    if before is not None and before.survives != after.survives:
+        text += f" (now {before.survives})"
+    elif before is not None:
+        text += " (as now)"
+    for loss in after.not_absorbed[:1]:
+        first = loss.homeless[0]
+        text += f": without {some(loss.nodes)} {first.instance} has no place ({first.key})"
+    return _Figure(ok=False, text=text)

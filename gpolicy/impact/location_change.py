@@ -1,0 +1,90 @@
+"""Failure domains, exclusion, migration and desired locations before a change and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from gpolicy.analysis.location import (
+    DesiredLocationMissing,
+    DomainConflict,
+    ExclusionConflict,
+    ExclusionUnsatisfiable,
+    LocationFacts,
+    SharedDomain,
+    Unmovable,
+)
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared(Generic[T]):
+    """Facts that are there after the changes only, before and after, and before only."""
+
+    new: tuple[T, ...] = ()
+    still: tuple[T, ...] = ()
+    gone: tuple[T, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocationChange:
+    """What the changes do to locations and migration."""
+
+    shared_domains: Compared[SharedDomain] = Compared()
+    exclusion_conflicts: Compared[ExclusionConflict] = Compared()
+    domain_conflicts: Compared[DomainConflict] = Compared()
+    unsatisfiable: Compared[ExclusionUnsatisfiable] = Compared()
+    stranded: Compared[Unmovable] = Compared()
+    desired_missing: Compared[DesiredLocationMissing] = Compared()
+
+
+def location_change(before: ClusterState, after: ClusterState) -> LocationChange:
+    """Return what differs between two states of a cluster in location and migration; groups by their names after."""
+    names = _names_after(before, after)
+    old, new = LocationFacts(before, names), LocationFacts(after, {})
+    return LocationChange(
+        shared_domains=_compare_domains(old.shared_domains(), new.shared_domains()),
+        exclusion_conflicts=_compare(
+            old.exclusion_conflicts(), new.exclusion_conflicts(), lambda it: (it.tag, it.node)
+        ),
+        domain_conflicts=_compare(old.domain_conflicts(), new.domain_conflicts(), lambda it: (it.tag, it.domain)),
+        unsatisfiable=_compare(old.unsatisfiable(), new.unsatisfiable(), lambda it: (it.tag, it.group, it.domain_kind)),
+        stranded=_compare(old.stranded(), new.stranded(), lambda it: it.instance),
+        desired_missing=_compare(old.desired_missing(), new.desired_missing(), lambda it: (it.instance, it.tag)),
+    )
+
+
+def _names_after(before: ClusterState, after: ClusterState) -> dict[str, str]:
+    """Return the names that renamed groups have after the changes, where the source shows what tells groups apart."""
+    by_uuid = {group.identity.uuid: group.name for group in after.groups.values() if group.identity.uuid}
+    return {group.name: by_uuid.get(group.identity.uuid or "", group.name) for group in before.groups.values()}
+
+
+def _compare(old: Iterable[T], new: Iterable[T], key: Callable[[T], Hashable]) -> Compared[T]:
+    had, has = {key(item): item for item in old}, {key(item): item for item in new}
+    return Compared(
+        new=tuple(item for name, item in has.items() if name not in had),
+        still=tuple(item for name, item in has.items() if name in had),
+        gone=tuple(item for name, item in had.items() if name not in has),
+    )
+
+
+def _compare_domains(old: Iterable[SharedDomain], new: Iterable[SharedDomain]) -> Compared[SharedDomain]:
+    """Compare tag by tag: a pair of nodes may share one domain still and another one newly."""
+
+    def single(items: Iterable[SharedDomain]) -> Iterator[SharedDomain]:
+        return (replace(item, tags=(tag,)) for item in items for tag in item.tags)
+
+    def joined(items: Iterable[SharedDomain]) -> tuple[SharedDomain, ...]:
+        tags: dict[SharedDomain, list[str]] = {}
+        for item in items:
+            tags.setdefault(replace(item, tags=()), []).extend(item.tags)
+        return tuple(replace(item, tags=tuple(found)) for item, found in tags.items())
+
+    found = _compare(single(old), single(new), lambda it: (it.instance, it.secondary_node, it.tags))
+    return Compared(new=joined(found.new), still=joined(found.still), gone=joined(found.gone))

@@ -1,0 +1,131 @@
+"""Requests of hail and the means to ask the installed hail, as Ganeti asks it: with one document of all it knows."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from gpolicy.allocator.model import ClusterData, Spec
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.placing import PlaceRequest, WantedDisk
+from gpolicy.cluster.state import ClusterState
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+
+HSPACE = shutil.which("hspace")
+HTOOLS = Path(HSPACE).resolve() if HSPACE else Path("htools")
+
+
+def requested(request: dict[str, Any]) -> PlaceRequest:
+    """Return the request of an allocator document in our words."""
+    return PlaceRequest(
+        name=request["name"],
+        memory=request["memory"],
+        vcpus=request["vcpus"],
+        disks=tuple(WantedDisk(disk["size"], disk.get("spindles")) for disk in request["disks"]),
+        spindle_use=request["spindle_use"],
+        template=request["disk_template"],
+        tags=tuple(request["tags"]),
+        group=request.get("group_name"),
+        nodes=tuple(request["restrict-to-nodes"]) if request.get("restrict-to-nodes") else None,
+        networks=tuple(nic["network"] for nic in request["nics"] if nic.get("network")),
+    )
+
+
+def document(state: ClusterState, request: dict[str, Any]) -> str:
+    """Return what Ganeti gives to its allocator for this cluster and request."""
+    data = cluster_data(state)
+    groups = {group.index: group for group in data.groups}
+    names = {node.index: node.name for node in data.nodes}
+    return json.dumps(
+        {
+            "cluster_tags": list(data.tags),
+            "enabled_hypervisors": [data.hypervisor or "fake"],
+            "nodegroups": {
+                group.uuid: {
+                    "name": group.name,
+                    "alloc_policy": group.alloc_policy.value,
+                    "tags": list(group.tags),
+                    "networks": list(group.networks),
+                    "ipolicy": {
+                        "minmax": [{"min": _spec(pair.min), "max": _spec(pair.max)} for pair in group.policy.minmax],
+                        "std": _spec(group.policy.std),
+                        "disk-templates": [template.value for template in group.policy.templates],
+                        "vcpu-ratio": group.policy.vcpu_ratio,
+                        "spindle-ratio": group.policy.spindle_ratio,
+                    },
+                }
+                for group in data.groups
+            },
+            "nodes": {node.name: _node(node, groups[node.group].uuid) for node in data.nodes},
+            "instances": {item.name: _instance(state, item, names) for item in data.instances},
+            "request": request,
+        }
+    )
+
+
+def _spec(spec: Spec) -> dict[str, int]:
+    values = (spec.memory, spec.cpus, spec.disk_size, spec.disk_count, spec.nic_count, spec.spindle_use)
+    return dict(zip(SPEC_PARAMETERS, values, strict=True))
+
+
+def _node(node: Any, group: str) -> dict[str, Any]:
+    return {
+        "group": group,
+        "offline": node.offline,
+        "drained": False,
+        "vm_capable": True,
+        "tags": list(node.tags),
+        "ndparams": {
+            "exclusive_storage": node.exclusive_storage,
+            "spindle_count": node.spindles,
+            "cpu_speed": node.cpu_speed,
+        },
+        "total_memory": int(node.total_memory),
+        "reserved_memory": node.node_memory,
+        "free_memory": node.free_memory,
+        "total_disk": int(node.total_disk),
+        "free_disk": node.free_disk,
+        "total_cpus": int(node.total_cpus),
+        "reserved_cpus": node.node_cpus,
+        "total_spindles": node.spindles,
+        "free_spindles": node.free_spindles,
+    }
+
+
+def _instance(state: ClusterState, item: Any, names: dict[int, str]) -> dict[str, Any]:
+    return {
+        "memory": state.instances[item.name].maxmem,
+        "vcpus": item.vcpus,
+        "disk_space_total": item.disk,
+        "disks": [
+            {"size": disk.size} | ({} if disk.spindles is None else {"spindles": disk.spindles}) for disk in item.disks
+        ],
+        "tags": list(item.tags),
+        "disk_template": item.template.value,
+        "spindle_use": item.spindle_use,
+        "nics": [],
+        "nodes": [names[index] for index in (item.primary, item.secondary) if index in names],
+        "admin_state": state.instances[item.name].admin_state,
+        "forthcoming": item.forthcoming,
+    }
+
+
+def data_of(state: ClusterState) -> ClusterData:
+    return cluster_data(state)
+
+
+def real_hail(text: str, folder: Path) -> dict[str, Any] | None:
+    """Return hail's answer to an allocator document, None where it dies."""
+    file = folder / "request.json"
+    file.write_text(text)
+    done = subprocess.run(
+        [str(HTOOLS), str(file)],
+        env={**os.environ, "HTOOLS": "hail", "LC_ALL": "C.UTF-8"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    answer: dict[str, Any] | None = json.loads(done.stdout) if done.returncode == 0 else None
+    return answer

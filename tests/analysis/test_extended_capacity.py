@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hspace_cases import from_text, text_of
+
+from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.capacity import capacity
+from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedOptions
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.unreadable import RAPI
+from gpolicy.errors import GpolicyError, InputError, UsageError
+from gpolicy.ganeti.parameter import Values
+
+SPECS = "4096,1,4096,1,1,1|2048,1,4096,1,1,1;4096,1,4096,1,1,1"
+
+
+def cluster(nodes: int = 4, instances: list[str] | None = None) -> ClusterState:
+    """Return nodes of 16 GiB on which memory is all that can run out."""
+    rows = [f"n{number}|16384|0|16384|999999|999999|64|N|u|9||N|0|0|1.0" for number in range(nodes)]
+    policy = f"{SPECS}|plain,drbd|99.0|99.0"
+    return from_text(text_of(["g|u|preferred||"], rows, instances or [], [], [f"|{policy}", f"g|{policy}"]))
+
+
+def counted(state: ClusterState, template: str = "plain", **options: float) -> ExtendedCapacity:
+    asked = ExtendedOptions(
+        max_node_failures=int(options["failures"]) if "failures" in options else None,
+        oversubscription=options.get("ratio"),
+    )
+    found = capacity(state, template=template, extended=asked, names=PairNames(("only",), {"g": ("only",)}))
+    assert found.groups[0].extended is not None
+    assert found.cluster is not None
+    assert found.cluster.extended is None
+    return found.groups[0].extended
+
+
+@pytest.mark.parametrize(("failures", "nodes_left"), [(0, 4), (1, 3), (2, 2), (3, 1)])
+def test_what_fits_is_what_the_nodes_that_are_left_hold(failures: int, nodes_left: int) -> None:
+    found = counted(cluster(), failures=failures)
+    assert found.specs[0].name == "only"
+    assert found.specs[0].fits == 3 * nodes_left  # a fourth of 4 GiB would leave a node of 16 GiB with nothing
+    causes = {0: Cause.MEMORY, 1: Cause.REDUNDANCY}
+    assert found.specs[0].binding.cause is causes.get(failures, Cause.NODE_FAILURES)
+    assert found.standard.fits == found.specs[0].fits
+
+
+def test_one_failure_is_what_htools_counts() -> None:
+    state = cluster(5)
+    exact = capacity(state, template="plain").groups[0]
+    assert counted(state, failures=1).specs[0].fits == exact.specs[0].fits
+
+
+@pytest.mark.parametrize(("ratio", "fits"), [(0.5, 2), (1.0, 4), (1.5, 6), (2.0, 7)])
+def test_maximum_memories_are_bounded_by_the_ratio_minimum_ones_by_the_node(ratio: float, fits: int) -> None:
+    found = counted(cluster(2), failures=0, ratio=ratio)
+    pair = found.specs[0]
+    assert (pair.minimum_memory, pair.maximum_memory) == (2048, 4096)
+    assert pair.fits == 2 * fits  # at most 7 of 2 GiB leave something of 16 GiB, whatever the ratio
+    assert pair.binding.cause is (Cause.MEMORY if ratio == 2.0 else Cause.OVERSUBSCRIPTION)
+
+
+def test_existing_instances_burst_as_well() -> None:
+    row = "i1|2048|4096|1|running|Y|n0||plain||1|-|N"
+    state = cluster(2, [row])
+    grown = replace(state, instances={"i1": replace(state.instances["i1"], maxmem=8192, oper_ram=2048)})
+    assert counted(grown, failures=0, ratio=1.0).specs[0].fits == 2 + 4
+
+
+@pytest.mark.parametrize("template", ["plain", "drbd"])
+def test_existing_instances_are_guaranteed_their_least_memory_only(template: str) -> None:
+    """Design document "Resource model": the sum of the minimum memories is bounded by the node's memory."""
+    pair = "n0||plain" if template == "plain" else "n0|n1|drbd"
+    rows = [f"i{number}|6144|4096|1|running|Y|{pair}||1|-|N" for number in range(2)]
+    state = cluster(2, rows)
+    nodes = {
+        name: replace(node, resources=replace(node.resources, memory_free=16384 - 12288 * (name == "n0")))
+        for name, node in state.nodes.items()
+    }
+    shrunk = {name: replace(item, minmem=2048, maxmem=6144, oper_ram=6144) for name, item in state.instances.items()}
+    state = replace(state, nodes=nodes)
+    tight = counted(state, template, failures=0, ratio=4.0).specs[0].fits
+    loose = counted(replace(state, instances=shrunk), template, failures=0, ratio=4.0).specs[0].fits
+    if template == "plain":
+        assert tight == 1 + 7  # 4 GiB less the last MiB beside the two, and 14 GiB on the other node
+        assert loose == 5 + 7  # 12 GiB beside twice 2 GiB
+    assert loose > tight
+    exact = counted(replace(state, instances=shrunk), template, failures=0).specs[0].fits
+    assert exact == counted(state, template, failures=0).specs[0].fits  # without a ratio nothing is guaranteed less
+
+
+def test_too_many_failures_are_refused_with_a_way_out() -> None:
+    with pytest.raises(InputError, match="sets of nodes"):
+        counted(cluster(60), failures=4)
+
+
+@pytest.mark.parametrize(
+    ("failures", "ratio"), [(-1, None), (None, 0.0), (None, -1.0), (None, float("inf")), (None, 1e308)]
+)
+def test_limits_that_make_no_sense_are_refused(failures: int | None, ratio: float | None) -> None:
+    with pytest.raises(UsageError, match=r"it must be 0 or more|it must be above 0 and at most 100$"):
+        ExtendedOptions(max_node_failures=failures, oversubscription=ratio)
+
+
+def test_declared_resources_take_the_place_of_measured_ones() -> None:
+    state = cluster()
+    own: Values = {**state.cluster.own, ("enabled_hypervisors",): ["kvm"], ("hv_state", "kvm", "mem_node"): 8192}
+    state = replace(state, cluster=replace(state.cluster, own=own), unreadable=())
+    half = capacity(state, template="plain", declared=True).groups[0]
+    assert half.specs[0].fits == 3  # one of 4 GiB on each node but the one that may fail
+    assert capacity(state, template="plain").groups[0].specs[0].fits > 3
+    nothing = capacity(replace(cluster(), unreadable=()), template="plain", declared=True)
+    assert nothing.notes == (
+        "neither hv_state nor disk_state declares anything that counts: these are the measured numbers",
+    )
+    with pytest.raises(GpolicyError, match="not known: hv_state and disk_state"):
+        capacity(replace(state, unreadable=RAPI), declared=True)

@@ -1,0 +1,127 @@
+"""The installed hail, asked as Ganeti asks it, and `place`: the same answer, and the same reasons counted."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hail_cases import HSPACE, HTOOLS, document, real_hail, requested
+from hspace_cases import from_text, recorded_cases
+from htools.random_clusters import TEMPLATES, random_cluster
+from htools.random_requests import allocation
+
+from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.analysis.allocator_input import charged_space
+from gpolicy.analysis.placing import PlaceReport, place
+from gpolicy.cluster.snapshot import read_snapshot
+from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import GpolicyError
+
+pytestmark = [
+    pytest.mark.htools,
+    pytest.mark.skipif(
+        HSPACE is None or not HTOOLS.exists(), reason="Debian's ganeti-htools (hspace, hail) is not installed"
+    ),
+]
+
+
+def space(request: dict[str, Any]) -> None:
+    """Give the request the disk space that Ganeti would compute for it."""
+    if request["disk_template"] == "diskless":
+        request["disks"] = []
+    if str(request.get("group_name")).startswith("uuid-"):
+        # given a UUID, hail goes by the dedicated metric even on ordinary nodes; we take it for the group's name
+        request["group_name"] = request["group_name"].replace("uuid-", "g")
+    sizes = [disk["size"] for disk in request["disks"]]
+    request["disk_space_total"] = charged_space(DiskTemplate(request["disk_template"]), sizes)
+
+
+def compare(state: ClusterState, request: dict[str, Any], folder: Path, seed: int) -> PlaceReport | None:
+    """Hold `place` against hail; None where one of them has no answer."""
+    space(request)
+    try:
+        report = place(state, requested(request))
+    except GpolicyError:
+        return None
+    answer = real_hail(document(state, request), folder)
+    if answer is None:
+        return None
+    assert report.info == answer["info"], seed
+    assert list(report.nodes) == answer["result"], seed
+    assert report.ok is answer["success"], seed
+    if report.ok:
+        assert report.candidates[0].nodes == report.nodes, seed
+    for group in report.groups:
+        counted = {name: int(count) for name, count in re.findall(r"(Fail\w+): (\d+)", group.message)}
+        members = [item for item in report.candidates if item.group == group.group]
+        assert Counter(item.htools_reason for item in members if item.htools_reason) == counted, seed
+        successes = re.search(r"successes (\d+)", group.message)
+        if successes:
+            assert sum(item.htools_reason is None for item in members) == int(successes[1]), seed
+    return report
+
+
+def run(seeds: range, folder: Path) -> Counter[str]:
+    seen: Counter[str] = Counter()
+    for seed in seeds:
+        rng = random.Random(seed)  # noqa: S311 (no secrets here)
+        template = rng.choice([*TEMPLATES, "drbd", "drbd", "plain", "plain", "plain"])
+        cluster = random_cluster(rng, template, 8)
+        request = allocation(rng, template, cluster)
+        try:
+            state = from_text(cluster.text)
+        except GpolicyError:
+            continue
+        report = compare(state, request, folder, seed)
+        if report is not None:
+            seen[f"{report.metric} {report.ok}"] += 1
+    return seen
+
+
+def test_random_clusters(tmp_path: Path) -> None:
+    seen = run(range(200), tmp_path)
+    assert min(seen[kind] for kind in ("score True", "score False", "lost-allocations True")) >= 5, seen
+
+
+@pytest.mark.full
+def test_many_random_clusters(tmp_path: Path) -> None:
+    assert run(range(10_000, 13_000), tmp_path).total() > 2000
+
+
+def test_recorded_clusters(tmp_path: Path) -> None:
+    answers = 0
+    for case in recorded_cases()[::3]:
+        report = compare(from_text(case["data"]), json.loads(case["request"])["request"], tmp_path, case["seed"])
+        answers += report is not None
+    assert answers > 40
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"restrict-to-nodes": ["node1.example.org", "node1.example.org", "node2.example.org"]},
+        {"restrict-to-nodes": ["node1.example.org", "node1.example.org"]},
+        {"disks": [{"size": 10240, "spindles": 0}]},
+        {
+            "disks": [{"size": 2097152, "spindles": 0}],
+            "disk_template": "plain",
+            "memory": 65536,
+            "vcpus": 8,
+            "required_nodes": 1,
+        },
+        {"name": "search1.example.org"},
+    ],
+)
+def test_odd_requests_get_the_answer_of_hail(odd: dict[str, Any], tmp_path: Path) -> None:
+    state = read_snapshot(Path(__file__).parents[2] / "policies/two-groups.snapshot.json")
+    request: dict[str, Any] = {
+        "type": "allocate", "name": "new", "memory": 4096, "vcpus": 2, "disks": [{"size": 10240}], "tags": [],
+        "nics": [],
+        "spindle_use": 1, "disk_template": "drbd", "os": "none", "hypervisor": "kvm", "required_nodes": 2,
+    }  # fmt: skip
+    assert compare(state, request | odd, tmp_path, 0) is not None

@@ -1,0 +1,79 @@
+"""The installed hspace on each group alone and on the whole cluster: the same numbers."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hspace_cases import FULL, from_text, hspace_keys, hspace_text, recorded_cases, tiered
+
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.capacity import GroupCapacity, capacity, group_data
+
+HSPACE = shutil.which("hspace")
+TIMEOUT = 20  # seconds: on a few clusters hspace takes minutes
+
+pytestmark = [
+    pytest.mark.htools,
+    pytest.mark.skipif(HSPACE is None, reason="Debian's ganeti-htools (hspace) is not installed"),
+]
+
+
+def ask(file: Path, *options: str) -> dict[str, str] | None:
+    """Return what hspace says of the cluster in `file`, None where it refuses or takes too long."""
+    assert HSPACE is not None
+    try:
+        done = subprocess.run(
+            [HSPACE, "-t", str(file), "--machine-readable", *options],
+            capture_output=True, text=True, timeout=TIMEOUT, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None
+    return hspace_keys(done.stdout.splitlines()) if done.returncode == 0 else None
+
+
+def compare(item: GroupCapacity, file: Path) -> int:
+    """Compare all numbers of `item` with what hspace says of the cluster in `file`; return the number of answers."""
+    assert item.template is not None
+    template = f"--disk-template={item.template.value}"
+    keys = ask(file, template)
+    if keys is None:
+        assert item.standard.fits == 0
+        return 0
+    assert item.score.shown == keys["HTS_INI_SCORE"]
+    assert str(item.standard.fits) == keys["HTS_ALLOC_INSTANCES"]
+    assert tiered(item) == keys["HTS_TSPEC"]
+    answers = 1
+    for spec in item.specs:
+        size = spec.pair.max
+        wanted = f"--standard-alloc={size.disk_size},{size.memory},{size.cpus},{size.spindle_use}"
+        keys = ask(file, template, wanted, f"--spindle-use={spec.spindle_use}")
+        if keys is None:
+            continue
+        assert str(spec.fits) == keys["HTS_ALLOC_INSTANCES"]
+        if spec.binding.reason:
+            assert spec.binding.reason.upper() == keys["HTS_ALLOC_FAIL_REASON"]
+        for reason, count in spec.binding.failures:
+            assert str(count) == keys[f"HTS_ALLOC_{reason.upper()}_CNT"]
+        answers += 1
+    return answers
+
+
+@pytest.mark.parametrize("part", [pytest.param(slice(0, 200, 10)), pytest.param(slice(200), marks=pytest.mark.full)])
+def test_every_number_is_that_of_hspace(part: slice, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.data"
+    texts = [FULL, *(case["data"] for case in recorded_cases()[part])]
+    answers = 0
+    for text in texts:
+        state = from_text(text)
+        data = cluster_data(state)
+        report = capacity(state)
+        assert report.cluster is not None
+        for item, index in [*((item, place) for place, item in enumerate(data.groups)), (None, -1)]:
+            found = report.cluster if item is None else next(g for g in report.groups if g.group == item.name)
+            if found.template is not None:
+                file.write_text(hspace_text(data if item is None else group_data(data, index)[0]))
+                answers += compare(found, file)
+    assert answers > 2 * len(texts)
