@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.cli.app import VERBS
 from gpolicy.policy.guard import BUILT_IN, Measure
-from gpolicy.rules.catalogue import CATALOGUE
 
 DOCS = Path(__file__).parents[1] / "docs"
 TABLE = (DOCS / "mistakes.md").read_text(encoding="utf-8")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import date
 
+from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.building import Builder
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.yaml_document import YamlDocument
 from gpolicy.policy.yaml_reader import read_yaml
-from gpolicy.rules.checking import check_policy
 
 Place = tuple[str, str]
 """An object and what of it, as `LeftOut` has them."""

@@ -113,8 +113,8 @@ def _files(finding: Finding) -> set[str]:
 
 def _keep_as_baseline(judged: list[Judged], path: Path, request: Request) -> int:
     """Write what is found to a baseline, all of it or nothing; show what cannot be accepted."""
-    from gpolicy.rules.baseline import baseline_text, key_of  # noqa: PLC0415
-    from gpolicy.rules.checking import ACCEPTABLE  # noqa: PLC0415
+    from gpolicy.checking.baseline import baseline_text, key_of  # noqa: PLC0415
+    from gpolicy.checking.checking import ACCEPTABLE  # noqa: PLC0415
     from gpolicy.writing.replacing import Replacement, replace_files  # noqa: PLC0415
 
     sources = {file: text for item in judged for file, text in item.policy.sources.items()}
@@ -135,7 +135,7 @@ def _keep_as_baseline(judged: list[Judged], path: Path, request: Request) -> int
 
 def _may_become_baseline(path: Path, sources: Iterable[str]) -> None:
     """Raise UsageError where a baseline would replace something else: a file of the policy, or of anybody."""
-    from gpolicy.rules.baseline import read_baseline  # noqa: PLC0415
+    from gpolicy.checking.baseline import read_baseline  # noqa: PLC0415
 
     if not path.is_file():
         return  # nothing is there, or nothing that can be replaced
@@ -202,14 +202,14 @@ def show(path: Path, form: str, *, origin: bool) -> int:
 
 def explain(rule: str | None) -> int:
     """Print what a rule means, or the list of rules, of all or of a family."""
-    from gpolicy.rules.explaining import explain_rule, find_explained, list_rules  # noqa: PLC0415
+    from gpolicy.checking.explaining import explain_rule, find_explained, list_rules  # noqa: PLC0415
 
     if rule is None:
         sys.stdout.write(list_rules())
         return int(ExitCode.FINE)
     info, hint = find_explained(rule)
     if info is None:
-        from gpolicy.rules.selection import is_family, rules_named  # noqa: PLC0415
+        from gpolicy.checking.selection import is_family, rules_named  # noqa: PLC0415
 
         if is_family(rule) and (family := rules_named(rule)[0]):
             sys.stdout.write(list_rules(family))

@@ -64,8 +64,8 @@ def shown(
 
 def _sarif(findings: list[Finding], sources: Mapping[str, str]) -> str:
     from gpolicy import __version__  # noqa: PLC0415
+    from gpolicy.checking.catalogue import CATALOGUE, FAMILIES  # noqa: PLC0415
     from gpolicy.report.findings_sarif import Catalogue, findings_sarif  # noqa: PLC0415
-    from gpolicy.rules.catalogue import CATALOGUE, FAMILIES  # noqa: PLC0415
 
     return findings_sarif(
         findings,
@@ -77,7 +77,7 @@ def _sarif(findings: list[Finding], sources: Mapping[str, str]) -> str:
 
 
 def _fingerprints(findings: list[Finding], sources: Mapping[str, str]) -> dict[Finding, str]:
-    from gpolicy.rules.fingerprint import unique_fingerprints  # noqa: PLC0415
+    from gpolicy.checking.fingerprint import unique_fingerprints  # noqa: PLC0415
 
     found = list(dict.fromkeys(findings))  # what two policies share is one finding
     return dict(zip(found, unique_fingerprints(found, sources, locate=repository_path), strict=True))

@@ -17,11 +17,11 @@ from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 
 if TYPE_CHECKING:
+    from gpolicy.checking.baseline import Baseline
+    from gpolicy.checking.checking import Checked
+    from gpolicy.checking.rule import Hit
+    from gpolicy.checking.settings import Settings
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.rules.baseline import Baseline
-    from gpolicy.rules.checking import Checked
-    from gpolicy.rules.rule import Hit
-    from gpolicy.rules.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ def examined(
     fleet: Iterable[Hit] = (),
 ) -> Checked:
     """Return what is found and what is accepted today."""
-    from gpolicy.rules.checking import examine  # noqa: PLC0415 (to show help it is not needed)
+    from gpolicy.checking.checking import examine  # noqa: PLC0415 (to show help it is not needed)
 
     today = date.today()  # noqa: DTZ011 (a waiver ends at the reader's midnight)
     return examine(policy, state=state, today=today, settings=settings, baseline=baseline, fleet=fleet)
@@ -100,7 +100,7 @@ def beside_others(policies: list[Policy]) -> list[list[Hit]]:
     """Return for each policy what it shows only beside the others."""
     if len(policies) < 2:
         return [[] for _ in policies]
-    from gpolicy.rules.fleet import fleet_hits  # noqa: PLC0415 (needed for several policies only)
+    from gpolicy.rules.fleet.fleet import fleet_hits  # noqa: PLC0415 (needed for several policies only)
 
     found = fleet_hits(policies)
     return [[item.hit for item in found if item.policy == number] for number in range(len(policies))]
@@ -133,9 +133,9 @@ def editable_files(policies: Iterable[Policy]) -> dict[str, Target]:
 
 def settings_of(root: Path, control: Control = BY_THE_FILE) -> Settings:
     """Return the settings for the policy at `root`. Raise InputError or UsageError where they cannot be."""
-    from gpolicy.rules.selection import ignored_codes, nothing_is_left, severities_by_code  # noqa: PLC0415
-    from gpolicy.rules.settings import DEFAULT  # noqa: PLC0415
-    from gpolicy.rules.settings_file import read_settings, settings_for  # noqa: PLC0415
+    from gpolicy.checking.selection import ignored_codes, nothing_is_left, severities_by_code  # noqa: PLC0415
+    from gpolicy.checking.settings import DEFAULT  # noqa: PLC0415
+    from gpolicy.checking.settings_file import read_settings, settings_for  # noqa: PLC0415
 
     if control.isolated and control.config:
         raise UsageError("--isolated reads no settings, --config names some", hint="leave one of them out")
@@ -159,14 +159,14 @@ def settings_of(root: Path, control: Control = BY_THE_FILE) -> Settings:
 
 
 def _baseline(path: Path, *, named: bool) -> Baseline:
-    from gpolicy.rules.baseline import read_baseline  # noqa: PLC0415 (most policies have none)
+    from gpolicy.checking.baseline import read_baseline  # noqa: PLC0415 (most policies have none)
 
     return read_baseline(path, named=named)
 
 
 def _words(option: str, given: Iterable[str]) -> Iterator[str]:
     """Yield the words of an option, each of which names rules."""
-    from gpolicy.rules.selection import rules_named  # noqa: PLC0415
+    from gpolicy.checking.selection import rules_named  # noqa: PLC0415
 
     for word in (part.strip() for text in given for part in text.split(",")):
         if not word:
@@ -178,8 +178,8 @@ def _words(option: str, given: Iterable[str]) -> Iterator[str]:
 
 
 def _can_be_off(word: str, option: str, what: str) -> None:
-    from gpolicy.rules.selection import is_family, rules_named  # noqa: PLC0415
-    from gpolicy.rules.settings import cannot_be_off  # noqa: PLC0415
+    from gpolicy.checking.selection import is_family, rules_named  # noqa: PLC0415
+    from gpolicy.checking.settings import cannot_be_off  # noqa: PLC0415
 
     (info, *_), _ = rules_named(word)
     if not is_family(word) and (reason := cannot_be_off(info)):
@@ -200,7 +200,7 @@ def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
 
 
 def _fail_on(word: str) -> Severity | None:
-    from gpolicy.rules.settings_file import FAIL_ON, NEVER  # noqa: PLC0415
+    from gpolicy.checking.settings_file import FAIL_ON, NEVER  # noqa: PLC0415
 
     if word not in FAIL_ON:
         raise UsageError(f"--fail-on cannot be {word[:60]!r}", hint=f"write one of {', '.join(FAIL_ON)}")

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
+from gpolicy.checking.catalogue import find_rule
+from gpolicy.checking.drift_rule import DRIFT
+from gpolicy.checking.rule import Hit
+from gpolicy.checking.settings import DEFAULT, Settings
+from gpolicy.checking.waiving import Waivers
 from gpolicy.cluster.state import ClusterState, Identity, Snapshot
 from gpolicy.findings import Finding, Span
 from gpolicy.fit.desired import Desired
@@ -12,11 +17,6 @@ from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.plan.change import Action, Change, Unreadable
 from gpolicy.plan.diff import diff
 from gpolicy.policy.model import INHERIT, Leaf, Policy, Waiver
-from gpolicy.rules.catalogue import find_rule
-from gpolicy.rules.drift_rule import DRIFT
-from gpolicy.rules.rule import Hit
-from gpolicy.rules.settings import DEFAULT, Settings
-from gpolicy.rules.waiving import Waivers
 
 UNKNOWN_SINCE = Identity()
 """Of something that the cluster does not have, or that its source does not date."""

@@ -1,6 +1,6 @@
 """Rules about the shape of a policy: what reading and the schemas find. They have no check of their own.
 
-The catalogue (`gpolicy.rules.catalogue`) shows them beside the rules about meaning.
+The catalogue (`gpolicy.checking.catalogue`) shows them beside the rules about meaning.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Rules about the meaning of a policy, their catalogue, and the check that runs them."""
+"""The rules, in folders by what they are about: the folder of a family is that of its codes (GP2xx: specs)."""

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpolicy.adopt.adopting import Adopted, adopt, ganeti_version
+from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding
 from gpolicy.formatting.formatting import format_text
@@ -23,7 +24,6 @@ from gpolicy.plan.planning import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Leaves, Policy
 from gpolicy.policy.yaml_reader import read_yaml
-from gpolicy.rules.checking import check_policy
 from gpolicy.writing.documents import SCHEMA_FILE
 from gpolicy.writing.yaml_text import Node, comment_lines, entry
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.adopt.adopting import Adopted, adopt
+from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
 from gpolicy.ganeti.parameter import Level, Value, Values
@@ -16,7 +17,6 @@ from gpolicy.ganeti.values import fill
 from gpolicy.plan.planning import Plan, make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.rules.checking import check_policy
 from gpolicy.writing.files import write_files
 
 CLUSTERS = Path(__file__).resolve().parents[1] / "data" / "clusters"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from gpolicy.checking.settings_file import CHECK_KEYS, read_settings
 from gpolicy.errors import InputError
-from gpolicy.rules.settings_file import CHECK_KEYS, read_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"

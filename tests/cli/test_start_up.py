@@ -60,7 +60,7 @@ def test_a_verb_needs_its_own_module_only() -> None:
 
 def test_a_check_of_a_good_policy_validates_by_itself(tmp_path: Path) -> None:
     modules = imported("check", str(policy(tmp_path, "ipolicy: {vcpu-ratio: 4}\n")))
-    assert "gpolicy.rules.checking" in modules
+    assert "gpolicy.checking.checking" in modules
     assert loads(modules, HEAVY - BY_TYPER) == set()
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from gpolicy.checking.catalogue import CATALOGUE
+from gpolicy.checking.checking import check_policy
 from gpolicy.findings import Finding, Severity
 from gpolicy.fixing.applying import applied
 from gpolicy.fixing.mending import Look, mend
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.catalogue import CATALOGUE
-from gpolicy.rules.checking import check_policy
 
 TODAY = date(2026, 6, 15)
 ROOT = Path(__file__).resolve().parents[2]

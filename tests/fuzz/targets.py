@@ -349,7 +349,7 @@ exclusion: [service]
 
 @cache
 def _policies() -> list[bytes]:
-    from gpolicy.rules.catalogue import CATALOGUE
+    from gpolicy.checking.catalogue import CATALOGUE
 
     files = [path.read_bytes() for path in sorted((ROOT / "policies").rglob("*.yaml"))]
     examples = [text.encode() for rule in CATALOGUE for text in (rule.bad, rule.good) if text]

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from real_ganeti import TREES, needs_ganeti, real_ganeti
 
 from gpolicy.adopt.soundness import policy_of
+from gpolicy.checking.checking import check_policy
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.hypervisor_parameters import HYPERVISOR_PARAMETERS
 from gpolicy.policy.conformance import Test, compile_schema
 from gpolicy.policy.schema_files import schema_of
-from gpolicy.rules.checking import check_policy
 
 EXAMPLES = int(os.environ.get("GPOLICY_LAW_EXAMPLES", "50"))
 

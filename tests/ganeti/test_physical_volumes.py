@@ -14,7 +14,7 @@ from gpolicy.findings import Span
 from gpolicy.ganeti.physical_volumes import largest_disk, sizes_differ, usable_size, volumes_needed
 from gpolicy.policy.located import Located
 from gpolicy.policy.model import Hardware
-from gpolicy.rules.hardware import total_disk
+from gpolicy.rules.specs.hardware import total_disk
 
 GANETI = Path("/usr/share/ganeti/3.0")
 MIB = st.integers(2, 64 * 1024**2)

@@ -11,11 +11,11 @@ import pytest
 from real_ganeti import RefusedError, needs_ganeti, real_ganeti
 from strategies import document
 
+from gpolicy.checking.checking import check_policy
 from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type
 from gpolicy.ganeti.parameters import known_in, parameters_of
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.checking import check_policy
 
 pytestmark = needs_ganeti
 

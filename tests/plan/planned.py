@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from strategies import base_cluster
 
+from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Identity, Instance, Node, Unreadable
 from gpolicy.ganeti.parameter import Level, Values
@@ -19,7 +20,6 @@ from gpolicy.plan.planning import Plan, make_plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.rules.checking import check_policy
 
 CLUSTERS = FilePath(__file__).parent.parent / "data" / "clusters"
 HEAD = "gpolicy: v1\nkind: Cluster\nname: cluster.example.org\n"

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutated import DOCUMENTS, mutations
 
+from gpolicy.checking.checking import check_policy
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.findings_json import findings_json
 from gpolicy.report.findings_text import findings_text
-from gpolicy.rules.checking import check_policy
 
 
 def check_everything(directory: Path, text: str) -> None:

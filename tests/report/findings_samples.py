@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.findings import Edit, Finding, Fix, Related, Severity, Span
-from gpolicy.rules.catalogue import CATALOGUE
 
 PLACE = Span("policies/gold.yaml", 3, 7, 3, 11)
 OVERLAP = Finding(

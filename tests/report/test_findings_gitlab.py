@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
+from gpolicy.checking.fingerprint import unique_fingerprints
 from gpolicy.findings import Finding, Severity
 from gpolicy.report.findings_gitlab import findings_gitlab
-from gpolicy.rules.fingerprint import unique_fingerprints
 
 # What GitLab's page "Code Quality" says of a report: these properties, paths that are relative and do not begin with
 # "./", and no byte order mark.

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft4Validator
 
+from gpolicy.checking.catalogue import CATALOGUE
+from gpolicy.checking.checking import check_policy
 from gpolicy.cli.findings_output import shown
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.catalogue import CATALOGUE
-from gpolicy.rules.checking import check_policy
 
 SCHEMA = Path(__file__).resolve().parents[1] / "data/sarif/sarif-2.1.0-rtm.5.json"
 TODAY = date(2026, 6, 15)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
+from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.report.findings_sarif import FINGERPRINT, Catalogue, findings_sarif
-from gpolicy.rules.catalogue import CATALOGUE, FAMILIES
 
 SCHEMA = Path(__file__).resolve().parents[1] / "data/sarif/sarif-2.1.0-rtm.5.json"
 VALIDATOR = Draft4Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))

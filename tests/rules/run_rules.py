@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node, Resources
 from gpolicy.findings import Finding
 from gpolicy.ganeti.parameter import Values
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.checking import check_policy
 
 TODAY = date(2026, 6, 15)
 

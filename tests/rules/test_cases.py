@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from run_rules import TODAY
 
+from gpolicy.checking.checking import check_policy
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.checking import check_policy
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))
 

@@ -16,14 +16,14 @@ from test_baseline import TEXT, checked, write
 from test_examples import MIXED, STATES, UNIFORM
 from test_fleet import found as found_in_fleet
 
+from gpolicy.checking.catalogue import CATALOGUE
+from gpolicy.checking.pairs import MAX_PAIRS
 from gpolicy.drift.comparing import find_drift
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.yaml_reader import MAX_DEPTH
-from gpolicy.rules.catalogue import CATALOGUE
-from gpolicy.rules.fleet import FLEET_RULES
-from gpolicy.rules.pairs import MAX_PAIRS
-from gpolicy.rules.specs import bounds
+from gpolicy.rules.fleet.fleet import FLEET_RULES
+from gpolicy.rules.specs.overlap import bounds
 
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 Show = Callable[[bool, Path], list[str]]

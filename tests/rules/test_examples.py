@@ -8,18 +8,18 @@ import pytest
 from observed_clusters import OBSERVED
 from run_rules import check, cluster, codes, with_instance, with_resources
 
+from gpolicy.checking.catalogue import CATALOGUE
+from gpolicy.checking.registry import RULES
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import RuleInfo, Severity
-from gpolicy.rules.catalogue import CATALOGUE
-from gpolicy.rules.fleet import FLEET_RULES
-from gpolicy.rules.registry import RULES
+from gpolicy.rules.fleet.fleet import FLEET_RULES
 
 WITHOUT_EXAMPLE = {
     "GP001": "needs a file that cannot be read",
     "GP004": "needs a large file",
     "GP209": "needs a long list",
     "GP821": "is found by drift, not by check",
-    "GP915": "needs a baseline: tests/rules/test_baseline.py",
+    "GP915": "needs a baseline: tests/checking/test_baseline.py",
 }
 STATES: dict[str, ClusterState] = {
     **OBSERVED,
@@ -34,7 +34,7 @@ STATES: dict[str, ClusterState] = {
 }
 MIXED = cluster({"dedicated": {}}, {"n1": "dedicated"}, {"n1": {("ndparams", "exclusive_storage"): False}})
 UNIFORM = cluster({"dedicated": {}}, {"n1": "dedicated"})
-OF_FLEETS = {info.code for info in FLEET_RULES}  # several policies: tests/rules/test_fleet.py
+OF_FLEETS = {info.code for info in FLEET_RULES}  # several policies: tests/rules/fleet/test_fleet.py
 WITH_EXAMPLE = [info for info in CATALOGUE if info.code not in {*WITHOUT_EXAMPLE, *OF_FLEETS}]
 
 

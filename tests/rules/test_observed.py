@@ -10,11 +10,11 @@ import pytest
 from observed_clusters import with_enabled, with_volumes
 from run_rules import check, cluster, codes, with_instance, with_resources
 
+from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, Disk, Resources
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.checking import check_policy
-from gpolicy.rules.specs import bounds
+from gpolicy.rules.specs.overlap import bounds
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GOLD = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

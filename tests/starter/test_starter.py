@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gpolicy.checking.checking import check_policy
 from gpolicy.errors import UsageError
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.checking import check_policy
 from gpolicy.starter.files import starter_files
 from gpolicy.writing.files import write_files
 

@@ -17,6 +17,7 @@ from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity, group_data
+from gpolicy.checking.checking import check_policy as check_rules
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.physical_volumes import volumes_needed
@@ -24,7 +25,6 @@ from gpolicy.plan.planning import make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.rules.checking import check_policy as check_rules
 from gpolicy.suggest.counting import Counter, largest
 from gpolicy.suggest.document import declared_values
 from gpolicy.suggest.model import Request, Size, Suggestion

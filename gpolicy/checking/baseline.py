@@ -1,0 +1,172 @@
+"""The baseline: findings that an old policy had when gpolicy came to it, kept in a file, so that only new ones count.
+
+An entry is known by its rule, its file (from the baseline's directory) and a fingerprint that survives moved lines;
+of equal ones there is a count.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from gpolicy.checking.fingerprint import fingerprint
+from gpolicy.errors import InputError
+from gpolicy.findings import Finding, RuleInfo, Severity, Span
+from gpolicy.opening import read_named, reason
+from gpolicy.policy.boundary import Boundary, boundary, relative_path
+
+FORMAT_VERSION: Final = "1.0"
+_MAX_BYTES: Final = 64 * 1024**2
+_MAX_COUNT: Final = 1_000_000
+
+BASELINE_STALE: Final = RuleInfo(
+    code="GP915",
+    name="baseline-stale",
+    severity=Severity.INFO,
+    summary="The baseline accepts a finding that is there no more.",
+    rationale="What was mended should leave the baseline, or the same mistake can come back unseen.",
+    source="gpolicy",
+)
+
+Key = tuple[str, str, str]
+"""Code, file from the baseline's directory, fingerprint."""
+
+
+@dataclass(slots=True)
+class Baseline:
+    """The findings that are accepted, with how many of each."""
+
+    path: Path
+    within: Boundary
+    counts: dict[Key, int] = field(default_factory=dict)
+    lines: dict[Key, int] = field(default_factory=dict)
+
+    def split(
+        self, findings: Iterable[Finding], sources: Mapping[str, str], acceptable: frozenset[str]
+    ) -> tuple[list[Finding], list[Finding], Counter[Key]]:
+        """Return the findings that are new, those that are accepted, and how often each entry was met.
+
+        `acceptable` are the codes of rules whose findings can be accepted.
+        """
+        met: Counter[Key] = Counter()
+        new, accepted = [], []
+        for finding in findings:
+            key = key_of(finding, sources, self.path)
+            if finding.code in acceptable and met[key] < self.counts.get(key, 0):
+                met[key] += 1
+                accepted.append(finding)
+            else:
+                new.append(finding)
+        return new, accepted, met
+
+    def stale(self, met: Mapping[Key, int], files: Iterable[str], ran: frozenset[str]) -> Iterator[Finding]:
+        """Yield a finding for each entry of these files, or of one that is gone, that is met less often than it says.
+
+        `ran` are the codes of the rules that have run.
+        """
+        own = {relative_path(file, self.path.parent) for file in files}
+        for key, count in self.counts.items():
+            code, file, _ = key
+            if code in ran and met.get(key, 0) < count and (file in own or self._is_gone(file)):
+                line = self.lines.get(key, 1)
+                gone = count - met.get(key, 0)
+                what = "a finding that is gone" if gone == 1 else f"{gone} findings that are gone"
+                message = f"the baseline accepts {what}: {code} in {file or 'no file'}"
+                hint = f"write it anew: gpolicy check --write-baseline {self.path}"
+                yield BASELINE_STALE.finding(message, Span(str(self.path), line, 1, line, 1), hint=hint)
+
+    def _is_gone(self, file: str) -> bool:
+        """Return whether a file that the baseline names is there no more; of files elsewhere nothing is told."""
+        try:
+            return not self.within.real(self.path.parent / file).exists()
+        except OSError:
+            return False
+
+
+def key_of(finding: Finding, sources: Mapping[str, str], baseline: Path) -> Key:
+    """Return what a finding is known by in a baseline."""
+    file = relative_path(finding.span.file, baseline.parent) if finding.span else ""
+    return finding.code, file, fingerprint(finding, sources)
+
+
+def baseline_text(findings: Iterable[tuple[Finding, Key]]) -> str:
+    """Return the text of a baseline that accepts these findings: one entry a line, in a stable order."""
+    counts: Counter[Key] = Counter()
+    first: dict[Key, Finding] = {}
+    for finding, key in findings:
+        counts[key] += 1
+        first.setdefault(key, finding)
+    entries = [
+        {
+            "rule": code,
+            "file": file,
+            "fingerprint": mark,
+            "count": counts[code, file, mark],
+            "message": first[code, file, mark].message[:200],
+        }
+        for code, file, mark in sorted(counts, key=lambda key: (key[1], key[0], key[2]))
+    ]
+    lines = ",\n".join(f"    {json.dumps(entry)}" for entry in entries)
+    body = f"[\n{lines}\n  ]" if entries else "[]"
+    return f'{{\n  "format_version": "{FORMAT_VERSION}",\n  "findings": {body}\n}}\n'
+
+
+def read_baseline(path: Path, *, named: bool = True) -> Baseline:
+    """Return the baseline in the file `path`: `named` by whoever runs us, or by the settings of a repository.
+
+    Raise InputError when it is none.
+    """
+    within = boundary(path)
+    text = _text(path, None if named else within)
+    try:
+        data: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        what = "nested too deep" if isinstance(error, RecursionError) else f"not JSON: {error}"
+        raise InputError(f"{path}: {what}", hint=_WRITE) from None
+    if not isinstance(data, dict) or not re.fullmatch(r"1\.[0-9]{1,6}", str(data.get("format_version"))):
+        raise InputError(f"{path}: not a baseline of version 1", hint=_WRITE)
+    entries = data.get("findings")
+    if not isinstance(entries, list):
+        raise InputError(f"{path}: `findings` is no list", hint=_WRITE)
+    result = Baseline(path, within)
+    for number, entry in enumerate(entries):
+        key, count = _entry(entry, number, path)
+        result.counts[key] = result.counts.get(key, 0) + count
+    places = {found[1]: text.count("\n", 0, found.start()) + 1 for found in _first_marks(text)}
+    result.lines = {key: places[key[2]] for key in result.counts if key[2] in places}
+    return result
+
+
+_WRITE: Final = "gpolicy check --write-baseline FILE writes one"
+_FINGERPRINT: Final = re.compile(r'"([0-9a-f]{32})"')
+
+
+def _first_marks(text: str) -> Iterator[re.Match[str]]:
+    if len(text) < 1024**2:  # of a larger one nobody looks up the line
+        yield from reversed(list(_FINGERPRINT.finditer(text)))
+
+
+def _text(path: Path, within: Boundary | None) -> str:
+    try:
+        data = read_named(path, _MAX_BYTES) if within is None else within.read(path, _MAX_BYTES)
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start})", hint=_WRITE) from None
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such baseline", hint=_WRITE) from None
+    except OSError as error:
+        raise InputError(f"{path}: {reason(error)}", hint=_WRITE) from None
+
+
+def _entry(entry: Any, number: int, path: Path) -> tuple[Key, int]:
+    if isinstance(entry, dict):
+        code, file, mark, count = (entry.get(name) for name in ("rule", "file", "fingerprint", "count"))
+        words = isinstance(code, str) and isinstance(file, str) and isinstance(mark, str)
+        if words and isinstance(count, int) and not isinstance(count, bool) and 0 < count <= _MAX_COUNT:
+            return (str(code), str(file), str(mark)), count
+    raise InputError(f"{path}: findings[{number}] lacks rule, file, fingerprint or count", hint=_WRITE)

@@ -1,0 +1,141 @@
+"""Check a policy: what its structure lacks, what the rules find, less what is waived."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from gpolicy.checking.baseline import Baseline
+from gpolicy.checking.catalogue import CATALOGUE, find_rule
+from gpolicy.checking.context import Context
+from gpolicy.checking.registry import RULES
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.selection import rules_named
+from gpolicy.checking.settings import DEFAULT, Settings
+from gpolicy.checking.suppressing import Suppressions
+from gpolicy.checking.waiving import Waivers, can_be_waived
+from gpolicy.cluster.state import ClusterState
+from gpolicy.findings import Accepted, Finding, Span, by_place
+from gpolicy.policy.model import Policy
+
+WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
+"""What may accept a finding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check of one policy came to: what is found, and what is found but accepted. Both sorted by place."""
+
+    findings: list[Finding]
+    accepted: list[Accepted]
+
+
+def check_policy(
+    policy: Policy,
+    *,
+    state: ClusterState | None = None,
+    today: date,
+    settings: Settings = DEFAULT,
+    fleet: Iterable[Hit] = (),
+) -> list[Finding]:
+    """Return everything that is wrong with `policy` and not accepted, sorted by place. See `examine`."""
+    return examine(policy, state=state, today=today, settings=settings, fleet=fleet).findings
+
+
+def examine(
+    policy: Policy,
+    *,
+    state: ClusterState | None = None,
+    today: date,
+    settings: Settings = DEFAULT,
+    baseline: Baseline | None = None,
+    fleet: Iterable[Hit] = (),
+) -> Checked:
+    """Check `policy`: what its structure lacks and what the rules find, less what is accepted.
+
+    Rules run on what could be read; those that judge by what is absent only when everything could. With `state`
+    the rules that need a cluster run as well, and in place of their twins that can do without. `today` decides which
+    waivers are still in force. `fleet` is what this policy shows only beside others (`gpolicy.rules.fleet.fleet`). An
+    exception in a rule is a fault of gpolicy and not caught.
+    """
+    context = Context(policy, state, settings)
+    rules = [rule for rule in RULES if _applies(rule, context)]
+    waivers = Waivers(policy.waivers, find_rule, today, policy.sources)
+    suppressions = Suppressions(policy, rules_named, can_be_waived)
+    kept: list[Finding] = []
+    accepted: list[Accepted] = []
+    undecided: set[str] = set()
+    for hit in (*_hits(policy, rules, context, undecided), *fleet):
+        if not settings.counts(hit.finding):
+            continue
+        reason = suppressions.reason(hit.finding) if _could_be_waived(hit.finding) else None
+        waiver = waivers.covering(hit)  # asked in any case: a waiver that only repeats a comment is in use
+        if waiver is not None:
+            accepted.append(Accepted(settings.as_bad_as_wanted(hit.finding), WAIVER, waiver.reason))
+        elif reason is not None:
+            accepted.append(Accepted(settings.as_bad_as_wanted(hit.finding), COMMENT, reason))
+        else:
+            kept.append(hit.finding)
+    ran = (frozenset(rule.info.code for rule in rules) | _ALWAYS_RUN) - settings.ignored - undecided
+    about = [*waivers.findings, *suppressions.findings]
+    if context.whole and not policy.is_part:  # else what is accepted may be found in the rest
+        places = (*(item.label for item in policy.objects), *policy.paths)
+        about += [*waivers.unused(ran.__contains__, places), *suppressions.unused(ran.__contains__)]
+    kept += [finding for finding in about if settings.counts(finding)]
+    found = by_place(settings.as_bad_as_wanted(finding) for finding in kept)
+    if baseline is not None:
+        found, known, met = baseline.split(found, policy.sources, ACCEPTABLE)
+        accepted += [Accepted(finding, BASELINE) for finding in known]
+        if context.whole and not policy.is_part:
+            stale = baseline.stale(met, policy.paths, ran)
+            found += [settings.as_bad_as_wanted(finding) for finding in stale if settings.counts(finding)]
+            found.sort(key=Finding.sort_key)
+    return Checked(found, sorted(accepted, key=lambda item: item.finding.sort_key()))
+
+
+_ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
+ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(info))
+"""Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
+
+
+def _applies(rule: Rule, context: Context) -> bool:
+    if rule.info.code in context.settings.ignored:
+        return False
+    fits_state = not (rule.needs_state if context.state is None else rule.only_without_state)
+    return fits_state and (context.whole or not rule.needs_whole_policy)
+
+
+def _hits(policy: Policy, rules: list[Rule], context: Context, undecided: set[str]) -> Iterator[Hit]:
+    """Yield what is found; add to `undecided` the codes of rules that may find more when they know the cluster."""
+    yield from _structure_hits(policy)
+    for rule in rules:
+        context.asked_for_state = False
+        yield from rule.check(context)
+        if context.asked_for_state:
+            undecided.add(rule.info.code)
+
+
+def _structure_hits(policy: Policy) -> Iterator[Hit]:
+    """Yield the findings about structure, each with the object in whose document it stands."""
+    documents: dict[str, list[tuple[Span, str]]] = defaultdict(list)
+    for declared in policy.objects:
+        documents[declared.document.file].append((declared.document.value_span(()), declared.label))
+    for finding in policy.findings:
+        place = finding.span
+        around = documents[place.file] if place and _could_be_waived(finding) else []
+        inside = (label for span, label in around if place and _is_inside(place, span))
+        yield Hit(next(inside, ""), finding)
+
+
+def _could_be_waived(finding: Finding) -> bool:
+    """Return whether a waiver could name the rule of this finding."""
+    info, _ = find_rule(finding.code)
+    return info is not None and can_be_waived(info)
+
+
+def _is_inside(place: Span, around: Span) -> bool:
+    start, end = (place.line, place.column), (place.end_line, place.end_column)
+    return (around.line, around.column) <= start and end <= (around.end_line, around.end_column)

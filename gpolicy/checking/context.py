@@ -1,0 +1,236 @@
+"""What rules look at: the policy's leaves as declared and as they take effect, and perhaps a cluster's state."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from gpolicy.checking.pairs import Pair, pairs_of
+from gpolicy.checking.settings import DEFAULT, Settings
+from gpolicy.cluster.state import ClusterState
+from gpolicy.findings import Finding, Related, Severity, Span
+from gpolicy.fit.desired import Desired, resolve
+from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
+from gpolicy.policy.yaml_document import Pointer
+
+EXCLUSIVE_STORAGE: Path = ("ndparams", "exclusive_storage")
+MINMAX: Path = ("ipolicy", "minmax")
+DISK_TEMPLATES: Path = ("ipolicy", "disk-templates")
+ENABLED_TEMPLATES: Path = ("enabled_disk_templates",)
+ENABLED_HYPERVISORS: Path = ("enabled_hypervisors",)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A list that the policy declares, or that the observed cluster has where the policy says nothing."""
+
+    values: tuple[str, ...]
+    span: Span | None
+
+    @property
+    def source(self) -> str:
+        """Where the list comes from, in words."""
+        return "the policy" if self.span else "the cluster"
+
+
+class Context:
+    """The policy as rules see it.
+
+    A leaf in which the structure check found an error is left out: what it holds is not what was written. The
+    effective value in a group is its own, or else what the *policy* declares for the cluster; where neither says
+    anything there is none, and Ganeti's default is never assumed.
+    """
+
+    def __init__(self, policy: Policy, state: ClusterState | None = None, settings: Settings = DEFAULT) -> None:
+        self.policy = policy
+        self.asked_for_state = False
+        """Whether a rule wanted the cluster's state and there is none: with one it may find more."""
+        self._state = state
+        self.settings = settings
+        self.version = policy.version
+        errors = [finding for finding in policy.findings if finding.severity is Severity.ERROR]
+        self.whole = not errors
+        """Whether everything in the policy could be read."""
+        is_sound = _Soundness(errors)
+        self._leaves = {
+            item.label: {path: leaf for path, leaf in item.leaves.items() if is_sound(leaf)} for item in policy.objects
+        }
+        self._declared_at: dict[Path, list[tuple[Declared, Leaf]]] = defaultdict(list)
+        for declared, leaf in self.explicit():
+            self._declared_at[leaf.path].append((declared, leaf))
+        self._pairs: dict[int, tuple[Pair, ...]] = {}
+        self._desired: Desired | None = None
+
+    @property
+    def state(self) -> ClusterState | None:
+        """The observed cluster, or None where none was given."""
+        self.asked_for_state = self.asked_for_state or self._state is None
+        return self._state
+
+    # --- objects -----------------------------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> list[GroupPolicy]:
+        """The declared groups that are to exist."""
+        return [group for group in self.policy.groups.values() if group.removed is None]
+
+    @property
+    def cluster_and_groups(self) -> list[ClusterPolicy | GroupPolicy]:
+        """The cluster, if it is declared, and the groups that are to exist."""
+        cluster = [self.policy.cluster] if self.policy.cluster else []
+        return [*cluster, *self.groups]
+
+    @property
+    def desired(self) -> Desired | None:
+        """What the policy wants of the observed cluster's groups and nodes; None without a cluster."""
+        if self._desired is None and self.state is not None:
+            self._desired = resolve(self.policy, self.state)
+        return self._desired
+
+    # --- leaves ------------------------------------------------------------------------------------------------
+
+    def leaves(self, declared: Declared) -> Leaves:
+        """Return all own leaves of an object, explicit and inherit."""
+        return self._leaves[declared.label]
+
+    def own(self, declared: Declared, path: Path) -> Leaf | None:
+        """Return the explicit own leaf at `path`, or None."""
+        leaf = self._leaves[declared.label].get(path)
+        return None if leaf is None or leaf.value is INHERIT else leaf
+
+    def cluster_leaf(self, path: Path) -> Leaf | None:
+        """Return what the policy declares for the cluster at `path`, or None."""
+        return self.own(self.policy.cluster, path) if self.policy.cluster else None
+
+    def effective(self, declared: Declared, path: Path) -> Leaf | None:
+        """Return the explicit leaf that holds for a cluster or group: its own, else the cluster's; None if neither."""
+        return self.own(declared, path) or (self.cluster_leaf(path) if declared.level is Level.GROUP else None)
+
+    def explicit(self) -> Iterator[tuple[Declared, Leaf]]:
+        """Yield every explicit leaf with the object that it is declared for."""
+        for declared in self.policy.objects:
+            for leaf in self._leaves[declared.label].values():
+                if leaf.value is not INHERIT:
+                    yield declared, leaf
+
+    def explicit_at(self, *paths: Path) -> Iterator[tuple[Declared, Leaf]]:
+        """Yield the explicit leaves at one of `paths`, object by object."""
+        known = [path for path in paths if path in self._declared_at]  # rules ask for far more than policies declare
+        if len(known) == 1:
+            yield from self._declared_at[known[0]]
+        elif known:
+            for declared in self.policy.objects:
+                for path in known:
+                    leaf = self.own(declared, path)
+                    if leaf is not None:
+                        yield declared, leaf
+
+    def declares(self, *paths: Path) -> bool:
+        """Return whether any object has an explicit leaf at one of `paths`."""
+        return any(path in self._declared_at for path in paths)
+
+    def combined(self, *paths: Path) -> Iterator[tuple[ClusterPolicy | GroupPolicy, tuple[Leaf, ...]]]:
+        """Yield cluster and groups in which all `paths` have a known value, at least one of them their own.
+
+        What a group has wholly from the cluster is the cluster's matter, and yielded there.
+        """
+        for declared in self.cluster_and_groups if self.declares(*paths) else ():
+            leaves = tuple(self.effective(declared, path) for path in paths)
+            if all(leaves) and any(self.own(declared, path) for path in paths):
+                yield declared, cast(tuple[Leaf, ...], leaves)
+
+    def own_first(self, declared: Declared, *leaves: Leaf) -> tuple[Leaf, tuple[Related, ...]]:
+        """Return of contradicting leaves the first that the object has itself, and the places of the others."""
+        own = next((leaf for leaf in leaves if self.own(declared, leaf.path) is not None), leaves[0])
+        return own, tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in leaves if leaf is not own)
+
+    # --- common questions --------------------------------------------------------------------------------------
+
+    def exclusive(self, declared: Declared) -> Leaf | None:
+        """Return the leaf that turns exclusive storage on for a cluster or group; None where it is off or unknown."""
+        leaf = self.effective(declared, EXCLUSIVE_STORAGE)
+        return leaf if leaf is not None and leaf.value is True else None
+
+    def pairs(self, declared: Declared) -> tuple[Pair, ...]:
+        """Return the spec pairs that hold for a cluster or group; none where the policy declares none."""
+        leaf = self.effective(declared, MINMAX)
+        return self._pairs_of(leaf) if leaf else ()
+
+    def minmax(self) -> Iterator[tuple[Declared, Leaf, tuple[Pair, ...]]]:
+        """Yield every declared list of spec pairs with the object that declares it."""
+        for declared, leaf in self.explicit_at(MINMAX):
+            yield declared, leaf, self._pairs_of(leaf)
+
+    def _pairs_of(self, leaf: Leaf) -> tuple[Pair, ...]:
+        key = id(leaf)  # the policy keeps its leaves alive
+        if key not in self._pairs:  # every rule about specs asks again
+            self._pairs[key] = pairs_of(leaf)
+        return self._pairs[key]
+
+    def enabled_templates(self) -> Known | None:
+        """Return the disk templates that the cluster is to have enabled, or None if nothing says so."""
+        return self._known(ENABLED_TEMPLATES)
+
+    def enabled_hypervisors(self) -> Known | None:
+        """Return the hypervisors that the cluster is to have enabled, or None if nothing says so."""
+        return self._known(ENABLED_HYPERVISORS)
+
+    def _known(self, path: Path) -> Known | None:
+        leaf = self.cluster_leaf(path)
+        if leaf is not None:
+            return Known(texts(leaf), leaf.span)
+        observed = self.state.cluster.own.get(path) if self.state else None
+        return Known(tuple(map(str, observed)), None) if isinstance(observed, list) else None
+
+
+def number(leaf: Leaf) -> float:
+    """Return the number that a leaf of a numeric parameter holds."""
+    return cast(float, leaf.value)
+
+
+def texts(leaf: Leaf) -> tuple[str, ...]:
+    """Return the words that a leaf of a list parameter holds."""
+    return tuple(map(str, cast(list[Any], leaf.value)))
+
+
+def name_of(declared: Declared) -> str:
+    """Return how messages name an object: `the cluster`, `group gold`, `node set rack-1`."""
+    kind = {Level.CLUSTER: "the cluster", Level.GROUP: "group ", Level.NODE: "node set "}[declared.level]
+    return kind if declared.level is Level.CLUSTER else f"{kind}{declared.name}"
+
+
+class _Soundness:
+    """Tells of leaves whether there is no error inside, so that one mistake makes one finding."""
+
+    def __init__(self, errors: list[Finding]) -> None:
+        self._places = {error.span for error in errors}
+        self._files = {span.file for span in self._places if span}
+        self._known: dict[tuple[int, Pointer], bool] = {}
+        """By document and pointer: many objects may extend the one that a leaf is of."""
+
+    def __call__(self, leaf: Leaf) -> bool:
+        if leaf.document.file not in self._files:
+            return True
+        key = (id(leaf.document), leaf.pointer)
+        if key not in self._known:
+            self._known[key] = self._places.isdisjoint(_places(leaf))
+        return self._known[key]
+
+
+def _places(leaf: Leaf) -> Iterator[Span]:
+    """Yield the spans of a leaf's value and of everything in it, keys too, also where an alias stands for it."""
+    value: Any = leaf.document.root
+    for step in leaf.pointer:
+        value = value[step]
+    open_values = [(leaf.pointer, value)]
+    while open_values:
+        pointer, value = open_values.pop()
+        yield leaf.document.value_span(pointer)
+        yield leaf.document.key_span(pointer)
+        if isinstance(value, dict):
+            open_values += [((*pointer, key), below) for key, below in value.items()]
+        elif isinstance(value, list):
+            open_values += [((*pointer, index), below) for index, below in enumerate(value)]

@@ -1,0 +1,102 @@
+"""What holds once the policy is applied, the observed cluster included: for rules that hold several values together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from gpolicy.checking.context import Context, name_of
+from gpolicy.findings import Related, Span
+from gpolicy.ganeti.parameter import Level, Path, Type, Value
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """A value that will hold: of the policy (`leaf`), or what the cluster has, where the policy says nothing."""
+
+    path: Path
+    value: Value
+    leaf: Leaf | None = None
+
+    @property
+    def number(self) -> float:
+        """The value of a numeric parameter."""
+        return cast(float, self.value)
+
+
+def in_force(context: Context, declared: Declared, path: Path) -> InForce | None:
+    """Return what holds at `path` for the cluster or a group once the policy is applied; None where nobody knows.
+
+    A group's own value comes before the cluster's; what is declared before what is observed. Ganeti's defaults are
+    never assumed: an observed cluster shows its own.
+    """
+    leaf = context.own(declared, path)
+    if leaf is not None:
+        return InForce(path, cast(Value, leaf.value), leaf)
+    if declared.level is Level.GROUP:
+        observed = None if _inherits(context, declared, path) else observed_of_group(context, declared.name, path)
+        leaf = context.cluster_leaf(path)
+        if observed is not None:
+            return InForce(path, observed)
+        if leaf is not None:
+            return InForce(path, cast(Value, leaf.value), leaf)
+    value = _readable(path, context.state.cluster.own.get(path)) if context.state else None
+    return None if value is None else InForce(path, value)
+
+
+def _inherits(context: Context, declared: Declared, path: Path) -> bool:
+    leaf = context.leaves(declared).get(path)
+    return leaf is not None and leaf.value is INHERIT
+
+
+def observed_of_group(context: Context, name: str, path: Path) -> Value:
+    """Return the own value of the observed group that becomes the group `name`; None where it has none."""
+    if context.state is None or context.desired is None:
+        return None
+    current = next((group.current for group in context.desired.groups if group.policy.name == name), name)
+    group = context.state.groups.get(current) if current else None
+    return _readable(path, group.own.get(path)) if group else None
+
+
+def _readable(path: Path, value: Value) -> Value:
+    """Return an observed value if it is of its parameter's type; a cluster may hold anything."""
+    parameter = parameter_at(path)
+    kinds: tuple[type, ...]
+    match parameter.type if parameter else None:
+        case Type.INT | Type.SIZE | Type.MIB | Type.FLOAT:
+            kinds = (int, float)
+        case Type.BOOL:
+            return value if isinstance(value, bool) else None
+        case Type.STRING | Type.CHOICE:
+            kinds = (str,)
+        case _:
+            return None
+    return value if isinstance(value, kinds) and not isinstance(value, bool) else None
+
+
+def together(context: Context, *paths: Path) -> Iterator[tuple[ClusterPolicy | GroupPolicy, tuple[InForce, ...]]]:
+    """Yield cluster and groups with what holds at all `paths`, where it is known and at least one is declared there.
+
+    What a group has wholly from the cluster is the cluster's matter, and yielded there.
+    """
+    for declared in context.cluster_and_groups if context.declares(*paths) else ():
+        if not any(context.own(declared, path) for path in paths):
+            continue
+        values = tuple(in_force(context, declared, path) for path in paths)
+        if all(values):
+            yield declared, cast(tuple[InForce, ...], values)
+
+
+def places(context: Context, declared: Declared, *values: InForce) -> tuple[Span | None, tuple[Related, ...], str]:
+    """Return of contradicting values the place of the first that the object declares itself, the places of the others,
+    and what a message must add about those that only the cluster has (or nothing)."""
+    own = next((item for item in values if item.leaf and context.own(declared, item.path) is not None), values[0])
+    related = tuple(
+        Related(item.leaf.span, f"{item.path[-1]} is here") for item in values if item.leaf and item is not own
+    )
+    observed = [item for item in values if item.leaf is None]
+    note = "".join(f"; {item.path[-1]} is what {name_of(declared)} has now" for item in observed)
+    return (own.leaf.span if own.leaf else None), related, note

@@ -1,0 +1,51 @@
+"""What a rule is: one small class with its documentation and a check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gpolicy.checking.context import Context
+from gpolicy.findings import Finding, Fix, Related, RuleInfo, Span
+from gpolicy.policy.model import Declared
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A finding and the label of what it is about, for waivers: cluster, or group/NAME, node-set/, guard/, test/."""
+
+    label: str
+    finding: Finding
+
+
+class Rule:
+    """One rule. A new one is a subclass with `info` and `check`, and a line in `gpolicy.checking.registry`.
+
+    `needs_state`: the rule runs only where a cluster's state is given; `only_without_state`: only where none is, since
+    with one a rule of the cluster's own (GP7xx) finds the same mistake. `needs_whole_policy`: the rule judges by
+    what is absent; it does not run when a part of the policy could not be read.
+    """
+
+    info: ClassVar[RuleInfo]
+    needs_state: ClassVar[bool] = False
+    only_without_state: ClassVar[bool] = False
+    needs_whole_policy: ClassVar[bool] = False
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        """Yield what is wrong. Must not raise: an exception here is a fault of gpolicy and ends the run."""
+        raise NotImplementedError
+
+    def hit(
+        self,
+        subject: Declared | str,
+        message: str,
+        span: Span | None,
+        *,
+        hint: str = "",
+        related: tuple[Related, ...] = (),
+        fix: Fix | None = None,
+    ) -> Hit:
+        """Return a finding of this rule about `subject` (an object, or its label)."""
+        label = subject if isinstance(subject, str) else subject.label
+        return Hit(label, self.info.finding(message, span, hint=hint, related=related, fix=fix))

@@ -1,0 +1,120 @@
+"""The JSON Schema of gpolicy.toml, made from the catalogue: editors complete rules and their parameters with it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
+from gpolicy.checking.settings import cannot_be_off
+from gpolicy.checking.settings_file import FAIL_ON
+from gpolicy.findings import RuleInfo, Severity
+
+FILE_NAME: Final = "gpolicy-toml.json"
+
+_FAMILY: Final = "^[Gg][Pp][0-9]{0,2}$"
+
+
+def settings_schema() -> dict[str, Any]:
+    """Return the schema (draft 7). What it cannot say, the reader of the file does."""
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "gpolicy.toml",
+        "description": "What a repository wants of `gpolicy check`: which rules count, how bad each is, their numbers.",
+        "type": "object",
+        "properties": {"check": _check(), "rules": _parameters()},
+        "additionalProperties": False,
+        "definitions": {
+            "rule": {"anyOf": [{"enum": _words(CATALOGUE)}, _family()], "description": _RULE},
+            "ignorable": {
+                "anyOf": [{"enum": _words(info for info in CATALOGUE if not cannot_be_off(info))}, _family()],
+                "description": f"{_RULE} Errors of structure (GP0) and of a policy against its cluster (GP7) stay.",
+            },
+        },
+    }
+
+
+def settings_schema_text() -> str:
+    """Return the schema as the text of its file."""
+    return json.dumps(settings_schema(), indent=2) + "\n"
+
+
+_RULE: Final = "A rule by its code or name, or a family by the beginning of its codes."
+
+
+def _family() -> dict[str, Any]:
+    families = "; ".join(f"{prefix}: {title}" for prefix, title in FAMILIES.items())
+    return {"type": "string", "pattern": _FAMILY, "description": f"A family of rules. {families}."}
+
+
+def _check() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": "What counts, and what becomes of it.",
+        "properties": {
+            "select": {
+                **_list("rule", "Only these rules count; default: all. The most precise word about a rule decides."),
+                "minItems": 1,
+            },
+            "ignore": _list("ignorable", "These rules do not count."),
+            "fail-on": {
+                "enum": list(FAIL_ON),
+                "default": str(Severity.ERROR),
+                "description": "The least severity that makes `gpolicy check` fail.",
+            },
+            "baseline": {
+                "type": "string",
+                "minLength": 1,
+                "description": "File of findings that were there before, from the directory of this file:"
+                " `gpolicy check --write-baseline FILE` writes it.",
+            },
+            "severity": {
+                "type": "object",
+                "description": "How bad a rule is, by code, name or family.",
+                "propertyNames": {"$ref": "#/definitions/rule"},
+                "additionalProperties": {"enum": [str(severity) for severity in Severity]},
+            },
+            "per-file-ignores": {
+                "type": "object",
+                "description": "Rules that do not count in some files, by a glob from the directory of this file.",
+                "additionalProperties": _list("ignorable", "These rules do not count there."),
+            },
+        },
+        "additionalProperties": False,
+    }
+
+
+def _parameters() -> dict[str, Any]:
+    tables = {word: _numbers(info) for info in CATALOGUE if info.parameters for word in (info.name, info.code)}
+    return {
+        "type": "object",
+        "description": "Numbers of rules: a table for each rule, by name or code.",
+        "properties": tables,
+        "additionalProperties": False,
+    }
+
+
+def _numbers(info: RuleInfo) -> dict[str, Any]:
+    numbers = {
+        parameter.name: {
+            "type": "number",
+            "minimum": parameter.least,
+            "maximum": parameter.most,
+            "default": parameter.default,
+            "description": parameter.summary,
+        }
+        for parameter in info.parameters
+    }
+    return {"type": "object", "description": info.summary, "properties": numbers, "additionalProperties": False}
+
+
+def _list(definition: str, description: str) -> dict[str, Any]:
+    return {
+        "type": "array",
+        "description": description,
+        "items": {"$ref": f"#/definitions/{definition}"},
+    }
+
+
+def _words(rules: Any) -> list[str]:
+    return [word for info in rules for word in (info.code, info.name)]

@@ -1,0 +1,190 @@
+"""Waivers: findings that are accepted for a time, and the rules about waivers themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date
+from fnmatch import fnmatchcase
+from typing import Final
+
+from gpolicy.checking.rule import Hit
+from gpolicy.findings import Finding, Fix, RuleInfo, Severity
+from gpolicy.policy import edits
+from gpolicy.policy.misspelt import MOST_GUESSES
+from gpolicy.policy.model import Waiver
+
+Find = Callable[..., tuple[RuleInfo | None, str]]
+"""Returns the rule of a code or name; or None, and a hint, with a `guess` at what may have been meant."""
+
+_GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {ssh_port: 2222}\n"
+_EXCLUSIVE = """\
+gpolicy: v1
+kind: NodeGroup
+name: gold
+ndparams: {exclusive_storage: true}
+ipolicy: {vcpu-ratio: 2, disk-templates: [plain]}
+"""
+
+
+def _waiver(rule: str, until: str, where: str = "group/gold") -> str:
+    return (
+        "---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
+        f'  - {{rule: {rule}, where: {where}, reason: agreed with the owners, until: "{until}"}}\n'
+    )
+
+
+_GOOD: Final = _EXCLUSIVE + _waiver("dedicated-vcpu-ratio", "2999-12-31")
+
+WAIVER_EXPIRED: Final = RuleInfo(
+    code="GP901",
+    name="waiver-expired",
+    severity=Severity.WARNING,
+    summary="A waiver is past its last day.",
+    rationale="What was accepted for a time is accepted no longer: the findings are shown again.",
+    source="gpolicy",
+    bad=_GROUP + _waiver("spec-overlap", "2001-12-31"),
+    good=_GOOD,
+)
+WAIVER_UNUSED: Final = RuleInfo(
+    code="GP902",
+    name="waiver-unused",
+    severity=Severity.WARNING,
+    summary="A waiver that waives nothing.",
+    rationale="A waiver that outlives its reason would hide the next finding of that rule in that place.",
+    source="gpolicy",
+    bad=_GROUP + _waiver("spec-overlap", "2999-12-31"),
+    good=_GOOD,
+    fix="The waiver is removed, if the object or the file that it names is there.",
+)
+WAIVER_UNKNOWN_RULE: Final = RuleInfo(
+    code="GP903",
+    name="waiver-unknown-rule",
+    severity=Severity.ERROR,
+    summary="A waiver names a rule that does not exist.",
+    rationale="It can never waive anything; most likely the name is misspelt.",
+    source="gpolicy",
+    bad=_GROUP + _waiver("spec-overlaps", "2999-12-31"),
+    good=_GOOD,
+)
+WAIVER_NOT_POSSIBLE: Final = RuleInfo(
+    code="GP904",
+    name="waiver-not-possible",
+    severity=Severity.ERROR,
+    summary="A waiver names a rule that cannot be waived.",
+    rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it; and a waiver that waives"
+    " the rules about waivers would never end.",
+    source="gpolicy",
+    bad=_GROUP + _waiver("unknown-key", "2999-12-31"),
+    good=_GOOD,
+)
+WAIVER_DATE: Final = RuleInfo(
+    code="GP905",
+    name="waiver-date",
+    severity=Severity.ERROR,
+    summary="The last day of a waiver is no day of the calendar.",
+    rationale="Nobody could say when the waiver ends; it is treated as if it had.",
+    source="gpolicy",
+    bad=_GROUP + _waiver("spec-overlap", "2027-02-30"),
+    good=_GOOD,
+)
+
+WAIVER_RULES: Final = (WAIVER_EXPIRED, WAIVER_UNUSED, WAIVER_UNKNOWN_RULE, WAIVER_NOT_POSSIBLE, WAIVER_DATE)
+
+
+class Waivers:
+    """The waivers of one policy, held against its findings; what is wrong with the waivers is in `findings`."""
+
+    def __init__(
+        self, waivers: Iterable[Waiver], find: Find, today: date, sources: Mapping[str, str] | None = None
+    ) -> None:
+        self.findings: list[Finding] = []
+        self._sources = sources or {}
+        self._today = today
+        self._find = find
+        self._active: list[tuple[Waiver, RuleInfo]] = [
+            (waiver, info) for waiver in waivers if (info := self._in_force(waiver)) is not None
+        ]
+        self._used: set[int] = set()
+
+    def covers(self, hit: Hit) -> bool:
+        """Return whether a waiver in force accepts the finding."""
+        return self.covering(hit) is not None
+
+    def covering(self, hit: Hit) -> Waiver | None:
+        """Return the first waiver in force that accepts the finding, or None."""
+        covering = [
+            number
+            for number, (waiver, info) in enumerate(self._active)
+            if info.code == hit.finding.code and _is_there(waiver.where, hit)
+        ]
+        self._used.update(covering)
+        return self._active[covering[0]][0] if covering else None
+
+    def unused(self, ran: Callable[[str], bool], places: Iterable[str] = ()) -> Iterator[Finding]:
+        """Yield a finding for each waiver that covered nothing, if the rule it names (by code) has run.
+
+        Where its `where` names one of `places`, labels of objects or files, it can go: nothing in it is misspelt.
+        """
+        places = list(places)
+        for number, (waiver, info) in enumerate(self._active):
+            if number not in self._used and ran(info.code):
+                message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: the waiver is not needed"
+                is_known = any(_names(waiver.where, place) for place in places)
+                hint = "remove the waiver" if is_known else "remove the waiver, or correct its `where`"
+                yield WAIVER_UNUSED.finding(
+                    message, waiver.span, hint=hint, fix=self._removal(waiver) if is_known else None
+                )
+
+    def _removal(self, waiver: Waiver) -> Fix | None:
+        if waiver.document is None:
+            return None
+        removed = edits.remove_entry(self._sources, waiver.document, waiver.pointer)
+        if len(waiver.document.root["waivers"]) == 1:
+            removed = edits.remove_document(self._sources, waiver.document)
+        return edits.fix("remove the waiver", removed)
+
+    def _in_force(self, waiver: Waiver) -> RuleInfo | None:
+        """Return the rule that the waiver names, or None (and a finding) if the waiver can waive nothing."""
+        info, hint = self._find(waiver.rule, guess=len(self.findings) < MOST_GUESSES)
+        if info is None:
+            message = f"there is no rule {waiver.rule!r}"
+            self.findings.append(WAIVER_UNKNOWN_RULE.finding(message, waiver.span, hint=hint))
+        elif not can_be_waived(info):
+            message = f"{info.code} {info.name} cannot be waived"
+            self.findings.append(WAIVER_NOT_POSSIBLE.finding(message, waiver.span, hint="mend what it finds"))
+        else:
+            return info if self._is_current(waiver) else None
+        return None
+
+    def _is_current(self, waiver: Waiver) -> bool:
+        try:
+            last_day = date.fromisoformat(waiver.until)
+        except ValueError:
+            message = f"{waiver.until} is no day of the calendar"
+            self.findings.append(WAIVER_DATE.finding(message, waiver.span, hint="write the last day as YYYY-MM-DD"))
+            return False
+        if last_day < self._today:
+            message = f"the waiver of {waiver.rule} ended on {waiver.until}"
+            hint = "remove the waiver, or agree on a new last day"
+            self.findings.append(WAIVER_EXPIRED.finding(message, waiver.span, hint=hint))
+            return False
+        return True
+
+
+def can_be_waived(info: RuleInfo) -> bool:
+    """Return whether findings of the rule may be waived.
+
+    Not errors of structure (GP0xx), not what a plan finds (GP7xx: there is no plan without it), not those about
+    waivers and suppressions (GP9xx).
+    """
+    is_structure_error = info.code.startswith("GP0") and info.severity is Severity.ERROR
+    return not is_structure_error and not info.code.startswith(("GP7", "GP9"))
+
+
+def _is_there(where: str, hit: Hit) -> bool:
+    """Return whether `where` names the object or the file of a finding; a file also by the end of its path."""
+    return fnmatchcase(hit.label, where) or (hit.finding.span is not None and _names(where, hit.finding.span.file))
+
+
+def _names(where: str, place: str) -> bool:
+    return fnmatchcase(place, where) or fnmatchcase(place, f"*/{where}")

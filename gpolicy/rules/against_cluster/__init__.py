@@ -1,0 +1,1 @@
+"""GP7xx: the policy against an observed cluster."""

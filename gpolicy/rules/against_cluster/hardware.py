@@ -1,0 +1,220 @@
+"""GP417, GP418, GP724, GP725 and GP726: what the nodes of the observed cluster have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import EXCLUSIVE_STORAGE, Context, name_of, number
+from gpolicy.checking.in_force import in_force
+from gpolicy.checking.members import hosts_in
+from gpolicy.checking.pairs import amount, comparable
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
+from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.ganeti.physical_volumes import sizes_differ
+from gpolicy.rules.specs.overlap import bounds
+
+_NAME: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+_SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
+_EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
+
+
+def _size(memory: str) -> str:
+    return f"{_NAME}ipolicy:\n  minmax:\n    - name: big\n      {bounds(memory, '1 4', '1G 10G')}"
+
+
+class ExclusiveStorageOnOtherDisks(Rule):
+    """Exclusive storage where disks are that cannot have it."""
+
+    info = RuleInfo(
+        code="GP417",
+        name="exclusive-storage-on-other-disks",
+        severity=Severity.WARNING,
+        summary="Exclusive storage is on for nodes that have instances with other disks than plain ones.",
+        rationale="Ganeti turns it on without a look, and converts nothing. Such disks show as errors of gnt-cluster"
+        " verify, and cannot be grown or made anew.",
+        source=f"{_EXCLUSIVE}; Ganeti 3.0, run",
+        bad=f"{_NAME}ndparams: {{exclusive_storage: true}}\n",
+        good=f"{_NAME}ndparams: {{exclusive_storage: false}}\n",
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group in context.groups:
+            leaf = context.exclusive(group)
+            if leaf is None or context.state is None:
+                continue
+            nodes = {node.name for node in hosts_in(context, group)}
+            others = [
+                (name, template)
+                for name, instance in sorted(context.state.instances.items())
+                if nodes.intersection((instance.primary_node, *instance.secondary_nodes))
+                for template in sorted({disk.template for disk in instance.disks} - {"plain"})[:1]
+            ]
+            if others:
+                name, template = others[0]
+                more = f" and {len(others) - 1} more instances have" if len(others) > 1 else " has"
+                message = f"{name}{more} other disks than plain ones ({template}) in {name_of(group)}"
+                hint = "convert their disks to plain, or move them to another group first"
+                yield self.hit(group, message, leaf.span, hint=hint)
+
+
+class ObservedVolumesDiffer(Rule):
+    """Physical volumes of the cluster that are not of one size."""
+
+    info = RuleInfo(
+        code="GP418",
+        name="observed-pv-sizes-differ",
+        severity=Severity.WARNING,
+        summary="The nodes of a group with exclusive storage have physical volumes of too different sizes.",
+        rationale="All volumes of the group must have one size within 1 % around it; gnt-cluster verify calls it an"
+        " error otherwise, and the smallest one counts for all.",
+        source=_EXCLUSIVE,
+        bad=f"{_NAME}ndparams: {{exclusive_storage: true}}\n",
+        good=f"{_NAME}ndparams: {{exclusive_storage: false}}\n",
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group in context.groups:
+            leaf = context.exclusive(group)
+            volumes = [
+                (volume.size, node.name, volume.name)
+                for node in (hosts_in(context, group) if leaf else ())
+                for volume in node.physical_volumes or ()
+                if volume.allocatable
+            ]
+            if leaf is not None and volumes and sizes_differ(min(volumes)[0], max(volumes)[0]):
+                parts = [
+                    f"{name} of {node} has {amount('disk-size', size)}"
+                    for size, node, name in (min(volumes), max(volumes))
+                ]
+                message = f"physical volumes in {name_of(group)} differ too much: {', '.join(parts)}"
+                hint = "put nodes with other volumes into a group of their own"
+                yield self.hit(group, message, leaf.span, hint=hint)
+
+
+class SpecBeyondNodes(Rule):
+    """A spec that no node of the observed cluster holds."""
+
+    info = RuleInfo(
+        code="GP724",
+        name="spec-beyond-nodes",
+        severity=Severity.WARNING,
+        summary="The smallest instance of a spec is larger than every node that is in the group.",
+        rationale="The spec is legal, and no instance of it can be created until larger nodes are there.",
+        source="Partitioned Ganeti, Constrained instance sizes",
+        bad=_size("96G 128G"),
+        good=_size("16G 128G"),
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group in context.groups:
+            nodes = hosts_in(context, group)
+            ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
+            sizes = {
+                "memory-size": [node.resources.memory_total for node in nodes],
+                "cpu-count": [node.resources.cpu_total for node in nodes] if ratio else [],
+                "disk-size": [node.resources.disk_total for node in nodes] if not context.exclusive(group) else [],
+            }
+            for pair in comparable(context.pairs(group)):
+                for name, observed in sizes.items():
+                    known = [size for size in observed if size]
+                    most = max(known, default=0) * (number(ratio) if ratio and name == "cpu-count" else 1)
+                    least = pair.minimum[name] * (pair.minimum["disk-count"] if name == "disk-size" else 1)
+                    if known and len(known) == len(observed) and least > most:
+                        message = (
+                            f"{pair.title}: {name} {amount(name, least)} is more than any node of {name_of(group)} has"
+                            f" ({amount(name, int(most))})"
+                        )
+                        yield self.hit(group, message, pair.at("min", name), hint="make the spec smaller")
+
+
+class HardwareNotAsPromised(Rule):
+    """Nodes of the observed cluster that have less than the policy promises."""
+
+    info = RuleInfo(
+        code="GP725",
+        name="hardware-not-as-promised",
+        severity=Severity.WARNING,
+        summary="A node of the cluster has less than the hardware that its group promises.",
+        rationale="Specs and tests are held against the promise: they are wrong about this node.",
+        source="gpolicy",
+        bad=f"{_NAME}hardware: {{memory: 128G, cpus: 16}}\n",
+        good=f"{_NAME}hardware: {{memory: 64G, cpus: 16}}\n",
+        parameters=(
+            RuleParameter(
+                name="tolerance",
+                default=5,
+                summary="Percent of the promised memory and volume size that may be missing: the system keeps some.",
+                most=100,
+            ),
+        ),
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        share = 1 - context.settings.parameter(self.info, "tolerance") / 100
+        for group in context.groups:
+            hardware = group.hardware
+            if hardware is None:
+                continue
+            for node in hosts_in(context, group):
+                had, volumes = node.resources, [volume.size for volume in node.physical_volumes or ()]
+                promised = (
+                    ("memory", "memory-size", hardware.memory, had.memory_total, share),
+                    ("CPUs", "cpu-count", hardware.cpus, had.cpu_total, 1.0),
+                    ("physical volumes", "disk-count", hardware.pv_count, len(volumes) or None, 1.0),
+                )
+                less = [
+                    (what, amount(name, has), amount(name, item.value), item.span)
+                    for what, name, item, has, part in promised
+                    if item is not None and has and has < item.value * part
+                ]
+                smallest = min(hardware.pv_sizes, key=lambda size: size.value, default=None)
+                if smallest is not None and volumes and min(volumes) < smallest.value * share:
+                    sizes = [amount("disk-size", size) for size in (min(volumes), smallest.value)]
+                    less.append(("a physical volume of", sizes[0], sizes[1], smallest.span))
+                for what, has, wanted, span in less:
+                    message = f"{node.name} in {name_of(group)} has less than promised: {what} {has}, not {wanted}"
+                    related = (Related(hardware.span, "promised here"),)
+                    hint = "correct the promise, or put the node into another group"
+                    yield self.hit(group, message, span, hint=hint, related=related)
+
+
+class NoSpindles(Rule):
+    """Nodes of the observed cluster that have no spindles at all."""
+
+    info = RuleInfo(
+        code="GP726",
+        name="no-spindles",
+        severity=Severity.WARNING,
+        summary="Nodes of the cluster have a spindle_count of 0 or less.",
+        rationale="htools divides by it: the cluster's score is no number, so hbal and hail cannot tell a good"
+        " placement from a bad one. Under exclusive storage it is not read.",
+        source="Resource model, Node parameters; Ganeti 3.0 stores it unchecked",
+        bad=f"{_NAME}alloc_policy: preferred\n",
+        good=f"{_NAME}ndparams: {{spindle_count: 1}}\n",
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        if any(declared.level is Level.NODE for declared, _ in context.explicit_at(_SPINDLE_COUNT)):
+            return  # the policy sees to it, node by node
+        for group in context.groups:
+            of_group, exclusive = (in_force(context, group, path) for path in (_SPINDLE_COUNT, EXCLUSIVE_STORAGE))
+            if exclusive is not None and exclusive.value is True:
+                continue
+            inherited = of_group.value if of_group else None
+            counts = {node.name: node.own.get(_SPINDLE_COUNT, inherited) for node in hosts_in(context, group)}
+            without = [name for name, count in counts.items() if isinstance(count, int) and count <= 0]
+            if without and (of_group is None or of_group.leaf is None or of_group.number > 0):  # else GP107 says it
+                more = f" and {len(without) - 1} more nodes have" if len(without) > 1 else " has"
+                message = f"{without[0]}{more} no spindles in {name_of(group)} (spindle_count 0 or less)"
+                yield self.hit(group, message, group.span, hint="declare ndparams.spindle_count, 1 or more")
+
+
+EXCLUSIVE_OBSERVED_RULES: Final = (ExclusiveStorageOnOtherDisks(), ObservedVolumesDiffer())
+OBSERVED_RULES: Final = (SpecBeyondNodes(), HardwareNotAsPromised(), NoSpindles())

@@ -1,0 +1,1 @@
+"""GP3xx: disk templates."""

@@ -1,0 +1,282 @@
+"""GP3xx: disk templates, enabled and allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, Known, name_of, texts
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
+from gpolicy.policy.model import INHERIT, Leaf
+from gpolicy.rules.parameters.values import CLUSTER
+
+_SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
+
+
+def _where(enabled: Known) -> tuple[Related, ...]:
+    return (Related(enabled.span, "enabled here"),) if enabled.span else ()
+
+
+class TemplateNotEnabled(Rule):
+    """A policy allows a template that the cluster has not enabled."""
+
+    info = RuleInfo(
+        code="GP301",
+        name="template-not-enabled",
+        severity=Severity.ERROR,
+        summary="A disk template is allowed by an instance policy, but not enabled on the cluster.",
+        rationale="Ganeti refuses the policy: what the cluster enables is the hard limit for cluster and groups.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}enabled_disk_templates: [drbd]\nipolicy: {{disk-templates: [drbd, plain]}}\n",
+        good=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd, plain]}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        enabled = context.enabled_templates()
+        for declared, leaf in context.explicit_at(DISK_TEMPLATES) if enabled else ():
+            assert enabled is not None  # noqa: S101 (for the type checker: the loop is empty then)
+            for template in texts(leaf):
+                if template not in enabled.values:
+                    message = f"{template} is not enabled on the cluster"
+                    hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.values)}"
+                    span = leaf.at(_index(leaf.document.root, template))
+                    yield self.hit(declared, message, span, hint=hint, related=_where(enabled))
+
+
+def _index(root: dict[str, dict[str, list[str]]], template: str) -> int:
+    """Return the place of a template in the list as it is written (the value itself is sorted)."""
+    return root["ipolicy"]["disk-templates"].index(template)
+
+
+class DefaultTemplateNotAllowed(Rule):
+    """The default template of new instances is not allowed."""
+
+    info = RuleInfo(
+        code="GP302",
+        name="default-template-not-allowed",
+        severity=Severity.WARNING,
+        summary="The first enabled disk template is not allowed by the cluster's instance policy.",
+        rationale="The order of enabled_disk_templates matters: the first is the default of new instances. Where the"
+        " policy does not allow it, every creation that names no template is refused.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}enabled_disk_templates: [plain, drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
+        good=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        cluster = context.policy.cluster
+        enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
+        if cluster is None or enabled is None or allowed is None:
+            return
+        first = texts(enabled)[0]
+        if first not in texts(allowed):
+            message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
+            hint = f"begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
+            related = (Related(allowed.span, "allowed here"),)
+            yield self.hit(cluster, message, enabled.at(0), hint=hint, related=related)
+
+
+class GroupTemplateBeyondCluster(Rule):
+    """A group allows more templates than the cluster."""
+
+    info = RuleInfo(
+        code="GP303",
+        name="group-template-beyond-cluster",
+        severity=Severity.INFO,
+        summary="A group allows a disk template that the cluster's instance policy does not.",
+        rationale="Groups are limited by enabled_disk_templates, not by the cluster's instance policy: a group's list"
+        " replaces the cluster's. This is legal, and easily overlooked.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}ipolicy: {{disk-templates: [drbd]}}\n---\n"
+        "gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy: {disk-templates: [plain]}\n",
+        good=f"{CLUSTER}ipolicy: {{disk-templates: [drbd, plain]}}\n---\n"
+        "gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy: {disk-templates: [plain]}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        allowed = context.cluster_leaf(DISK_TEMPLATES)
+        if allowed is None:
+            return
+        for group in context.groups:
+            leaf = context.own(group, DISK_TEMPLATES)
+            more = [template for template in texts(leaf) if template not in texts(allowed)] if leaf else []
+            if leaf and more:
+                message = f"{name_of(group)} also allows {', '.join(more)}, which the cluster's policy does not"
+                related = (Related(allowed.span, "the cluster's list"),)
+                yield self.hit(group, message, leaf.span, related=related)
+
+
+class LvmWithoutVolumeGroup(Rule):
+    """Templates on LVM, and no volume group."""
+
+    info = RuleInfo(
+        code="GP304",
+        name="lvm-without-volume-group",
+        severity=Severity.ERROR,
+        summary="plain or drbd is enabled, but the cluster is to have no volume group.",
+        rationale="Ganeti refuses to enable LVM templates without a volume group, and to unset it while they are on.",
+        source=_SOURCE,
+        bad=f'{CLUSTER}enabled_disk_templates: [plain]\nvolume_group_name: ""\n',
+        good=f"{CLUSTER}enabled_disk_templates: [plain]\nvolume_group_name: xenvg\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        yield from _needs(self, context, ("volume_group_name",), ("plain", "drbd"), "a volume group")
+
+
+class DrbdWithoutHelper(Rule):
+    """drbd, and no helper."""
+
+    info = RuleInfo(
+        code="GP305",
+        name="drbd-without-helper",
+        severity=Severity.ERROR,
+        summary="drbd is enabled, but the cluster is to have no DRBD helper.",
+        rationale="Ganeti refuses to enable drbd without its user-mode helper, and to unset it while drbd is on.",
+        source=_SOURCE,
+        bad=f'{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: ""\n',
+        good=f"{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: /bin/true\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        yield from _needs(self, context, ("drbd_usermode_helper",), ("drbd",), "a helper")
+
+
+def _needs(rule: Rule, context: Context, path: Path, templates: tuple[str, ...], what: str) -> Iterator[Hit]:
+    enabled, leaf = context.enabled_templates(), context.cluster_leaf(path)
+    in_use = [template for template in templates if enabled and template in enabled.values]
+    if enabled and in_use and leaf is not None and leaf.value == "" and context.policy.cluster:
+        message = f"{' and '.join(in_use)} cannot be enabled without {what}"
+        hint = f"write {path[0]}, or disable {' and '.join(in_use)}"
+        yield rule.hit(context.policy.cluster, message, leaf.span, hint=hint, related=_where(enabled))
+
+
+class TemplateNeverAllowed(Rule):
+    """An enabled template that no instance may use."""
+
+    info = RuleInfo(
+        code="GP306",
+        name="template-never-allowed",
+        severity=Severity.INFO,
+        summary="A disk template is enabled, but neither the cluster's policy nor a group's allows it.",
+        rationale="No instance can be created with it, unless a group that the policy does not manage allows it.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
+        good=f"{CLUSTER}enabled_disk_templates: [drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        cluster = context.policy.cluster
+        enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
+        if cluster is None or enabled is None or allowed is None:
+            return
+        used = {template for _, leaf in context.explicit_at(DISK_TEMPLATES) for template in texts(leaf)}
+        for index, template in enumerate(texts(enabled)):
+            if template not in used:
+                message = f"{template} is enabled, but no instance policy allows it"
+                hint = "allow it somewhere, or do not enable it"
+                yield self.hit(cluster, message, enabled.at(index), hint=hint)
+
+
+class ParametersOfDisabledTemplate(Rule):
+    """Parameters of a template that is not enabled."""
+
+    info = RuleInfo(
+        code="GP307",
+        name="parameters-of-disabled-template",
+        severity=Severity.WARNING,
+        summary="Disk parameters of a template that is not enabled are set to something else than Ganeti's default.",
+        rationale="Ganeti stores them without effect. Most likely the wrong template was meant, or they are left over.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n"
+        "gpolicy: v1\nkind: NodeGroup\nname: gold\ndiskparams:\n  drbd: {resync-rate: 100M}\n",
+        good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n"
+        "gpolicy: v1\nkind: NodeGroup\nname: gold\ndiskparams:\n  plain: {stripes: 2}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        enabled = context.enabled_templates()
+        if enabled is None:
+            return
+        for declared in context.cluster_and_groups:
+            own = [leaf for leaf in context.leaves(declared).values() if _is_set(leaf)]
+            first = {leaf.path[1]: leaf for leaf in reversed(own)}
+            for template, leaf in first.items():
+                if template not in enabled.values:
+                    message = f"{template} is not enabled on the cluster: its parameters have no effect"
+                    span = leaf.document.key_span(leaf.pointer[:2])
+                    hint = f"enable {template}, or leave its parameters out"
+                    yield self.hit(declared, message, span, hint=hint, related=_where(enabled))
+
+
+def _is_set(leaf: Leaf) -> bool:
+    """Return whether a leaf is a disk parameter with a value of its own, not what Ganeti has anyway."""
+    parameter = parameter_at(leaf.path) if leaf.path[0] == "diskparams" else None
+    return parameter is not None and leaf.value is not INHERIT and leaf.value != parameter.default
+
+
+class StaleGroupTemplates(Rule):
+    """A group that the policy does not manage still allows what is to be disabled."""
+
+    info = RuleInfo(
+        code="GP308",
+        name="stale-group-templates",
+        severity=Severity.ERROR,
+        summary="A group on the cluster allows a disk template that the policy disables, and the policy leaves its list"
+        " alone.",
+        rationale="Ganeti does not check groups when a template is disabled. Later jobs cut the group's list without a"
+        " word; when it becomes empty, every change of the group's instance policy fails.",
+        source="Ganeti 3.0, run",
+        bad=f"{CLUSTER}enabled_disk_templates: [plain]\n",
+        good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n"
+        "gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy: {disk-templates: [plain]}\n",
+    )
+    needs_state = True
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_TEMPLATES)
+        if cluster is None or enabled is None or context.state is None:
+            return
+        if not context.state.readable(Level.GROUP, DISK_TEMPLATES):
+            return
+        renamed = {group.renamed_from.value: group for group in context.groups if group.renamed_from}
+        for name, group in sorted(context.state.groups.items()):
+            observed = group.own.get(DISK_TEMPLATES)
+            managed = self._declares(context, name) or (name in renamed and self._declares(context, renamed[name].name))
+            if managed or not isinstance(observed, list):
+                continue
+            gone = {text for text in self._enabled_now(context) if text not in texts(enabled)}
+            stale = sorted(str(template) for template in observed if template in gone)
+            if stale:
+                message = f"group {name} on the cluster still allows {', '.join(stale)}, which is to be disabled"
+                hint = f"declare ipolicy.disk-templates of group {name}, or `inherit` there"
+                yield self.hit(cluster, message, enabled.span, hint=hint)
+
+    @staticmethod
+    def _enabled_now(context: Context) -> list[str]:
+        """Return what is enabled on the cluster: only what this policy disables is its fault."""
+        enabled = context.state.cluster.own.get(ENABLED_TEMPLATES) if context.state else None
+        return [str(template) for template in enabled] if isinstance(enabled, list) else list(TEMPLATE_NAMES)
+
+    @staticmethod
+    def _declares(context: Context, name: str) -> bool:
+        group = context.policy.groups.get(name)
+        return group is not None and (group.removed is not None or DISK_TEMPLATES in group.leaves)
+
+
+TEMPLATE_RULES: Final = (
+    TemplateNotEnabled(),
+    DefaultTemplateNotAllowed(),
+    GroupTemplateBeyondCluster(),
+    LvmWithoutVolumeGroup(),
+    DrbdWithoutHelper(),
+    TemplateNeverAllowed(),
+    ParametersOfDisabledTemplate(),
+    StaleGroupTemplates(),
+)

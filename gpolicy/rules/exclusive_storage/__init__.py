@@ -1,0 +1,1 @@
+"""GP4xx: exclusive storage: physical volumes, spindles, dedicated nodes."""

@@ -1,0 +1,178 @@
+"""GP402 to GP405: sizes of disks and numbers of spindles under exclusive storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.pairs import Pair, amount, comparable
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.ganeti.physical_volumes import largest_disk, volumes_needed
+from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
+from gpolicy.rules.specs.overlap import bounds
+
+_EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
+_SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
+
+_GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: dedicated\nndparams: {exclusive_storage: true}\n"
+_HARDWARE: Final = "hardware: {memory: 256G, cpus: 32, pv_count: 12, pv_size: 1T}\n"
+
+
+def _specs(*pairs: str) -> str:
+    return "ipolicy:\n  minmax:\n" + "".join(f"    - name: {pair}" for pair in pairs)
+
+
+def _full(disk: str = "11T 11760G", spindles: str = "12 12") -> str:
+    return "full\n      " + bounds("248G 250G", "30 30", disk, spindles)
+
+
+_QUARTER: Final = "quarter\n      " + bounds("61G 62G", "7 7", "2T 2940G", "3 3")
+_GOOD: Final = _GROUP + _HARDWARE + _specs(_full(), _QUARTER)
+
+
+def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, Hardware]]:
+    """Yield the groups that promise hardware and are known to have exclusive storage on."""
+    for group in context.groups:
+        exclusive = context.exclusive(group)
+        if exclusive is not None and group.hardware is not None:
+            yield group, exclusive, group.hardware
+
+
+def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, int, Hardware]]:
+    """Yield the pairs of exclusive groups whose smallest physical volume is known, with its size in MiB."""
+    for group, _, hardware in exclusive_groups(context):
+        smallest = min((size.value for size in hardware.pv_sizes), default=0)
+        for pair in comparable(context.pairs(group)) if smallest >= 2 else ():
+            yield group, pair, smallest, hardware
+
+
+def _volumes_here(hardware: Hardware) -> tuple[Related, ...]:
+    return (Related(hardware.span, "the hardware is promised here"),)
+
+
+class DiskNotWholeSpindles(Rule):
+    """A greatest disk size that leaves much of its volumes unused."""
+
+    info = RuleInfo(
+        code="GP402",
+        name="disk-size-not-whole-spindles",
+        severity=Severity.WARNING,
+        summary="Under exclusive storage the greatest disk size of a spec is no multiple of the spindle size.",
+        rationale="A disk takes whole physical volumes, and Ganeti counts only floor(size / 1.03) of each: 1 % margin"
+        " and 2 % reserve. So a disk of exactly one volume's size takes two. Capacity counted by disk size is right"
+        " only when the allowed sizes are multiples of the spindle size.",
+        source=f"{_EXCLUSIVE}; Implementation order",
+        bad=_GROUP + _HARDWARE + _specs("quarter\n      " + bounds("61G 62G", "7 7", "2T 3T", "3 4")),
+        good=_GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group, pair, volume, hardware in _known_volumes(context):
+            size = pair.maximum["disk-size"]
+            volumes = volumes_needed(size, volume)
+            usable = largest_disk(volumes, volume)
+            if volumes and (usable - size) * 100 > usable * _TOLERANCE_PERCENT:
+                fewer = f"{amount('disk-size', largest_disk(volumes - 1, volume))} ({volumes - 1}) or " * (volumes > 1)
+                message = (
+                    f"{pair.title}: a disk of {amount('disk-size', size)} takes {volumes} physical volumes of"
+                    f" {amount('disk-size', volume)}, which hold {amount('disk-size', usable)}"
+                )
+                hint = f"whole volumes are {fewer}{amount('disk-size', usable)} ({volumes})"
+                span = pair.at("max", "disk-size")
+                yield self.hit(group, message, span, hint=hint, related=_volumes_here(hardware))
+
+
+_TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
+
+
+class DiskSpansSpindles(Rule):
+    """Disk sizes of one spec that need different numbers of volumes."""
+
+    info = RuleInfo(
+        code="GP403",
+        name="disk-size-spans-spindles",
+        severity=Severity.INFO,
+        summary="Under exclusive storage the disk sizes of one spec need different numbers of spindles.",
+        rationale="Instances of one spec then use a node unevenly, and the number that fits depends on their sizes.",
+        source=_SPINDLES,
+        bad=_GROUP + _HARDWARE + _specs("half\n      " + bounds("61G 125G", "7 15", "2T 5880G", "3 6")),
+        good=_GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group, pair, volume, hardware in _known_volumes(context):
+            least, most = (volumes_needed(bound["disk-size"], volume) for bound in (pair.minimum, pair.maximum))
+            if least != most:
+                message = f"{pair.title}: a disk takes {least} to {most} physical volumes, depending on its size"
+                span = pair.at("min", "disk-size")
+                yield self.hit(group, message, span, related=_volumes_here(hardware))
+
+
+class TooFewSpindles(Rule):
+    """A spec whose disks need more spindles than it allows."""
+
+    info = RuleInfo(
+        code="GP404",
+        name="too-few-spindles",
+        severity=Severity.ERROR,
+        summary="The smallest disks of a spec need more spindles than its spindle-use allows.",
+        rationale="Under exclusive storage spindle-use is compared with the spindles of the instance's disks, and too"
+        " few spindles for a disk are an error. No instance can satisfy both.",
+        source=_SPINDLES,
+        bad=_GROUP + _HARDWARE + _specs(_full(spindles="11 11")),
+        good=_GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group, pair, volume, hardware in _known_volumes(context):
+            count, size = pair.minimum["disk-count"], pair.minimum["disk-size"]
+            needed, allowed = count * volumes_needed(size, volume), pair.maximum["spindle-use"]
+            if needed > allowed:
+                message = (
+                    f"{pair.title}: {_disks(count, size)} need {needed} spindles of {amount('disk-size', volume)},"
+                    f" but at most {allowed} are allowed"
+                )
+                hint = f"allow spindle-use {needed}, or smaller disks"
+                span = pair.at("max", "spindle-use")
+                yield self.hit(group, message, span, hint=hint, related=_volumes_here(hardware))
+
+
+def _disks(count: int, size: int) -> str:
+    return f"{count} disk{'s' if count != 1 else ''} of {amount('disk-size', size)}"
+
+
+class SpindlesBeyondNode(Rule):
+    """A spec that needs more spindles than a node has."""
+
+    info = RuleInfo(
+        code="GP405",
+        name="spindles-beyond-node",
+        severity=Severity.ERROR,
+        summary="The smallest instance of a spec needs more spindles than a node of the group has.",
+        rationale="No node of the group can hold such an instance.",
+        source=_SPINDLES,
+        bad=_GROUP + "hardware: {pv_count: 10, pv_size: 1T}\n" + _specs(_full(spindles="1 12")),
+        good=_GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group, _, hardware in exclusive_groups(context):
+            volumes = hardware.volume_count
+            if volumes is None:
+                continue
+            smallest = min((size.value for size in hardware.pv_sizes), default=0)
+            for pair in comparable(context.pairs(group)):
+                count, size = pair.minimum["disk-count"], pair.minimum["disk-size"]
+                for_disks = count * volumes_needed(size, smallest) if smallest >= 2 else 0
+                needed = max(for_disks, pair.minimum["spindle-use"])
+                if needed > volumes:
+                    place = ("min", "disk-size" if for_disks == needed else "spindle-use")
+                    message = f"{pair.title} needs {needed} spindles, a node has {volumes}"
+                    related = _volumes_here(hardware)
+                    hint = "make the spec smaller, or correct the hardware"
+                    yield self.hit(group, message, pair.at(*place), hint=hint, related=related)
+
+
+SPINDLE_RULES: Final = (DiskNotWholeSpindles(), DiskSpansSpindles(), TooFewSpindles(), SpindlesBeyondNode())

@@ -1,0 +1,1 @@
+"""GP83x: several policies checked together."""

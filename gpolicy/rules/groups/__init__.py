@@ -1,0 +1,1 @@
+"""GP6xx: groups, nodes and node sets."""

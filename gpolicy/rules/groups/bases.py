@@ -1,0 +1,65 @@
+"""GP614: bases that nobody extends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os.path import normpath
+from pathlib import Path
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.policy.files import SUFFIXES
+from gpolicy.policy.yaml_document import YamlDocument
+
+_BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nalloc_policy: preferred\n"
+_MEMBER: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+
+
+class BaseUnused(Rule):
+    """A base that nothing is made from."""
+
+    info = RuleInfo(
+        code="GP614",
+        name="base-unused",
+        severity=Severity.WARNING,
+        summary="A document with `template: true` is extended by no other.",
+        rationale="A template is no object of its own: what it says reaches the cluster only through a document that"
+        " extends it.",
+        source="gpolicy",
+        bad=f"{_BASE}---\n{_MEMBER}",
+        good=f"{_BASE}---\n{_MEMBER}extends: common\n",
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        if not context.policy.objects:
+            return  # a file of bases for other policies
+        documents = [item for item in context.policy.documents if isinstance(item.root, dict)]
+        for document in documents:
+            root = document.root
+            if root.get("template") is True and not any(_extends(other, document) for other in documents):
+                message = f"no {root['kind']} extends {root['name']}: what it says reaches no cluster"
+                hint = "leave `template` out to make it an object of its own, or extend it"
+                label = {"Cluster": "cluster", "NodeGroup": f"group/{root['name']}"}
+                subject = label.get(root["kind"], f"node-set/{root['name']}")
+                yield self.hit(subject, message, document.value_span(("template",)), hint=hint)
+
+
+def _extends(document: YamlDocument, base: YamlDocument) -> bool:
+    """Return whether a document names `base`: by its name, or by its file."""
+    if document is base or document.root["kind"] != base.root["kind"]:
+        return False
+    written = document.root.get("extends", ())
+    for word in [written] if isinstance(written, str) else written:
+        file, _, name = str(word).partition("#")
+        if not file.endswith(SUFFIXES):
+            file, name = "", word
+        here = not file or normpath(Path(document.file).parent / file) == normpath(base.file)
+        if here and name in ("", base.root["name"]):
+            return True
+    return False
+
+
+BASE_RULES: Final = (BaseUnused(),)

@@ -1,0 +1,194 @@
+"""GP611 to GP613: names and patterns of nodes, as far as they tell without the cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.retext import retext
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.fit.desired import is_glob, matches
+from gpolicy.policy.located import Located
+from gpolicy.policy.model import GroupPolicy
+from gpolicy.policy.promised import written_out
+
+_GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+_SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
+_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
+_LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
+_EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
+MOST_LOOKED_AT: Final = 1_000_000
+MOST_COMPARED: Final = 50_000
+"""Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
+MOST_NAMES: Final = 500_000
+"""Names that patterns are written out to, to compare them."""
+_WILDCARD: Final = re.compile(r"[*?\[]")
+_RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
+
+
+class PatternsOverlap(Rule):
+    """Two groups whose patterns mean the same nodes."""
+
+    info = RuleInfo(
+        code="GP611",
+        name="patterns-overlap",
+        severity=Severity.WARNING,
+        summary="Patterns of two groups mean the same nodes.",
+        rationale="A node is in exactly one group. A name wins over a pattern, but between two patterns nothing"
+        " decides: with such a node in the cluster the policy cannot be applied (GP702).",
+        source="Ganeti's data model",
+        bad=f'{_GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: ["node[1-4].example.org"]\n',
+        good=f'{_GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: [node1.example.org]\n',
+    )
+    only_without_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        patterns = [(group, entry) for group in context.groups for entry in group.nodes or () if is_glob(entry.value)]
+        reported: set[tuple[str, str]] = set()
+        pairs, are_all = _could_meet([entry.value for _, entry in patterns], [group.name for group, _ in patterns])
+        if not are_all:
+            yield self._too_many(patterns)
+        names = 0
+        for first, second in pairs:
+            (group, entry), (other, place) = patterns[first], patterns[second]
+            pair = (group.name, other.name)
+            if pair in reported:
+                continue
+            names += sum(len(written_out(item.value) or ()) for item in (entry, place))
+            if names > MOST_NAMES:
+                yield self._too_many(patterns)
+                return
+            if _share_nodes(entry.value, place.value):
+                reported.add(pair)
+                message = f"{place.value} and {entry.value} of group {group.name} mean the same nodes"
+                related = (Related(entry.span, f"{group.name} is here"),)
+                hint = "narrow one of them, or name the nodes: a name wins over a pattern"
+                yield self.hit(other, message, place.span, hint=hint, related=related)
+
+    def _too_many(self, patterns: list[tuple[GroupPolicy, Located[str]]]) -> Hit:
+        group, entry = patterns[-1]
+        message = f"the policy has {len(patterns)} patterns of nodes: too many to compare each with each"
+        return self.hit(group, message, entry.span, hint="let more of them begin with letters, or name the nodes")
+
+
+def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int, int]], bool]:
+    """Return the pairs, by place, of patterns of two groups that begin and end alike as far as letters go.
+
+    No others share nodes. False with them: there are more than are looked at.
+    """
+    letters = [_WILDCARD.split(pattern) for pattern in patterns]
+    ends = ["" if "[" in pattern else parts[-1] for pattern, parts in zip(patterns, letters, strict=True)]
+    begins = sorted((parts[0], place) for place, parts in enumerate(letters))
+    pairs: list[tuple[int, int]] = []
+    looked_at = 0
+    for number, (begin, place) in enumerate(begins):
+        for following in range(number + 1, len(begins)):
+            longer, other = begins[following]
+            if not longer.startswith(begin):
+                break  # sorted: whatever begins so stands together
+            looked_at += 1
+            if looked_at > MOST_LOOKED_AT or len(pairs) > MOST_COMPARED:
+                return sorted(pairs), False
+            alike = ends[place].endswith(ends[other]) or ends[other].endswith(ends[place])
+            if alike and groups[place] != groups[other]:
+                pairs.append((min(place, other), max(place, other)))
+    return sorted(pairs), True
+
+
+def _share_nodes(one: str, other: str) -> bool:
+    """Return whether two patterns surely mean common nodes: one takes all, or some written out, of the other."""
+    first, second = written_out(one), written_out(other)
+    if first is not None and second is not None:
+        return not set(first).isdisjoint(second)
+    if first is not None:
+        return any(matches(other, name) for name in first)
+    if second is not None:
+        return any(matches(one, name) for name in second)
+    return matches(one, other) or matches(other, one)
+
+
+class PatternUnlikely(Rule):
+    """A name or pattern that no node can have."""
+
+    info = RuleInfo(
+        code="GP612",
+        name="pattern-unlikely",
+        severity=Severity.WARNING,
+        summary="A name or pattern of nodes fits no node that could be.",
+        rationale="In patterns * stands for any letters, ? for one and [1-4] for one of a set. Braces, a bracket that"
+        " is not closed, or a range from 4 to 1 are taken literally, or fit nothing.",
+        source="gpolicy",
+        bad=f'{_GROUP}nodes: ["node{{1..4}}.example.org"]\n',
+        good=f'{_GROUP}nodes: ["node[1-4].example.org"]\n',
+        fix="Turns an empty range round: 4-1 becomes 1-4.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        groups = [(group, group.nodes or ()) for group in context.groups]
+        for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
+            for entry in entries:
+                reason = _unlikely(entry.value)
+                if reason:
+                    hint = "write * for any letters, [1-4] for one of a set"
+                    turned = _EMPTY_RANGE.sub(_turned, entry.value)
+                    can_mend = turned != entry.value and not _unlikely(turned)
+                    fix = retext(context, entry.span, entry.value, turned) if can_mend else None
+                    yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)
+
+
+def _turned(match: re.Match[str]) -> str:
+    low, high = match[1], match[2]
+    return f"[{high}-{low}]" if low > high else match[0]
+
+
+def _unlikely(pattern: str) -> str:
+    """Return why no node can be meant, or nothing."""
+    if not _LETTERS.fullmatch(pattern):
+        odd = next(letter for letter in pattern if not _LETTERS.fullmatch(letter))
+        return f"no node has {odd!r} in its name"
+    if pattern.rfind("[") > pattern.rfind("]") or "]" in pattern.partition("[")[0]:
+        return "a bracket is not closed, or not opened"
+    for before_end in pattern.split("]")[:-1]:
+        for low, high in _RANGE.findall(before_end.partition("[")[2].removeprefix("!")):
+            if low > high:
+                return f"the range {low}-{high} is empty"
+    return ""
+
+
+class NodeSetNodeUnknown(Rule):
+    """A node of a set that is in no group."""
+
+    info = RuleInfo(
+        code="GP613",
+        name="node-in-no-group",
+        severity=Severity.WARNING,
+        summary="A node set names a node that no group of the policy has, though every group says which nodes it has.",
+        rationale="Each node is in a group. Most likely the name is misspelt: what the set says is then about no node,"
+        " and the node that was meant goes without it.",
+        source="gpolicy",
+        bad=f'{_GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [nod1.example.org]\n',
+        good=f'{_GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [node1.example.org]\n',
+    )
+    only_without_state = True
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        groups: list[GroupPolicy] = context.groups
+        if not groups or not all(group.nodes for group in groups):
+            return
+        entries: list[Located[str]] = [entry for group in groups for entry in group.nodes or ()]
+        names = {entry.value for entry in entries}
+        patterns = [entry.value for entry in entries if is_glob(entry.value)]
+        for nodes in context.policy.node_sets:
+            for entry in nodes.nodes:
+                is_known = entry.value in names or any(matches(pattern, entry.value) for pattern in patterns)
+                if not is_glob(entry.value) and not is_known:
+                    message = f"{entry.value} is in no group of the policy"
+                    hint = "correct the name, or add the node to its group"
+                    yield self.hit(nodes, message, entry.span, hint=hint)
+
+
+PATTERN_RULES: Final = (PatternsOverlap(), PatternUnlikely(), NodeSetNodeUnknown())

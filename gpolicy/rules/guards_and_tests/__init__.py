@@ -1,0 +1,1 @@
+"""GP80x and GP81x: guards, and the policy's own tests."""

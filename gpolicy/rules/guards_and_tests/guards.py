@@ -1,0 +1,277 @@
+"""GP80x: the guards that a policy declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context, number
+from gpolicy.checking.pairs import Pair
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.policy.guard import ABOUT_SPECS, BUILT_IN, Guard, Measure
+from gpolicy.policy.model import GroupPolicy
+from gpolicy.policy.promised import promised_nodes
+from gpolicy.rules.guards_and_tests.named_specs import known_groups, known_specs
+from gpolicy.rules.specs.overlap import bounds
+
+_GROUP: Final = (
+    "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [n1, n2]\nhardware: {memory: 256G, cpus: 32}\nipolicy:\n"
+    "  vcpu-ratio: 4\n  minmax:\n    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T")
+)
+
+
+def _guards(*guards: str) -> str:
+    return _GROUP + "---\ngpolicy: v1\nkind: Guards\nguards:\n" + "".join(f"  - {{{guard}}}\n" for guard in guards)
+
+
+_GOOD: Final = _guards("name: room, group: gold, spec: large, at_least: 4")
+
+
+def _label(guard: Guard) -> str:
+    return f"guard/{guard.name.value}"
+
+
+class GuardUnknownGroup(Rule):
+    """A guard for a group that is not there."""
+
+    info = RuleInfo(
+        code="GP801",
+        name="guard-unknown-group",
+        severity=Severity.WARNING,
+        summary="A guard is about a group that neither the policy nor the cluster has.",
+        rationale="Most likely the name is misspelt. A guard that cannot be measured fails, and holds up every plan."
+        " Without the cluster's state only the policy's own groups are known.",
+        source="gpolicy",
+        bad=_guards("name: survive, group: glod, node_failures: 1"),
+        good=_guards("name: survive, group: gold, node_failures: 1"),
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        known = known_groups(context)
+        for guard in context.policy.guards:
+            if guard.group is not None and guard.group.value not in known:
+                where = "the policy or the cluster" if context.state else "the policy"
+                message = f"guard {guard.name.value}: {where} has no group {guard.group.value!r}"
+                hint = f"the groups are {', '.join(sorted(known))}" if known else "declare the group"
+                yield self.hit(_label(guard), message, guard.group.span, hint=hint)
+
+
+class GuardUnknownSpec(Rule):
+    """A guard for a spec pair that is not there."""
+
+    info = RuleInfo(
+        code="GP802",
+        name="guard-unknown-spec",
+        severity=Severity.ERROR,
+        summary="A guard is about a spec that its group does not have.",
+        rationale="Names of specs are the policy's own: `name` of a pair in `minmax`, or its place in the list from 1."
+        " A guard that cannot be measured fails, and holds up every plan.",
+        source="gpolicy",
+        bad=_guards("name: room, group: gold, spec: lagre, at_least: 4"),
+        good=_GOOD,
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        groups = known_groups(context)
+        for guard in context.policy.guards:
+            group = guard.group.value if guard.group else None
+            if guard.spec is None or (group is not None and group not in groups):
+                continue
+            known = known_specs(context, group)
+            if known is not None and guard.spec.value not in known:
+                where = f"group {group}" if group else "no group"
+                message = f"guard {guard.name.value}: {where} has {'no' if group else 'a'} spec {guard.spec.value!r}"
+                hint = f"the specs are {', '.join(known)}" if known else "name the pairs of minmax"
+                yield self.hit(_label(guard), message, guard.spec.span, hint=hint)
+
+
+class GuardNamedTwice(Rule):
+    """Two guards of one name."""
+
+    info = RuleInfo(
+        code="GP803",
+        name="guard-named-twice",
+        severity=Severity.ERROR,
+        summary="Two guards have the same name.",
+        rationale="A guard is passed alone and by its name (`--allow`): one name would pass both.",
+        source="gpolicy",
+        bad=_guards("name: room, spec: large, at_least: 4", "name: room, node_failures: 1"),
+        good=_guards("name: room, spec: large, at_least: 4", "name: survive, node_failures: 1"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        first: dict[str, Guard] = {}
+        for guard in context.policy.guards:
+            earlier = first.setdefault(guard.name.value, guard)
+            if earlier is not guard:
+                related = (Related(earlier.name.span, "the first is here"),)
+                message = f"a second guard {guard.name.value!r}"
+                yield self.hit(_label(guard), message, guard.name.span, hint="give it another name", related=related)
+
+
+class GuardNameTaken(Rule):
+    """A guard with the name of one that gpolicy has itself."""
+
+    info = RuleInfo(
+        code="GP804",
+        name="guard-name-taken",
+        severity=Severity.ERROR,
+        summary="A guard has the name of one of gpolicy's own guards.",
+        rationale="`--allow NAME` would pass both, or be refused since the built-in one cannot be passed.",
+        source="gpolicy",
+        bad=_guards("name: disks-stay, newly_violating: 0"),
+        good=_guards("name: nobody-violates, newly_violating: 0"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for guard in context.policy.guards:
+            if guard.name.value in BUILT_IN:
+                message = f"gpolicy has a guard {guard.name.value!r} of its own"
+                yield self.hit(_label(guard), message, guard.name.span, hint="give yours another name")
+
+
+class GuardNeverPasses(Rule):
+    """A guard that asks for more than the promised hardware can hold."""
+
+    info = RuleInfo(
+        code="GP805",
+        name="guard-never-passes",
+        severity=Severity.WARNING,
+        summary="A guard asks for more than its group's promised hardware can ever give, or lets no plan pass.",
+        rationale="Even with every node empty it fails, and holds up every plan. Counted from the group's `hardware`"
+        " and the nodes that it names; a pattern with * or ? leaves open how many there are. A guard that lets no"
+        " change pass holds up every plan as well.",
+        source="gpolicy; Resource model, Instance policies (vcpu-ratio, max_node_failures)",
+        bad=_guards("name: room, group: gold, spec: large, at_least: 40"),
+        good=_GOOD,
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for guard in context.policy.guards:
+            if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:
+                message = f"guard {guard.name.value} lets no plan pass that changes anything"
+                yield self.hit(_label(guard), message, guard.span, hint="write how many changes one plan may make")
+            group = next((item for item in context.groups if guard.group and item.name == guard.group.value), None)
+            nodes = promised_nodes(group) if group is not None else None
+            if group is None or nodes is None:
+                continue
+            reason = ""
+            if guard.measure is Measure.NODE_FAILURES and guard.limit >= len(nodes):
+                reason = f"the group has {len(nodes)} nodes"
+            elif guard.measure is Measure.AT_LEAST and guard.spec is not None:
+                reason = _too_many(context, group, guard, len(nodes))
+            if reason:
+                message = f"guard {guard.name.value} asks for {guard.shown_limit}: {reason}"
+                yield self.hit(_label(guard), message, guard.span, hint="lower the number, or correct the hardware")
+
+
+def _too_many(context: Context, group: GroupPolicy, guard: Guard, nodes: int) -> str:
+    for index, pair in enumerate(context.pairs(group), start=1):
+        if guard.spec is not None and guard.spec.value == (pair.name or str(index)):
+            for name, most in _most(context, group, pair):
+                if guard.limit > most * nodes:
+                    return f"the {name} of {nodes} nodes is for {most * nodes} of {pair.title} at most"
+    return ""
+
+
+def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[str, int]]:
+    """Yield how many instances of the largest size of a pair one empty node can hold, by what it has."""
+    hardware, largest = group.hardware, pair.maximum
+    if hardware is None:
+        return
+    if hardware.memory and largest["memory-size"]:
+        yield "memory", hardware.memory.value // largest["memory-size"]
+    ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
+    if hardware.cpus and ratio and largest["cpu-count"]:
+        yield "CPUs", int(hardware.cpus.value * number(ratio) // largest["cpu-count"])
+    volumes = hardware.volume_count
+    if context.exclusive(group) and volumes and largest["spindle-use"]:
+        yield "physical volumes", volumes // largest["spindle-use"]
+
+
+class GuardNeverFails(Rule):
+    """A guard that lets everything pass."""
+
+    info = RuleInfo(
+        code="GP806",
+        name="guard-never-fails",
+        severity=Severity.WARNING,
+        summary="A guard lets every plan pass.",
+        rationale="At least 0 instances fit whatever happens, and no loss is larger than 100%: it only looks like a"
+        " guard.",
+        source="gpolicy",
+        bad=_guards('name: no-shrink, capacity_loss: {at_most: "100%"}'),
+        good=_guards('name: no-shrink, capacity_loss: {at_most: "10%"}'),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for guard in context.policy.guards:
+            nothing = guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES) and guard.limit == 0
+            everything = guard.measure in ABOUT_SPECS and guard.percent and guard.limit == 100
+            if nothing or everything:
+                message = f"guard {guard.name.value}: {guard.measure} {guard.shown_limit} lets every plan pass"
+                yield self.hit(_label(guard), message, guard.span, hint="write a limit, or take the guard out")
+
+
+class GuardCovered(Rule):
+    """A guard that another one makes superfluous."""
+
+    info = RuleInfo(
+        code="GP807",
+        name="guard-covered",
+        severity=Severity.WARNING,
+        summary="A guard that never decides: another one measures the same, with a limit at least as strict.",
+        rationale="Whatever it would stop the other stops already. Most likely one of the limits, or what it is about,"
+        " is not what was meant.",
+        source="gpolicy",
+        bad=_guards("name: few, max_changes: 10", "name: fewer, max_changes: 5"),
+        good=_guards("name: few, max_changes: 10"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        strictest: dict[tuple[object, ...], Guard] = {}
+        for guard in context.policy.guards:
+            first = strictest.setdefault(_subject(guard, *_about(guard)), guard)
+            if not _is_as_strict(first, guard):
+                strictest[_subject(guard, *_about(guard))] = guard
+        for guard in context.policy.guards:
+            group, spec = _about(guard)
+            wider = dict.fromkeys((each, every) for each in (None, group) for every in (None, spec))
+            others = (strictest.get(_subject(guard, *about)) for about in wider)
+            stricter = next((one for one in others if one not in (None, guard) and _is_as_strict(one, guard)), None)
+            if stricter is not None:
+                message = f"guard {guard.name.value} never decides: {stricter.name.value} is as strict, or stricter"
+                related = (Related(stricter.span, f"{stricter.name.value} is here"),)
+                hint = "take it out, or correct what it is about"
+                yield self.hit(_label(guard), message, guard.span, hint=hint, related=related)
+
+
+def _subject(guard: Guard, group: str | None, spec: str | None) -> tuple[object, ...]:
+    """Return what guards must have in common to be compared: the measure, and what they are about."""
+    return guard.measure, guard.percent, group, spec
+
+
+def _about(guard: Guard) -> tuple[str | None, str | None]:
+    return (guard.group.value if guard.group else None, guard.spec.value if guard.spec else None)
+
+
+def _is_as_strict(guard: Guard, other: Guard) -> bool:
+    """Return whether one guard stops all that the other stops."""
+    if guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES):
+        return guard.limit >= other.limit
+    return guard.limit <= other.limit
+
+
+GUARD_RULES: Final = (
+    GuardUnknownGroup(),
+    GuardUnknownSpec(),
+    GuardNamedTwice(),
+    GuardNameTaken(),
+    GuardNeverPasses(),
+    GuardNeverFails(),
+    GuardCovered(),
+)

@@ -1,0 +1,306 @@
+"""GP81x: the tests of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.policy.located import Located
+from gpolicy.policy.model import GroupPolicy
+from gpolicy.policy.promised import promised_nodes
+from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
+from gpolicy.rules.guards_and_tests.named_specs import known_groups, known_specs
+from gpolicy.rules.specs.overlap import bounds
+
+_GROUP: Final = (
+    "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [n1, n2]\n"
+    "hardware: {memory: 256G, cpus: 32, pv_count: 4, pv_size: 1T}\nipolicy:\n  disk-templates: [plain]\n"
+    "  minmax:\n    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T")
+)
+_CHECK: Final = "check_instance: {group: gold, memory-size: 2G, cpu-count: 2, disks: [10G]}"
+
+
+def _test(action: str, expect: str, on: str = "", name: str = "a test") -> str:
+    stage = f'    "on": {on}\n' if on else ""
+    return f"  - name: {name}\n{stage}    {action}\n    expect: {{{expect}}}\n"
+
+
+def _tests(*tests: str, group: str = _GROUP) -> str:
+    return f"{group}---\ngpolicy: v1\nkind: Test\ntests:\n" + "".join(tests)
+
+
+_GOOD: Final = _tests(_test(_CHECK, "refused: true"))
+
+
+def _label(scenario: Scenario) -> str:
+    return f"test/{scenario.name.value}"
+
+
+def _instances(scenario: Scenario) -> Iterator[Existing]:
+    """Yield the instances that a test puts on its cluster."""
+    for part in scenario.stage.simulated:
+        yield from part.instances
+    yield from (edit.add for edit in scenario.stage.edits if edit.add is not None)
+
+
+def _groups(scenario: Scenario) -> Iterator[Located[str]]:
+    """Yield every place in which a test names a group."""
+    yield from (part.group for part in scenario.stage.simulated if part.group is not None)
+    yield from (edit.group for edit in scenario.stage.edits if edit.group is not None)
+    if scenario.group is not None:
+        yield scenario.group
+    for expectation in scenario.expectations:
+        if expectation.path == ("group",) and isinstance(expectation.wanted, str):
+            yield Located(expectation.wanted, expectation.span)
+
+
+class UnknownGroupTest(Rule):
+    """A test of a group that is not there."""
+
+    info = RuleInfo(
+        code="GP811",
+        name="test-unknown-group",
+        severity=Severity.ERROR,
+        summary="A test names a group that the policy does not have.",
+        rationale="The test could not run, or would expect what can never come out. Groups of a snapshot that the"
+        " policy does not declare can be named in tests on that snapshot.",
+        source="gpolicy",
+        bad=_tests(_test(_CHECK.replace("gold", "glod"), "refused: true")),
+        good=_GOOD,
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        known = known_groups(context)
+        for scenario in context.policy.scenarios:
+            for group in _groups(scenario) if scenario.stage.snapshot is None else ():
+                if group.value not in known:
+                    hint = f"the groups are {', '.join(sorted(known))}" if known else "declare the group"
+                    message = f"the policy has no group {group.value!r}"
+                    yield self.hit(_label(scenario), message, group.span, hint=hint)
+
+
+class UnknownSpecTest(Rule):
+    """A test of a spec pair that is not there."""
+
+    info = RuleInfo(
+        code="GP812",
+        name="test-unknown-spec",
+        severity=Severity.ERROR,
+        summary="A test names a spec that its group does not have.",
+        rationale="Names of specs are the policy's own: `name` of a pair in `minmax`, or its place in the list from 1.",
+        source="gpolicy",
+        bad=_tests(_test("check_instance: {group: gold, spec: lagre}", "refused: false")),
+        good=_tests(_test("check_instance: {group: gold, spec: large}", "refused: false")),
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for scenario in context.policy.scenarios:
+            for group, spec in _specs(scenario):
+                name = group or _only_group(context)
+                known = known_specs(context, name)
+                if known is not None and spec.value not in known and (name is None or name in known_groups(context)):
+                    message = f"{f'group {name}' if name else 'the policy'} has no spec {spec.value!r}"
+                    hint = f"the specs are {', '.join(known)}" if known else "name the pairs of minmax"
+                    yield self.hit(_label(scenario), message, spec.span, hint=hint)
+
+
+def _only_group(context: Context) -> str | None:
+    groups = context.groups
+    return groups[0].name if len(groups) == 1 else None
+
+
+def _specs(scenario: Scenario) -> Iterator[tuple[str | None, Located[str]]]:
+    """Yield every spec that a test names, with the group that it is of where that is said."""
+    simulated = scenario.stage.simulated
+    only = simulated[0].group.value if len(simulated) == 1 and simulated[0].group else None
+    asked = scenario.group.value if scenario.group else only
+
+    def of(sizes: Sizes, group: str | None) -> Iterator[tuple[str | None, Located[str]]]:
+        if sizes.spec is not None:
+            yield (sizes.group.value if sizes.group else group), sizes.spec
+
+    for part in simulated:
+        for existing in part.instances:
+            yield from of(existing.sizes, part.group.value if part.group else None)
+    for edit in scenario.stage.edits:
+        if edit.add is not None:
+            yield from of(edit.add.sizes, only)
+    if scenario.sizes is not None:
+        yield from of(scenario.sizes, asked)
+    for expectation in scenario.expectations:
+        path, wanted = expectation.path, expectation.wanted
+        if path == ("pair",) and isinstance(wanted, str):
+            yield asked, Located(wanted, expectation.span)
+        elif _is_about_spec(path):
+            yield asked, Located(path[-1], expectation.span)
+
+
+def _is_about_spec(path: tuple[str, ...]) -> bool:
+    maps = ("specs", "tiered", "binding", "lost_allocations")
+    return len(path) > 1 and path[-2] in maps and path[-2:] != ("binding", "standard")
+
+
+class NamedTwiceTest(Rule):
+    """Two tests of one name."""
+
+    info = RuleInfo(
+        code="GP813",
+        name="test-named-twice",
+        severity=Severity.WARNING,
+        summary="Two tests have the same name.",
+        rationale="A report by name (`-k NAME`, JUnit) could not tell which of them failed.",
+        source="gpolicy",
+        bad=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true")),
+        good=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true", name="other")),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        first: dict[str, Scenario] = {}
+        for scenario in context.policy.scenarios:
+            earlier = first.setdefault(scenario.name.value, scenario)
+            if earlier is not scenario:
+                related = (Related(earlier.span, "the first is here"),)
+                message = f"a second test {scenario.name.value!r}"
+                yield self.hit(_label(scenario), message, scenario.span, hint="say what is new in it", related=related)
+
+
+class UnknownNodeTest(Rule):
+    """A test that names a node which its cluster does not have."""
+
+    info = RuleInfo(
+        code="GP814",
+        name="test-unknown-node",
+        severity=Severity.ERROR,
+        summary="A test names a node that its cluster does not have.",
+        rationale="The names of simulated nodes are given by the test; those of promised hardware are the nodes that"
+        " the groups name.",
+        source="gpolicy",
+        bad=_tests(_test("place: {spec: large}", "node: full", on="{simulate: {nodes: {empty: 1}}}")),
+        good=_tests(_test("place: {spec: large}", "node: empty", on="{simulate: {nodes: {empty: 1}}}")),
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for scenario in context.policy.scenarios:
+            nodes = _nodes(context, scenario)
+            for node in _named_nodes(scenario) if nodes is not None else ():
+                if nodes is not None and node.value not in nodes:
+                    hint = f"its nodes are {', '.join(sorted(nodes)[:8])}" if nodes else "simulate the node"
+                    message = f"the cluster of this test has no node {node.value!r}"
+                    yield self.hit(_label(scenario), message, node.span, hint=hint)
+
+
+def _nodes(context: Context, scenario: Scenario) -> set[str] | None:
+    """Return the nodes of the test's cluster; None where they are not known without reading it."""
+    if scenario.stage.snapshot is not None:
+        return None
+    if scenario.stage.simulated:
+        return {node.name for part in scenario.stage.simulated for node in part.nodes}
+    promised = [promised_nodes(group) for group in context.groups]
+    if not promised or any(names is None for names in promised):
+        return None
+    return {name for names in promised for name in names or ()}
+
+
+def _named_nodes(scenario: Scenario) -> Iterator[Located[str]]:
+    for existing in _instances(scenario):
+        yield from existing.nodes
+    for edit in scenario.stage.edits:
+        yield from (node for node in (edit.node, edit.removed_node) if node is not None)
+    for expectation in scenario.expectations:
+        path, wanted = expectation.path, expectation.wanted
+        if path[0] == "candidates":
+            yield Located(path[1], expectation.span)
+        elif path == ("node",) and isinstance(wanted, str):
+            yield Located(wanted, expectation.span)
+        elif path[0] in ("nodes", "preference", "failing") and isinstance(wanted, tuple):
+            for item in wanted:
+                for name in (item if isinstance(item, str) else item[0]).split(" + "):  # nodes that fail at once
+                    yield Located(name, expectation.span)
+
+
+class WithoutHardwareTest(Rule):
+    """A test with no cluster to run on."""
+
+    info = RuleInfo(
+        code="GP815",
+        name="test-without-hardware",
+        severity=Severity.WARNING,
+        summary="A test names no cluster, and the groups do not promise enough hardware to run it on.",
+        rationale="Without `on` a test runs on the promised hardware: a group needs `hardware` with memory, cpus,"
+        " pv_count and pv_size, and names of nodes without * or ?. Such a test needs `gpolicy test --state`.",
+        source="gpolicy",
+        bad=_tests(
+            _test("capacity: {}", "standard: {at_least: 1}"), group=_GROUP.replace("[n1, n2]", "['node*.example.org']")
+        ),
+        good=_tests(_test("capacity: {}", "standard: {at_least: 1}")),
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for scenario in context.policy.scenarios:
+            if scenario.action is Action.CHECK_INSTANCE or not scenario.stage.promised:
+                continue
+            asked = [item for item in context.groups if scenario.group is None or item.name == scenario.group.value]
+            if asked and not any(_enough(group) for group in asked):
+                hint = "say `on: {simulate: …}`, or write hardware and nodes of the group"
+                message = "no cluster to run on: the groups promise too little"
+                yield self.hit(_label(scenario), message, scenario.span, hint=hint)
+
+
+def _enough(group: GroupPolicy) -> bool:
+    hardware = group.hardware
+    if hardware is None or promised_nodes(group) is None:
+        return False
+    return bool(hardware.memory and hardware.cpus and hardware.pv_sizes and hardware.volume_count)
+
+
+class ContradictionTest(Rule):
+    """A test whose expectations cannot all come out."""
+
+    info = RuleInfo(
+        code="GP816",
+        name="test-contradiction",
+        severity=Severity.ERROR,
+        summary="The expectations of a test contradict one another.",
+        rationale="An instance that is refused has no node, and one that is taken no reason to be refused: such a test"
+        " fails whatever the policy says.",
+        source="gpolicy",
+        bad=_tests(_test("place: {spec: large}", "refused: true, node: empty", on="{simulate: {nodes: {empty: 1}}}")),
+        good=_tests(
+            _test("place: {spec: large}", "refused: true, because: memory", on="{simulate: {nodes: {full: 1}}}")
+        ),
+    )
+
+    _taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for scenario in context.policy.scenarios:
+            found = {item.path[0]: item for item in scenario.expectations}
+            flag = found.get("refused") or found.get("survives")
+            if flag is None:
+                continue
+            refused = flag.wanted is True if flag.path == ("refused",) else flag.wanted is False
+            wrong = ("because",) if not refused else self._taken if scenario.action is Action.PLACE else ()
+            if flag.path == ("survives",):
+                wrong = () if refused else ("failing",)
+            for key in wrong:
+                if key in found and found[key].wanted != ():
+                    message = f"{key} cannot be expected where {flag.title} is {str(flag.wanted).lower()}"
+                    related = (Related(flag.span, "this is expected as well"),)
+                    yield self.hit(_label(scenario), message, found[key].span, hint=f"leave {key} out", related=related)
+
+
+SCENARIO_RULES: Final = (
+    UnknownGroupTest(),
+    UnknownSpecTest(),
+    NamedTwiceTest(),
+    UnknownNodeTest(),
+    WithoutHardwareTest(),
+    ContradictionTest(),
+)

@@ -1,0 +1,1 @@
+"""GP1xx: parameters of the cluster, of groups and of nodes."""

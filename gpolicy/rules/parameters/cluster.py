@@ -1,0 +1,253 @@
+"""GP1xx: parameters that only the cluster has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, cast
+
+from gpolicy.checking.context import Context, number, texts
+from gpolicy.checking.in_force import places, together
+from gpolicy.checking.pairs import Pair, amount
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.model import Leaf
+from gpolicy.rules.parameters.values import CLUSTER, IMAGES, dotted
+from gpolicy.rules.specs.overlap import bounds
+
+_SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
+
+
+class ImageLocation(Rule):
+    """An image that is neither an absolute path nor a URL."""
+
+    info = RuleInfo(
+        code="GP104",
+        name="image-location",
+        severity=Severity.ERROR,
+        summary="install_image or zeroing_image is neither an absolute path nor a URL.",
+        rationale="Ganeti refuses it, the zeroing image even after half of the command is done. For the same reason an"
+        " image cannot be emptied again.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}install_image: images/base.img\n",
+        good=f"{CLUSTER}install_image: https://images.example.org/base.img\nzeroing_image: /srv/zero.img\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(*IMAGES):
+            if not re.match(r"/|(https?|ftps?)://", str(leaf.value)):
+                message = f"{dotted(leaf)} is neither an absolute path nor an http or ftp URL"
+                hint = "write the full path or URL" if leaf.value else "it cannot be emptied: leave it out"
+                yield self.hit(declared, message, leaf.span, hint=hint)
+
+
+class BackendMemory(Rule):
+    """minmem above maxmem."""
+
+    info = RuleInfo(
+        code="GP108",
+        name="backend-memory-reversed",
+        severity=Severity.ERROR,
+        summary="The default minmem of instances is above their default maxmem.",
+        rationale="The cluster accepts it; every instance that takes both defaults is refused.",
+        source="Ganeti 3.0, run: the cluster command does not check it, instance creation does",
+        bad=f"{CLUSTER}beparams: {{minmem: 2G, maxmem: 1G}}\n",
+        good=f"{CLUSTER}beparams: {{minmem: 1G, maxmem: 2G}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):
+            if low.number > high.number:
+                place, related, note = places(context, declared, low, high)
+                message = f"minmem {low.value} MiB is above maxmem {high.value} MiB{note}"
+                hint = "declare both" if note else "swap the two"
+                yield self.hit(declared, message, place, hint=hint, related=related)
+
+
+class ReservedVolumePattern(Rule):
+    """A pattern of reserved_lvs that is no regular expression."""
+
+    info = RuleInfo(
+        code="GP109",
+        name="reserved-lvs-pattern",
+        severity=Severity.ERROR,
+        summary="An entry of reserved_lvs is no regular expression.",
+        rationale="Ganeti stores it unchecked, and every later `gnt-cluster verify` breaks.",
+        source=_SOURCE,
+        bad=f'{CLUSTER}reserved_lvs: ["xenvg/swap["]\n',
+        good=f'{CLUSTER}reserved_lvs: ["xenvg/swap[0-9]+"]\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(("reserved_lvs",)):
+            for index, pattern in enumerate(texts(leaf)):
+                try:
+                    re.compile(pattern)
+                except (re.error, OverflowError, RecursionError) as error:
+                    message = f"{pattern!r} is no regular expression: {error}"
+                    hint = "the whole name vg/lv is compared; escape special characters with a backslash"
+                    yield self.hit(declared, message, leaf.at(index), hint=hint)
+
+
+class ReservedVolumesReach(Rule):
+    """A pattern of reserved_lvs that covers every volume, or none."""
+
+    info = RuleInfo(
+        code="GP160",
+        name="reserved-lvs-reach",
+        severity=Severity.WARNING,
+        summary="An entry of reserved_lvs covers the volumes of instances, or can cover none at all.",
+        rationale="The whole name vg/lv is compared. A pattern that also covers what Ganeti itself creates"
+        " (vg/UUID.disk0) keeps `gnt-cluster verify` from ever naming a lost or unknown volume; one without the volume"
+        " group and its slash covers nothing.",
+        source="Resource model, Node parameters (reserved_lvs); gnt-cluster(8)",
+        bad=f'{CLUSTER}reserved_lvs: ["xenvg/.*"]\n',
+        good=f'{CLUSTER}reserved_lvs: ["xenvg/(root|swap)"]\n',
+    )
+    _OF_INSTANCE: Final = "0a1b2c3d-4e5f-4071-8293-a4b5c6d7e8f9.disk0"
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(("reserved_lvs",)):
+            for index, pattern in enumerate(texts(leaf)):
+                if not re.search(r"[/.\[\]\\*+?(|]", pattern):
+                    message = f"{pattern!r} names no volume: what is compared is the whole name vg/lv"
+                    yield self.hit(
+                        declared, message, leaf.at(index), hint=f"write the volume group first: vg/{pattern}"
+                    )
+                elif any(
+                    _covers(pattern, f"{group}/{self._OF_INSTANCE}") for group in _volume_groups(context, pattern)
+                ):
+                    message = f"{pattern!r} also covers the volumes of instances: none is ever reported as lost"
+                    hint = "name the volumes that are not Ganeti's, such as vg/(root|swap)"
+                    yield self.hit(declared, message, leaf.at(index), hint=hint)
+
+
+def _volume_groups(context: Context, pattern: str) -> set[str]:
+    """Return volume groups that the pattern may be about: the declared one, and what stands before its slash."""
+    declared = context.cluster_leaf(("volume_group_name",))
+    return {str(declared.value) if declared else "xenvg", pattern.partition("/")[0]}
+
+
+def _covers(pattern: str, volume: str) -> bool:
+    """Return whether a pattern matches the name of a volume; False for one that might take for ever to try."""
+    if (
+        len(pattern) > _LONGEST_PATTERN
+        or _REPEATED_GROUP.search(pattern)
+        or len(_REPEAT.findall(pattern)) > _MOST_REPEATS
+    ):
+        return False
+    try:
+        return re.fullmatch(pattern, volume) is not None
+    except (re.error, OverflowError, RecursionError):
+        return False  # GP109
+
+
+_LONGEST_PATTERN: Final = 200
+_MOST_REPEATS: Final = 3
+_REPEAT: Final = re.compile(r"[*+?{]")
+_REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
+"""What makes matching take exponential time: a repeat in a group that is repeated."""
+
+
+class MacPrefixMulticast(Rule):
+    """A prefix whose addresses no network interface can have."""
+
+    info = RuleInfo(
+        code="GP161",
+        name="mac-prefix-multicast",
+        severity=Severity.ERROR,
+        summary="mac_prefix makes multicast addresses.",
+        rationale="The lowest bit of the first octet marks an address as multicast: no interface can have such a one."
+        " Ganeti does not check it, and every new instance is without network.",
+        source="IEEE 802; Ganeti 3.0 does not check it",
+        bad=f'{CLUSTER}mac_prefix: "ab:00:00"\n',
+        good=f'{CLUSTER}mac_prefix: "aa:00:00"\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(("mac_prefix",)):
+            first = re.match(r"[0-9a-f]{2}(?=:)", str(leaf.value))
+            if first and int(first[0], 16) & 1:
+                message = f"addresses that begin with {first[0]} are multicast: no interface can have one"
+                yield self.hit(declared, message, leaf.span, hint="write an even first octet, such as aa or 52")
+
+
+class NetmaskRange(Rule):
+    """A netmask longer than an address."""
+
+    info = RuleInfo(
+        code="GP162",
+        name="netmask-range",
+        severity=Severity.ERROR,
+        summary="master_netmask is no length of a prefix.",
+        rationale="It is the number of leading bits (32 for a single IPv4 address), not a mask in dots: at most 32 for"
+        " IPv4 and 128 for IPv6. The master address cannot be set up with another.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}master_netmask: 255\n",
+        good=f"{CLUSTER}master_netmask: 24\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(("master_netmask",)):
+            if number(leaf) > 128:
+                message = f"master_netmask is {leaf.value}: no address has so many bits"
+                yield self.hit(declared, message, leaf.span, hint="write the length of the prefix, such as 24")
+
+
+class BackendDefaultsOutside(Rule):
+    """Defaults of instances that no spec allows."""
+
+    info = RuleInfo(
+        code="GP163",
+        name="backend-defaults-outside",
+        severity=Severity.INFO,
+        summary="An instance that takes the cluster's backend defaults fits no spec.",
+        rationale="maxmem, vcpus and spindle_use are what an instance has that does not say otherwise. Where neither"
+        " the cluster nor a group of the policy allows such a size, each of them is refused until it names its own.",
+        source="Resource model, Instance policies; Ganeti 3.0, instance creation",
+        bad=f"{CLUSTER}beparams: {{maxmem: 1G, vcpus: 4}}\nipolicy:\n  minmax:\n    - "
+        + bounds("4G 64G", "1 16", "10G 1T"),
+        good=f"{CLUSTER}beparams: {{maxmem: 4G, vcpus: 4}}\nipolicy:\n  minmax:\n    - "
+        + bounds("4G 64G", "1 16", "10G 1T"),
+    )
+    _DEFAULTS: Final[dict[Path, str]] = {
+        ("beparams", "maxmem"): "memory-size",
+        ("beparams", "vcpus"): "cpu-count",
+        ("beparams", "spindle_use"): "spindle-use",
+    }
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        cluster = context.policy.cluster
+        pairs = [pair for item in context.cluster_and_groups for pair in context.pairs(item)]
+        declared = {path: leaf for path in self._DEFAULTS if (leaf := context.cluster_leaf(path)) is not None}
+        if cluster is None or not context.pairs(cluster) or not declared:
+            return
+        wanted = {self._DEFAULTS[path]: int(cast(int, leaf.value)) for path, leaf in declared.items()}
+        if any(_allows(pair, wanted) for pair in pairs):
+            return
+        leaf = next(
+            (leaf for path, leaf in declared.items() if self._alone(pairs, path, leaf)), next(iter(declared.values()))
+        )
+        size = ", ".join(f"{name} {amount(name, value)}" for name, value in wanted.items())
+        message = f"no spec allows the default instance ({size})"
+        yield self.hit(cluster, message, leaf.span, hint="choose defaults inside a spec: most instances are small")
+
+    def _alone(self, pairs: list[Pair], path: Path, leaf: Leaf) -> bool:
+        """Return whether this default alone is one that no spec allows."""
+        return not any(_allows(pair, {self._DEFAULTS[path]: int(cast(int, leaf.value))}) for pair in pairs)
+
+
+def _allows(pair: Pair, sizes: dict[str, int]) -> bool:
+    return all(pair.minimum[name] <= value <= pair.maximum[name] for name, value in sizes.items())
+
+
+CLUSTER_PARAMETER_RULES: Final = (
+    ImageLocation(),
+    BackendMemory(),
+    ReservedVolumePattern(),
+    ReservedVolumesReach(),
+    MacPrefixMulticast(),
+    NetmaskRange(),
+    BackendDefaultsOutside(),
+)

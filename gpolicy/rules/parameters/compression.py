@@ -1,0 +1,76 @@
+"""GP1xx: the compression tools of instance moves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context, texts
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Fix, RuleInfo, Severity
+from gpolicy.policy.edits import fix, replace_value
+from gpolicy.policy.model import Leaf
+from gpolicy.rules.parameters.values import CLUSTER
+
+_SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
+
+
+class CompressionWithoutGzip(Rule):
+    """compression_tools that lack gzip."""
+
+    info = RuleInfo(
+        code="GP105",
+        name="compression-without-gzip",
+        severity=Severity.ERROR,
+        summary="compression_tools does not name gzip.",
+        rationale="gzip is what both ends of an instance move can rely on; Ganeti refuses a list without it.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}compression_tools: [lzop]\n",
+        good=f"{CLUSTER}compression_tools: [gzip, lzop]\n",
+        fix="Adds gzip to the list.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(("compression_tools",)):
+            if "gzip" not in texts(leaf):
+                message = "compression_tools lacks gzip"
+                yield self.hit(declared, message, leaf.span, hint="add gzip", fix=self._with_gzip(context, leaf))
+
+    def _with_gzip(self, context: Context, leaf: Leaf) -> Fix | None:
+        tools = ["gzip", *texts(leaf)]
+        if not all(re.fullmatch(r"[a-z][a-z0-9-]*", tool) for tool in tools):
+            return None
+        edits = replace_value(context.policy.sources, leaf.document, leaf.pointer, f"[{', '.join(tools)}]")
+        return fix("add gzip", edits)
+
+
+class CompressionToolName(Rule):
+    """A compression tool whose name cannot be one."""
+
+    info = RuleInfo(
+        code="GP165",
+        name="compression-tool-name",
+        severity=Severity.ERROR,
+        summary="A name in compression_tools is not a program's plain name.",
+        rationale="Ganeti takes letters, digits, dashes and underscores only: the name of a program that lies in the"
+        " path of both ends, no path and no options. `none` is its own word for no compression.",
+        source="Ganeti 3.0.2, run",
+        bad=f"{CLUSTER}compression_tools: [gzip, /usr/bin/zstd]\n",
+        good=f"{CLUSTER}compression_tools: [gzip, zstd]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(("compression_tools",)):
+            for index, tool in enumerate(texts(leaf)):
+                place = leaf.document.value_span((*leaf.pointer, index))
+                if tool == "none":
+                    message = "none is Ganeti's word for no compression, and no tool"
+                    yield self.hit(declared, message, place, hint="leave it out: it can always be chosen")
+                elif not re.fullmatch(r"[A-Za-z0-9_-]+", tool):
+                    message = f"{tool!r} cannot be the name of a compression tool"
+                    hint = "write the program's name: letters, digits, - and _"
+                    yield self.hit(declared, message, place, hint=hint)
+
+
+COMPRESSION_RULES: Final = (CompressionWithoutGzip(), CompressionToolName())

@@ -1,0 +1,258 @@
+"""GP12x: the disk parameters of drbd (resource model, "Disk parameters")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context, number
+from gpolicy.checking.in_force import InForce, in_force, places, together
+from gpolicy.checking.retext import retext
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.policy.model import Declared
+from gpolicy.rules.parameters.values import CLUSTER
+
+_SOURCE: Final = "Resource model, Disk parameters"
+
+
+def _path(name: str) -> Path:
+    return ("diskparams", "drbd", name)
+
+
+def _drbd(text: str) -> str:
+    return f"{CLUSTER}diskparams:\n  drbd: {{{text}}}\n"
+
+
+class DynamicResyncOff(Rule):
+    """The resync controller is on and off at once."""
+
+    info = RuleInfo(
+        code="GP120",
+        name="dynamic-resync-without-plan",
+        severity=Severity.ERROR,
+        summary="dynamic-resync is on, but c-plan-ahead is 0.",
+        rationale="With dynamic-resync, c-plan-ahead must be non-zero: 0 turns DRBD's controller off, and Ganeti fails"
+        " when it sets up the device.",
+        source=_SOURCE,
+        bad=_drbd("dynamic-resync: true, c-plan-ahead: 0"),
+        good=_drbd("dynamic-resync: true, c-plan-ahead: 20"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, (dynamic, plan) in together(context, _path("dynamic-resync"), _path("c-plan-ahead")):
+            if dynamic.value is True and plan.value == 0:
+                place, related, note = places(context, declared, plan, dynamic)
+                message = f"c-plan-ahead 0 turns off the controller that dynamic-resync turns on{note}"
+                hint = "write c-plan-ahead in tenths of a second (DRBD's default is 20), or dynamic-resync: false"
+                yield self.hit(declared, message, place, hint=hint, related=related)
+
+
+class ResyncRatesReversed(Rule):
+    """c-min-rate above c-max-rate."""
+
+    info = RuleInfo(
+        code="GP121",
+        name="resync-rates-reversed",
+        severity=Severity.ERROR,
+        summary="The least resync rate is above the greatest.",
+        rationale="The controller cannot hold both bounds. Ganeti does not check it.",
+        source=_SOURCE,
+        bad=_drbd("dynamic-resync: true, c-min-rate: 100M, c-max-rate: 60M"),
+        good=_drbd("dynamic-resync: true, c-min-rate: 4M, c-max-rate: 60M"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
+            if low.number > high.number:
+                place, related, note = places(context, declared, low, high)
+                message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s{note}"
+                hint = "declare both" if note else "swap the two"
+                yield self.hit(declared, message, place, hint=hint, related=related)
+
+
+class ResyncParameterIgnored(Rule):
+    """A resync parameter of the controller that is not in use."""
+
+    info = RuleInfo(
+        code="GP122",
+        name="resync-parameter-ignored",
+        severity=Severity.INFO,
+        summary="A resync parameter that the chosen controller does not read.",
+        rationale="With dynamic-resync DRBD uses the c-* parameters, without it only resync-rate. Of the two targets"
+        " of the controller c-delay-target counts only where c-fill-target is 0.",
+        source=_SOURCE,
+        bad=_drbd("dynamic-resync: false, c-max-rate: 90M"),
+        good=_drbd("dynamic-resync: false, resync-rate: 60M"),
+    )
+    _DYNAMIC: Final = ("c-plan-ahead", "c-fill-target", "c-delay-target", "c-min-rate", "c-max-rate")
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared in context.cluster_and_groups:
+            dynamic = in_force(context, declared, _path("dynamic-resync"))
+            if dynamic is None:
+                continue
+            on = dynamic.value is True
+            for name in ("resync-rate",) if on else self._DYNAMIC:
+                reason = f"dynamic-resync is {str(dynamic.value).lower()}"
+                yield from self._ignored(context, declared, name, dynamic, reason)
+            target = in_force(context, declared, _path("c-fill-target"))
+            if on and target is not None and target.number > 0:
+                reason = f"c-fill-target is {target.value}; the delay counts only where that is 0"
+                yield from self._ignored(context, declared, "c-delay-target", target, reason)
+
+    def _ignored(self, context: Context, declared: Declared, name: str, cause: InForce, reason: str) -> Iterator[Hit]:
+        leaf = context.own(declared, _path(name))
+        parameter = parameter_at(_path(name))
+        is_default = leaf is not None and parameter is not None and leaf.value == parameter.default
+        if leaf is not None and not is_default:  # a default that is written out says nothing new
+            related = (Related(cause.leaf.span, f"{cause.path[-1]} is here"),) if cause.leaf else ()
+            yield self.hit(declared, f"{name} is not used: {reason}", leaf.span, related=related)
+
+
+BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
+"""What disk-barriers can be, letters in any order: barriers, drain, flushes; n disables nothing."""
+
+
+class DrbdBarriers(Rule):
+    """disk-barriers that DRBD does not know."""
+
+    info = RuleInfo(
+        code="GP123",
+        name="drbd-barriers",
+        severity=Severity.ERROR,
+        summary="disk-barriers is neither n nor a subset of b, f and d.",
+        rationale="Ganeti stores anything and fails when the device is assembled: disks cannot be created or started.",
+        source=_SOURCE,
+        bad=_drbd("disk-barriers: nb"),
+        good=_drbd("disk-barriers: fb"),
+        fix="Writes letters in lower case; anything else has more than one way out.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(_path("disk-barriers")):
+            if "".join(sorted(set(str(leaf.value)))) not in BARRIER_SETS:
+                message = f"disk-barriers cannot be {leaf.value!r}"
+                hint = "write n (disable nothing), or some of b (barriers), f (flushes) and d (drain)"
+                lower = str(leaf.value).lower()
+                is_case = "".join(sorted(set(lower))) in BARRIER_SETS
+                fix = retext(context, leaf.span, str(leaf.value), lower) if is_case else None
+                yield self.hit(declared, message, leaf.span, hint=hint, fix=fix)
+
+
+class DrbdProtocol(Rule):
+    """A replication protocol that DRBD does not have."""
+
+    info = RuleInfo(
+        code="GP124",
+        name="drbd-protocol",
+        severity=Severity.ERROR,
+        summary="protocol is none of A, B and C.",
+        rationale="Ganeti stores anything; the connection of the disk cannot be set up.",
+        source=f"{_SOURCE}; drbdsetup(8)",
+        bad=_drbd("protocol: c"),
+        good=_drbd("protocol: C"),
+        fix="Writes the letter in upper case.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(_path("protocol")):
+            if leaf.value not in ("A", "B", "C"):
+                meant = str(leaf.value).upper()
+                is_case = meant in ("A", "B", "C")
+                hint = f"did you mean {meant}?" if is_case else "write A, B or C"
+                fix = retext(context, leaf.span, str(leaf.value), meant) if is_case else None
+                yield self.hit(declared, f"DRBD has no protocol {leaf.value!r}", leaf.span, hint=hint, fix=fix)
+
+
+RANGES: Final = {
+    "resync-rate": (1, 4 << 20, "KiB/s"),
+    "c-plan-ahead": (0, 300, "tenths of a second"),
+    "c-fill-target": (0, 1 << 20, "sectors"),
+    "c-delay-target": (1, 100, "tenths of a second"),
+    "c-min-rate": (0, 4 << 20, "KiB/s"),
+    "c-max-rate": (250, 4 << 20, "KiB/s"),
+}
+"""Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
+
+
+class DrbdRange(Rule):
+    """A number that DRBD refuses."""
+
+    info = RuleInfo(
+        code="GP125",
+        name="drbd-range",
+        severity=Severity.ERROR,
+        summary="A resync parameter outside what DRBD takes.",
+        rationale="Ganeti checks only that it is a number; drbdsetup refuses it, and the disk cannot be activated.",
+        source=f"{_SOURCE}; drbdsetup(8), DRBD 8.3 and 8.4",
+        bad=_drbd("resync-rate: -1"),
+        good=_drbd("resync-rate: 60M"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for name, (low, high, unit) in RANGES.items():
+            for declared, leaf in context.explicit_at(_path(name)):
+                if not low <= number(leaf) <= high:
+                    message = f"{name} is {leaf.value}: DRBD takes {low} to {high} ({unit})"
+                    yield self.hit(declared, message, leaf.span, hint=f"write a number from {low} to {high}")
+
+
+class DrbdNoWriteOrder(Rule):
+    """Nothing left that keeps writes in order."""
+
+    info = RuleInfo(
+        code="GP132",
+        name="drbd-no-write-order",
+        severity=Severity.WARNING,
+        summary="disk-barriers disables barriers, flushes and drain: nothing keeps writes in order.",
+        rationale="DRBD takes the first of the three that is left. With none the peer's disk may hold later writes"
+        " without earlier ones after a crash, unless the storage below never reorders. With a battery-backed cache"
+        " `bf` is meant, which leaves drain.",
+        source=f"{_SOURCE}; drbdsetup(8), write ordering method none",
+        bad=_drbd("disk-barriers: bfd"),
+        good=_drbd("disk-barriers: bf"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(_path("disk-barriers")):
+            if "".join(sorted(set(str(leaf.value)))) == "bdf":
+                message = "with barriers, flushes and drain disabled DRBD keeps no order of writes"
+                yield self.hit(declared, message, leaf.span, hint="leave drain on: write bf")
+
+
+class DrbdProtocolNotC(Rule):
+    """A protocol with which instances cannot be migrated live."""
+
+    info = RuleInfo(
+        code="GP133",
+        name="drbd-protocol-not-c",
+        severity=Severity.WARNING,
+        summary="protocol is A or B: instances cannot migrate live, and a failover may lose writes.",
+        rationale="A live migration needs both nodes as primaries for a moment, which DRBD allows with protocol C only."
+        " With A and B a write counts as done before it is on the other node's disk: failing over loses those that were"
+        " on their way.",
+        source=f"{_SOURCE}; drbdsetup(8), protocol and allow-two-primaries",
+        bad=_drbd("protocol: A"),
+        good=_drbd("protocol: C"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(_path("protocol")):
+            if leaf.value in ("A", "B"):
+                message = f"with protocol {leaf.value} instances cannot migrate live, and a failover may lose writes"
+                yield self.hit(declared, message, leaf.span, hint="write C, unless this is what you want")
+
+
+DRBD_RULES: Final = (
+    DynamicResyncOff(),
+    ResyncRatesReversed(),
+    ResyncParameterIgnored(),
+    DrbdBarriers(),
+    DrbdProtocol(),
+    DrbdRange(),
+    DrbdNoWriteOrder(),
+    DrbdProtocolNotC(),
+)

@@ -1,0 +1,164 @@
+"""GP13x: the free strings that Ganeti hands on to drbdsetup (resource model: disk-custom and net-custom)."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.model import Declared, Leaf
+from gpolicy.rules.parameters.values import CLUSTER
+
+_SOURCE: Final = "Resource model, Disk parameters (disk-custom, net-custom); drbdsetup(8) of DRBD 8.3 and 8.4"
+CUSTOM: Final[tuple[Path, ...]] = (("diskparams", "drbd", "disk-custom"), ("diskparams", "drbd", "net-custom"))
+
+_LONGEST: Final = 4096
+
+_OF_GANETI: Final = {
+    "disk-barrier": "disk-barriers",
+    "no-disk-barrier": "disk-barriers",
+    "disk-flushes": "disk-barriers",
+    "no-disk-flushes": "disk-barriers",
+    "disk-drain": "disk-barriers",
+    "no-disk-drain": "disk-barriers",
+    "md-flushes": "meta-barriers",
+    "no-md-flushes": "meta-barriers",
+    "resync-rate": "resync-rate",
+    "rate": "resync-rate",
+    "c-plan-ahead": "c-plan-ahead",
+    "c-fill-target": "c-fill-target",
+    "c-delay-target": "c-delay-target",
+    "c-min-rate": "c-min-rate",
+    "c-max-rate": "c-max-rate",
+    "protocol": "protocol",
+}
+"""Options of drbdsetup that Ganeti itself writes, and the parameter that it takes them from."""
+
+_DISK: Final = frozenset(_OF_GANETI) - {"protocol"} | {
+    *("size", "max-bio-bvecs", "on-io-error", "fencing", "resync-after", "al-extents", "al-updates", "disk-timeout"),
+    *("discard-zeroes-if-aligned", "disable-write-same", "read-balancing", "rs-discard-granularity"),
+}
+_NET: Final = frozenset({"protocol"}) | {
+    *("timeout", "max-epoch-size", "max-buffers", "unplug-watermark", "connect-int", "ping-int", "ping-timeout"),
+    *("sndbuf-size", "rcvbuf-size", "ko-count", "allow-two-primaries", "cram-hmac-alg", "shared-secret"),
+    *("after-sb-0pri", "after-sb-1pri", "after-sb-2pri", "always-asbp", "rr-conflict", "data-integrity-alg"),
+    *("tcp-cork", "no-tcp-cork", "on-congestion", "congestion-fill", "congestion-extents", "csums-alg", "verify-alg"),
+    *("use-rle", "csums-after-crash-only", "socket-check-timeout"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Custom:
+    """A free string: its words, None where the quotes do not match; and its options, by the names of drbdsetup."""
+
+    declared: Declared
+    leaf: Leaf
+    words: tuple[str, ...] | None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return tuple(word.lstrip("-").partition("=")[0] for word in self.words or () if word.startswith("--"))
+
+
+def _strings(context: Context) -> Iterator[_Custom]:
+    for declared, leaf in context.explicit_at(*CUSTOM):
+        if len(str(leaf.value)) > _LONGEST:
+            continue  # no options that anybody wrote
+        try:
+            words = tuple(shlex.split(str(leaf.value)))
+        except ValueError:
+            yield _Custom(declared, leaf, None)
+        else:
+            yield _Custom(declared, leaf, words)
+
+
+def _custom(text: str, more: str = "") -> str:
+    return f"{CLUSTER}diskparams:\n  drbd:\n    {text}\n" + (f"    {more}\n" if more else "")
+
+
+class CustomForm(Rule):
+    """A string that holds no options."""
+
+    info = RuleInfo(
+        code="GP134",
+        name="drbd-custom-form",
+        severity=Severity.WARNING,
+        summary="disk-custom or net-custom is no list of options for drbdsetup.",
+        rationale="It is put behind the command as it is. Without the dashes a word is taken for an address or a"
+        " device, and with a quote that does not end there is no command: no disk can be activated.",
+        source=_SOURCE,
+        bad=_custom('net-custom: "max-buffers 8000"'),
+        good=_custom('net-custom: "--max-buffers=8000 --sndbuf-size 1M"'),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for custom in _strings(context):
+            name = custom.leaf.path[-1]
+            if custom.words is None:
+                message = f"{name} has a quote that does not end"
+                yield self.hit(custom.declared, message, custom.leaf.span, hint="close the quote")
+            elif custom.words and not custom.words[0].startswith("-"):
+                message = f"{name} begins with {custom.words[0]!r}, which is no option"
+                hint = f"write --{custom.words[0]}, if that is the option"
+                yield self.hit(custom.declared, message, custom.leaf.span, hint=hint)
+
+
+class CustomContradicts(Rule):
+    """An option that Ganeti has a parameter for."""
+
+    info = RuleInfo(
+        code="GP135",
+        name="drbd-custom-contradicts",
+        severity=Severity.WARNING,
+        summary="disk-custom or net-custom sets what a parameter of its own sets.",
+        rationale="Ganeti writes the option from its parameter, and behind it the free string: drbdsetup gets both, and"
+        " the later one wins or the command is refused. Plans, reports and `gnt-cluster info` show the other value.",
+        source=_SOURCE,
+        bad=_custom('disk-custom: "--c-max-rate=100M"', "c-max-rate: 60M"),
+        good=_custom('disk-custom: "--al-extents=1237"', "c-max-rate: 100M"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for custom in _strings(context):
+            for option in dict.fromkeys(custom.options):
+                if option not in _OF_GANETI:
+                    continue
+                own = _OF_GANETI[option]
+                leaf = context.effective(custom.declared, ("diskparams", "drbd", own))
+                related = (Related(leaf.span, f"{own} is here"),) if leaf else ()
+                message = f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself from {own}"
+                hint = f"set {own}, and take --{option} out"
+                yield self.hit(custom.declared, message, custom.leaf.span, hint=hint, related=related)
+
+
+class CustomSection(Rule):
+    """An option of the other section, or of none."""
+
+    info = RuleInfo(
+        code="GP136",
+        name="drbd-custom-section",
+        severity=Severity.WARNING,
+        summary="disk-custom holds an option of the network, or net-custom one of the disk.",
+        rationale="Each string is put behind a command of its own, and drbdsetup refuses an option that the command"
+        " does not have: no disk can be activated.",
+        source=_SOURCE,
+        bad=_custom('disk-custom: "--max-buffers=8000"'),
+        good=_custom('net-custom: "--max-buffers=8000"'),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for custom in _strings(context):
+            here, other = (_DISK, _NET) if custom.leaf.path[-1] == "disk-custom" else (_NET, _DISK)
+            right = "net-custom" if here is _DISK else "disk-custom"
+            for option in dict.fromkeys(custom.options):
+                if option in other and option not in here and option not in _OF_GANETI:
+                    message = f"{custom.leaf.path[-1]} holds --{option}, which belongs to {right}"
+                    yield self.hit(custom.declared, message, custom.leaf.span, hint=f"move it to {right}")
+
+
+DRBD_CUSTOM_RULES: Final = (CustomForm(), CustomContradicts(), CustomSection())

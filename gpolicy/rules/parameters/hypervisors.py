@@ -1,0 +1,269 @@
+"""GP1xx: hypervisor parameters that Ganeti holds against one another, or against more than a list or a form.
+
+Seen by giving the checks of the hypervisors of Ganeti 3.0.2 all pairs of parameters (gnt-instance(8) says why).
+A cluster's defaults are checked as a whole whenever one of them is set, enabled hypervisor or not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.checking.context import Context, number
+from gpolicy.checking.in_force import in_force, places, together
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.ganeti.hypervisor_values import SERIAL_SPEEDS
+from gpolicy.ganeti.parameter import Path, Value
+from gpolicy.ganeti.parameters import PARAMETERS, release_key
+from gpolicy.rules.parameters.values import CLUSTER, dotted
+
+_SOURCE: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"
+
+
+def _kvm(name: str) -> Path:
+    return ("hvparams", "kvm", name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Contradiction:
+    """Two parameters of KVM whose values Ganeti does not take together. `since`: the first release that checks it."""
+
+    first: str
+    second: str
+    refused: Callable[[Value, Value], bool]
+    message: str
+    hint: str
+    since: str = "2.15"
+
+
+_CONTRADICTIONS: Final = (
+    _Contradiction(
+        "security_domain",
+        "security_model",
+        lambda domain, model: bool(domain) and model != "user",
+        "security_domain is for the security_model user only",
+        "write security_model: user, or an empty security_domain",
+    ),
+    _Contradiction(
+        "security_model",
+        "security_domain",
+        lambda model, domain: model == "user" and not domain,
+        "the security_model user needs the user's name in security_domain",
+        "name the user that instances run as",
+    ),
+    _Contradiction(
+        "disk_aio",
+        "disk_cache",
+        lambda aio, cache: aio == "native" and cache != "none",
+        "disk_aio native goes with disk_cache none only",
+        "write disk_cache: none, or disk_aio: threads",
+        since="3.0",
+    ),
+    _Contradiction(
+        "vnc_x509_verify",
+        "vnc_x509_path",
+        lambda verify, path: verify is True and not path,
+        "vnc_x509_verify needs the certificates in vnc_x509_path",
+        "name the directory of the certificates",
+    ),
+    _Contradiction(
+        "boot_order",
+        "cdrom_image_path",
+        lambda order, image: order == "cdrom" and not image,
+        "instances are to boot from a CD-ROM, and cdrom_image_path names none",
+        "name an image, or boot from disk",
+    ),
+    _Contradiction(
+        "root_path",
+        "kernel_path",
+        lambda root, kernel: bool(kernel) and not root,
+        "a kernel from outside (kernel_path) needs its root device in root_path",
+        'name the device, or write kernel_path: "" for the instance\'s own boot loader',
+    ),
+    _Contradiction(
+        "vnc_bind_address",
+        "spice_bind",
+        lambda vnc, spice: bool(vnc) and bool(spice),
+        "an instance has a VNC or a SPICE console, not both",
+        "leave one of vnc_bind_address and spice_bind empty",
+    ),
+    _Contradiction(
+        "spice_ip_version",
+        "spice_bind",
+        lambda version, bind: (version, _ip_version(bind)) in {(4, 6), (6, 4)},
+        "spice_bind is an address of the other IP version than spice_ip_version",
+        "write 4 for an IPv4 address, 6 for an IPv6 one",
+    ),
+)
+
+
+class HypervisorContradiction(Rule):
+    """Two hypervisor parameters that exclude one another."""
+
+    info = RuleInfo(
+        code="GP170",
+        name="hypervisor-parameters-contradict",
+        severity=Severity.ERROR,
+        summary="Two parameters of KVM contradict each other.",
+        rationale="Ganeti refuses the whole command: each parameter is right by itself, the two together are not."
+        " What the policy leaves out is known with `--state` only.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: writeback}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: none}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for item in _CONTRADICTIONS:
+            if release_key(context.version) < release_key(item.since):
+                continue
+            for declared, (first, second) in together(context, _kvm(item.first), _kvm(item.second)):
+                if item.refused(first.value, second.value):
+                    place, related, note = places(context, declared, first, second)
+                    yield self.hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
+
+
+_SPICE: Final = tuple(
+    parameter.path
+    for parameter in PARAMETERS
+    if parameter.path[:2] == ("hvparams", "kvm")
+    and parameter.path[2].startswith("spice_")
+    and parameter.default in ("", 0, False)
+    and parameter.path[2] != "spice_bind"
+)
+"""Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
+
+
+class SpiceWithoutBind(Rule):
+    """Parameters of a SPICE console that there is not."""
+
+    info = RuleInfo(
+        code="GP171",
+        name="spice-without-bind",
+        severity=Severity.ERROR,
+        summary="A parameter of SPICE is set, and spice_bind is empty.",
+        rationale="spice_bind is what gives instances a SPICE console. Ganeti refuses the others without it.",
+        source=_SOURCE,
+        bad=f'{CLUSTER}hvparams:\n  kvm: {{spice_bind: "", spice_use_tls: true}}\n',
+        good=f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: 127.0.0.1, spice_use_tls: true}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for path in _SPICE:
+            for declared, (parameter, bind) in together(context, path, _kvm("spice_bind")):
+                if parameter.value and not bind.value:
+                    place, related, note = places(context, declared, parameter, bind)
+                    message = f"{path[-1]} needs spice_bind, which is empty{note}"
+                    hint = "write the address or interface of the consoles into spice_bind"
+                    yield self.hit(declared, message, place, hint=hint, related=related)
+
+
+class SerialSpeed(Rule):
+    """A speed that no serial console has."""
+
+    info = RuleInfo(
+        code="GP172",
+        name="serial-speed",
+        severity=Severity.ERROR,
+        summary="serial_speed is not a speed of a serial line.",
+        rationale="Ganeti refuses it where instances have a serial console. Without one it is not looked at.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9200}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9600}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(_kvm("serial_speed")):
+            console = in_force(context, declared, _kvm("serial_console"))
+            if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
+                message = f"serial_speed is {leaf.value}, which is no speed of a serial line"
+                hint = f"write one of {', '.join(map(str, SERIAL_SPEEDS))}"
+                yield self.hit(declared, message, leaf.span, hint=hint)
+
+
+_CPU_RANGE: Final = re.compile(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)")
+_MASKS: Final[tuple[Path, ...]] = tuple(
+    parameter.path for parameter in PARAMETERS if parameter.path[0] == "hvparams" and parameter.path[2] == "cpu_mask"
+)
+
+
+class CpuRangeReversed(Rule):
+    """A range of CPUs that goes down."""
+
+    info = RuleInfo(
+        code="GP173",
+        name="cpu-range-reversed",
+        severity=Severity.ERROR,
+        summary="A range of CPUs in cpu_mask ends below its beginning.",
+        rationale="Ganeti refuses it.",
+        source=_SOURCE,
+        bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "3-0"}}\n',
+        good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-3"}}\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(*_MASKS):
+            for low, high in _CPU_RANGE.findall(str(leaf.value)):
+                if _magnitude(low) > _magnitude(high):
+                    message = f"{dotted(leaf)}: the range {low}-{high} ends below its beginning"
+                    yield self.hit(declared, message, leaf.span, hint=f"write {high}-{low}")
+
+
+def _magnitude(digits: str) -> tuple[int, str]:
+    """Return what orders whole numbers of any length: Python reads none of thousands of digits."""
+    significant = digits.replace("_", "").lstrip("0")
+    return len(significant), significant
+
+
+_MOST_LETTERS: Final = 15  # of the name of a network interface in Linux
+
+
+class BindAddressUnlikely(Rule):
+    """An address of consoles that is neither an address nor an interface."""
+
+    info = RuleInfo(
+        code="GP174",
+        name="bind-address-unlikely",
+        severity=Severity.WARNING,
+        summary="The address of VNC or SPICE consoles is neither an IP address nor the name of an interface.",
+        rationale="What is no IP address (nor, for VNC, an absolute path) is taken for a network interface, which every"
+        " node must have, or the command is refused. No host name is looked up, and no port can be given.",
+        source=_SOURCE,
+        bad=f'{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: "0.0.0.0:5900"}}\n',
+        good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(_kvm("vnc_bind_address"), _kvm("spice_bind")):
+            text = str(leaf.value)
+            path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
+            if not text or path or _ip_version(text) or _may_be_interface(text):
+                continue
+            message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
+            yield self.hit(declared, message, leaf.span, hint="write an address (127.0.0.1, ::1) or an interface (lo)")
+
+
+def _may_be_interface(text: str) -> bool:
+    form = re.fullmatch(rf"[^\s/:]{{1,{_MOST_LETTERS}}}", text)
+    return form is not None and text != "localhost" and not re.fullmatch(r"[0-9.]+", text)
+
+
+def _ip_version(text: Value) -> int | None:
+    """Return 4 or 6 for an IP address, None for anything else."""
+    from ipaddress import ip_address  # noqa: PLC0415 (few policies need it)
+
+    try:
+        return ip_address(str(text)).version
+    except ValueError:
+        return None
+
+
+HYPERVISOR_RULES: Final = (
+    HypervisorContradiction(),
+    SpiceWithoutBind(),
+    SerialSpeed(),
+    CpuRangeReversed(),
+    BindAddressUnlikely(),
+)

@@ -1,0 +1,163 @@
+"""GP1xx: node parameters (resource model, "Node parameters"; gnt-node(8))."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context, number
+from gpolicy.checking.in_force import in_force, places
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, RuleParameter, Severity
+from gpolicy.ganeti.parameter import Path
+from gpolicy.rules.parameters.values import CLUSTER, GROUP, dotted
+
+OVS: Final[Path] = ("ndparams", "ovs")
+OVS_NAME: Final[Path] = ("ndparams", "ovs_name")
+OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
+_OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
+
+
+class PathNotAbsolute(Rule):
+    """A program or directory that is no absolute path."""
+
+    info = RuleInfo(
+        code="GP140",
+        name="path-not-absolute",
+        severity=Severity.WARNING,
+        summary="A program or directory is not written as an absolute path.",
+        rationale="Ganeti runs the out-of-band program as it is written, without a shell: a relative path, or arguments"
+        " behind it, make every power command fail. Directories of file disks and the DRBD helper are refused.",
+        source="Ganeti 3.0, run: oob_program is stored unchecked",
+        bad=f'{GROUP}ndparams: {{oob_program: "ipmi-power --quiet"}}\n',
+        good=f"{GROUP}ndparams: {{oob_program: /usr/local/sbin/ipmi-power}}\n",
+    )
+    _PATHS: Final[tuple[Path, ...]] = (
+        ("ndparams", "oob_program"),
+        ("file_storage_dir",),
+        ("shared_file_storage_dir",),
+        ("drbd_usermode_helper",),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(*self._PATHS):
+            text = str(leaf.value)
+            if text and not text.startswith("/"):
+                message = f"{dotted(leaf)} is {text!r}, which is no absolute path"
+                yield self.hit(declared, message, leaf.span, hint="write the whole path, from / on")
+            elif " " in text and leaf.path[-1] in ("oob_program", "drbd_usermode_helper"):
+                message = f"{dotted(leaf)} is {text!r}: a program is run as it is written, without arguments"
+                yield self.hit(declared, message, leaf.span, hint="put the arguments into a script of its own")
+
+
+class CpuSpeedUnlikely(Rule):
+    """A speed that is no factor."""
+
+    info = RuleInfo(
+        code="GP141",
+        name="cpu-speed-unlikely",
+        severity=Severity.WARNING,
+        summary="cpu_speed looks like a clock rate.",
+        rationale="It is a factor: 1 is the node that the others are compared with. Written in MHz it makes the"
+        " allocator believe that the node's CPUs are thousands of times as fast, and all load goes there.",
+        source="Ganeti since 2.12, cpu_speed in the cluster score of htools",
+        bad=f"{GROUP}ndparams: {{cpu_speed: 2400}}\n",
+        good=f"{GROUP}ndparams: {{cpu_speed: 1.2}}\n",
+        parameters=(RuleParameter(name="most", default=20, summary="Greatest factor that is not called unlikely."),),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        most = context.settings.parameter(self.info, "most")
+        for declared, leaf in context.explicit_at(("ndparams", "cpu_speed")):
+            if not 1 / most <= number(leaf) <= most:
+                message = f"cpu_speed is {number(leaf):g} times that of a usual node"
+                yield self.hit(declared, message, leaf.span, hint="write a factor: 1 for the usual node, 1.5, 2, …")
+
+
+class OvsIncomplete(Rule):
+    """Open vSwitch without a switch, or without a way out."""
+
+    info = RuleInfo(
+        code="GP142",
+        name="ovs-incomplete",
+        severity=Severity.WARNING,
+        summary="Open vSwitch is on, and its bridge has no name or no network interface.",
+        rationale="When a node is added Ganeti makes the bridge ovs_name and connects it to the interface ovs_link."
+        " Without a name there is no bridge; without a link its instances reach nothing outside of the node.",
+        source=_OVS_SOURCE,
+        bad=f'{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: ""}}\n',
+        good=f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: eth1}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared in context.cluster_and_groups:
+            switch = in_force(context, declared, OVS)
+            if switch is None or switch.value is not True:
+                continue
+            for path, lack in ((OVS_NAME, "no name"), (OVS_LINK, "no interface: its instances reach only each other")):
+                value = in_force(context, declared, path)
+                is_own = context.own(declared, path) or context.own(declared, OVS)
+                if value is not None and value.value == "" and is_own:
+                    place, related, note = places(context, declared, value, switch)
+                    message = f"the Open vSwitch bridge has {lack}{note}"
+                    yield self.hit(declared, message, place, hint=f"write {path[-1]}", related=related)
+
+
+class OvsIgnored(Rule):
+    """Parameters of a switch that is not made."""
+
+    info = RuleInfo(
+        code="GP143",
+        name="ovs-parameter-ignored",
+        severity=Severity.INFO,
+        summary="ovs_name or ovs_link is set where Open vSwitch is off.",
+        rationale="They are read only when a node is added, and only where ovs is true.",
+        source=_OVS_SOURCE,
+        bad=f"{GROUP}ndparams: {{ovs: false, ovs_link: eth1}}\n",
+        good=f"{GROUP}ndparams: {{ovs: true, ovs_link: eth1}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared in context.cluster_and_groups:
+            switch = in_force(context, declared, OVS)
+            for path, default in ((OVS_NAME, "switch1"), (OVS_LINK, "")):
+                leaf = context.own(declared, path)
+                if (
+                    leaf is not None
+                    and switch is not None
+                    and switch.value is False
+                    and leaf.value not in ("", default)
+                ):
+                    message = f"{path[-1]} is not used: ovs is false"
+                    yield self.hit(declared, message, leaf.span, hint="leave it out, or turn ovs on")
+
+
+class OvsOnNodeAdd(Rule):
+    """A switch that existing nodes do not get."""
+
+    info = RuleInfo(
+        code="GP144",
+        name="ovs-on-node-add",
+        severity=Severity.INFO,
+        summary="Open vSwitch is turned on: only nodes that are added from now on get the bridge.",
+        rationale="Ganeti makes the bridge while it adds a node, and looks at the parameter at no other time. On nodes"
+        " that are there already it must be made by hand.",
+        source=_OVS_SOURCE,
+        bad=f"{CLUSTER}ndparams: {{ovs: true, ovs_link: eth1}}\n",
+        good=f"{CLUSTER}ndparams: {{ovs: false}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(OVS):
+            if leaf.value is True:
+                message = "only nodes that are added from now on get an Open vSwitch bridge"
+                yield self.hit(declared, message, leaf.span, hint="make it by hand on nodes that are there already")
+
+
+NODE_PARAMETER_RULES: Final = (
+    PathNotAbsolute(),
+    CpuSpeedUnlikely(),
+    OvsIncomplete(),
+    OvsIgnored(),
+    OvsOnNodeAdd(),
+)

@@ -1,0 +1,294 @@
+"""GP1xx: hv_state and disk_state, the resources that the resource model keeps in the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context, name_of, number
+from gpolicy.checking.members import declared_for
+from gpolicy.checking.pairs import amount
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
+from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
+from gpolicy.rules.parameters.values import CLUSTER, GROUP, dotted
+
+_HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
+_STATE_HINT: Final = (
+    "keep it for gpolicy capacity --resource-model (and ignore GP113 in gpolicy.toml), or leave it out: the cluster"
+    " then keeps what it has"
+)
+_DISK_SOURCE: Final = "Resource model, Node parameters (disk_state)"
+
+
+class StateOfDisabledHypervisor(Rule):
+    """hv_state of a hypervisor that is not enabled."""
+
+    info = RuleInfo(
+        code="GP112",
+        name="hypervisor-not-enabled",
+        severity=Severity.WARNING,
+        summary="hv_state describes a hypervisor that is not enabled.",
+        rationale="Ganeti accepts it; it is most likely the wrong hypervisor, and no capacity is counted with it.",
+        source="Resource model, Hypervisor state",
+        bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
+        good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        enabled = context.enabled_hypervisors()
+        if enabled is None:
+            return
+        for declared in context.policy.objects:
+            first = {leaf.path[1]: leaf for leaf in reversed(context.leaves(declared).values()) if _is_hv_state(leaf)}
+            for hypervisor, leaf in first.items():
+                if hypervisor not in enabled.values:
+                    related = (Related(enabled.span, "enabled here"),) if enabled.span else ()
+                    message = f"hv_state describes {hypervisor}, which {enabled.source} does not enable"
+                    span = leaf.document.key_span(leaf.pointer[:2])
+                    hint = f"enabled: {', '.join(enabled.values)}"
+                    yield self.hit(declared, message, span, hint=hint, related=related)
+
+
+def _is_hv_state(leaf: Leaf) -> bool:
+    return leaf.path[0] == "hv_state" and leaf.value is not INHERIT
+
+
+class StateWithoutEffect(Rule):
+    """hv_state and disk_state do nothing in Ganeti."""
+
+    info = RuleInfo(
+        code="GP113",
+        name="state-without-effect",
+        severity=Severity.INFO,
+        summary="hv_state or disk_state is declared: Ganeti stores it and reads it nowhere.",
+        rationale="The resource model wanted these figures for capacity; no released Ganeti uses them. gpolicy's own"
+        " capacity model does. There is nothing to mend where that is wanted, as on a cluster that has them already and"
+        " was adopted: Ganeti cannot take them away. What a policy leaves out stays in the cluster and does no harm.",
+        source="Resource model, Hypervisor state and Disk state; Ganeti 2.15 to 3.1",
+        bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
+        good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared in context.policy.objects:
+            own = context.leaves(declared).values()
+            for family in ("hv_state", "disk_state"):
+                leaf = next((leaf for leaf in own if leaf.path[0] == family), None)
+                if leaf is not None:
+                    span = leaf.document.key_span(leaf.pointer[:1])
+                    message = f"{family} has no effect in Ganeti; only gpolicy's capacity model reads it"
+                    yield self.hit(declared, message, span, hint=_STATE_HINT)
+
+
+class StateNotCounted(Rule):
+    """Figures that not even gpolicy's capacity model reads."""
+
+    info = RuleInfo(
+        code="GP150",
+        name="state-not-counted",
+        severity=Severity.INFO,
+        summary="hv_state of a hypervisor that is not the first, or disk_state of another volume group.",
+        rationale="Of several hypervisors capacity is counted with the first one's figures only, and of the volume"
+        " groups with the cluster's own (volume_group_name). Everything else is kept and read by nothing at all.",
+        source=f"{_HV_SOURCE}; gpolicy",
+        bad=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
+        good=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        hypervisors = context.enabled_hypervisors()
+        group = _volume_group(context)
+        for declared in context.policy.objects:
+            for prefix, leaf in _records(context, declared).items():
+                span = leaf.document.key_span(leaf.pointer[: len(prefix)])
+                if prefix[0] == "hv_state" and hypervisors is not None and prefix[1] in hypervisors.values[1:]:
+                    message = f"capacity is counted with the figures of {hypervisors.values[0]}, not of {prefix[1]}"
+                    yield self.hit(declared, message, span)
+                if prefix[0] == "disk_state" and group and prefix[2] != group:
+                    message = f"capacity is counted of the volume group {group}, not of {prefix[2]}"
+                    hint = f"write {group}, if that is meant"
+                    yield self.hit(declared, message, span, hint=hint)
+
+
+def _volume_group(context: Context) -> str:
+    """Return the cluster's volume group, or nothing where it is not known."""
+    leaf = context.cluster_leaf(("volume_group_name",))
+    if leaf is not None:
+        return str(leaf.value)
+    observed = context.state.cluster.own.get(("volume_group_name",)) if context.state else None
+    return observed if isinstance(observed, str) else ""
+
+
+def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:
+    """Return the hypervisors and volume groups that an object describes, each with one of its leaves."""
+    leaves = [leaf for leaf in context.leaves(declared).values() if leaf.value is not INHERIT]
+    return {leaf.path[:-1]: leaf for leaf in reversed(leaves) if leaf.path[0] in ("hv_state", "disk_state")}
+
+
+class StateBeyondTotal(Rule):
+    """More kept than there is."""
+
+    info = RuleInfo(
+        code="GP151",
+        name="state-beyond-total",
+        severity=Severity.WARNING,
+        summary="What is kept for the node, the hypervisor or other volumes is as much as there is, or more.",
+        rationale="Free is what the total leaves: mem_total less mem_node and mem_hv, cpu_total less cpu_node,"
+        " disk_total less disk_reserved and disk_overhead. Nothing left means that no instance fits.",
+        source=f"{_HV_SOURCE} and (disk_state)",
+        bad=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 64G}}\n",
+        good=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 6G}}\n",
+    )
+    _PARTS: Final = {
+        "mem_total": ("mem_node", "mem_hv"),
+        "cpu_total": ("cpu_node",),
+        "disk_total": ("disk_reserved", "disk_overhead"),
+    }
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared in context.policy.objects:
+            for prefix in _records(context, declared):
+                for total_name, names in self._PARTS.items():
+                    total = context.effective(declared, (*prefix, total_name))
+                    parts = [leaf for name in names if (leaf := context.effective(declared, (*prefix, name)))]
+                    kept = sum(number(leaf) for leaf in parts)
+                    own = [leaf for leaf in (*parts, total) if leaf and context.own(declared, leaf.path)]
+                    if total is None or not number(total) or not parts or kept < number(total) or not own:
+                        continue
+                    what = " and ".join(leaf.path[-1] for leaf in parts)
+                    message = f"nothing is left of {total_name} {total.value}: {what} take {kept:.0f}"
+                    others = [leaf for leaf in (*parts, total) if leaf is not own[0]]
+                    related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
+                    yield self.hit(declared, message, own[0].span, hint="correct one of them", related=related)
+
+
+class StateUnlikely(Rule):
+    """A size that looks as if its unit were missing."""
+
+    info = RuleInfo(
+        code="GP152",
+        name="state-size-unlikely",
+        severity=Severity.WARNING,
+        summary="A size in hv_state or disk_state so small that its unit is most likely missing.",
+        rationale="Without a unit a size is in MiB: mem_node: 4 are 4 MiB, less than any system needs. Ganeti's own"
+        " option takes MiB only, so that 4 may have been meant as 4G.",
+        source=f"{_HV_SOURCE} and (disk_state)",
+        bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4}}\n",
+        good=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
+        parameters=(RuleParameter(name="least", default=64, summary="Least size in MiB that is not called unlikely."),),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        least = context.settings.parameter(self.info, "least")
+        for declared, leaf in context.explicit():
+            is_size = leaf.path[0] in ("hv_state", "disk_state") and not leaf.path[-1].startswith("cpu")
+            if is_size and 0 < number(leaf) < least:
+                message = f"{dotted(leaf)} is {leaf.value} MiB"
+                yield self.hit(declared, message, leaf.span, hint=f"write the unit: {leaf.value}G or {leaf.value}M")
+
+
+class StateBeyondHardware(Rule):
+    """Figures that say more than the group promises."""
+
+    info = RuleInfo(
+        code="GP153",
+        name="state-beyond-hardware",
+        severity=Severity.WARNING,
+        summary="hv_state or disk_state says that nodes have more than the hardware that their group promises.",
+        rationale="Both are said of the same nodes: one of the two is wrong, and capacity is counted with hv_state and"
+        " disk_state where they are declared.",
+        source=f"{_HV_SOURCE} and (disk_state); gpolicy",
+        bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
+        good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group in context.groups:
+            for prefix in _records(context, group):
+                for name, (most, span) in _promised(group).items():
+                    leaf = context.own(group, (*prefix, name))
+                    if leaf is not None and number(leaf) > most:
+                        sizes = [_shown(name, number(leaf)), _shown(name, most)]
+                        message = f"{dotted(leaf)} is {sizes[0]}, the hardware of {name_of(group)} is {sizes[1]}"
+                        related = (Related(span, "promised here"),)
+                        hint = "correct the one that is wrong"
+                        yield self.hit(group, message, leaf.span, hint=hint, related=related)
+
+
+def _shown(name: str, value: float) -> str:
+    return str(int(value)) if name == "cpu_total" else amount("memory-size", int(value))
+
+
+def _promised(group: GroupPolicy) -> dict[str, tuple[int, Span]]:
+    """Return what each node of the group is promised to have, by the names of hv_state and disk_state."""
+    hardware = group.hardware
+    if hardware is None:
+        return {}
+    found = {}
+    if hardware.memory:
+        found["mem_total"] = (hardware.memory.value, hardware.memory.span)
+    if hardware.cpus:
+        found["cpu_total"] = (hardware.cpus.value, hardware.cpus.span)
+    sizes, count = hardware.pv_sizes, hardware.volume_count
+    if sizes and count:
+        whole = sizes[0].value * count if len(sizes) == 1 else sum(size.value for size in sizes)
+        found["disk_total"] = (whole, sizes[0].span)
+    return found
+
+
+class StateBeyondNode(Rule):
+    """Figures that say more than a node reports."""
+
+    info = RuleInfo(
+        code="GP154",
+        name="state-beyond-node",
+        severity=Severity.WARNING,
+        summary="hv_state says that nodes have more memory or CPUs than a node of the cluster reports.",
+        rationale="Capacity counted with these figures promises what is not there. Some hypervisors report a little"
+        " less than the machine has; a tenth more is not held against the figure.",
+        source=_HV_SOURCE,
+        bad=f"{GROUP}hv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
+        good=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
+        parameters=(
+            RuleParameter(name="share", default=1.1, summary="How many times what a node reports is still taken."),
+        ),
+    )
+    needs_state = True
+    _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total"}
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        share = context.settings.parameter(self.info, "share")
+        for path in sorted({leaf.path for _, leaf in context.explicit() if leaf.path[-1] in self._MEASURED}):
+            least: dict[int, tuple[int, str, Leaf]] = {}
+            for node in context.state.nodes.values() if context.state else ():
+                leaf = declared_for(context, node.name, path)
+                reported = getattr(node.resources, self._MEASURED[path[-1]])
+                if leaf is not None and reported and number(leaf) > reported * share:
+                    least[id(leaf)] = min(
+                        least.get(id(leaf), (reported, node.name, leaf)),
+                        (reported, node.name, leaf),
+                        key=lambda it: it[:2],
+                    )
+            for reported, name, leaf in least.values():
+                shown = [_shown(path[-1], value) for value in (number(leaf), reported)]
+                message = f"{dotted(leaf)} is {shown[0]}, node {name} reports {shown[1]}"
+                hint = "correct the figure, or declare it for fewer nodes"
+                yield self.hit(_declarer(context, leaf), message, leaf.span, hint=hint)
+
+
+def _declarer(context: Context, leaf: Leaf) -> Declared:
+    """Return the object that declares a leaf."""
+    return next(item for item in context.policy.objects if item.leaves.get(leaf.path) is leaf)
+
+
+STATE_RULES: Final = (
+    StateOfDisabledHypervisor(),
+    StateWithoutEffect(),
+    StateNotCounted(),
+    StateBeyondTotal(),
+    StateUnlikely(),
+    StateBeyondHardware(),
+    StateBeyondNode(),
+)

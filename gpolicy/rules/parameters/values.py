@@ -1,0 +1,235 @@
+"""GP1xx: single parameters of the cluster, groups and nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from gpolicy.checking.context import Context, number
+from gpolicy.checking.retext import retext
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Fix, Related, RuleInfo, Severity
+from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
+from gpolicy.ganeti.hypervisor_values import CHOICES_SINCE, CHOICES_UNTIL
+from gpolicy.ganeti.parameter import Path, Type
+from gpolicy.ganeti.parameters import PARAMETERS, VERSIONS, known_in, parameter_at, release_key
+from gpolicy.ganeti.values import INHERITED_FAMILIES
+from gpolicy.policy.model import INHERIT, Leaf
+
+CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
+GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+
+
+def dotted(leaf: Leaf) -> str:
+    """Return a leaf's path as it is written in plans and reports."""
+    return ".".join(leaf.path)
+
+
+_ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
+
+
+@cache
+def _unknown_in(version: str) -> frozenset[Path]:
+    """Return the paths of all parameters that a release does not have."""
+    return frozenset(parameter.path for parameter in PARAMETERS if not known_in(parameter, version))
+
+
+class ParameterNotInVersion(Rule):
+    """A parameter that the declared release does not have."""
+
+    info = RuleInfo(
+        code="GP101",
+        name="parameter-not-in-version",
+        severity=Severity.ERROR,
+        summary="A parameter, or a word for one, that the cluster's Ganeti release does not know.",
+        rationale="Ganeti refuses the whole command that carries it.",
+        source="Ganeti's constants, releases 2.15 to 3.1",
+        bad=f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n',
+        good=f'{CLUSTER}ganeti_version: "3.0"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        yield from self._words(context)
+        for declared, leaf in context.explicit():
+            parameter = parameter_at(leaf.path)
+            if parameter is None or parameter.path not in _unknown_in(context.version):
+                continue
+            gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
+            when = f"it is gone since {parameter.until}" if gone else f"it comes with {parameter.since}"
+            message = f"Ganeti {context.version} has no {dotted(leaf)}: {when}"
+            released = gone or any(known_in(parameter, version) for version in VERSIONS)
+            hint = "leave it out, or correct ganeti_version" if released else "leave it out: no release has it"
+            yield self.hit(declared, message, leaf.document.key_span(leaf.pointer), hint=hint)
+
+    def _words(self, context: Context) -> Iterator[Hit]:
+        for table, has_it in ((CHOICES_SINCE, True), (CHOICES_UNTIL, False)):
+            for (hypervisor, name, word), release in table.items():
+                for declared, leaf in context.explicit_at(("hvparams", hypervisor, name)):
+                    if leaf.value != word or (release_key(context.version) >= release_key(release)) is has_it:
+                        continue
+                    when = f"it comes with {release}" if has_it else f"it is gone since {release}"
+                    message = f"Ganeti {context.version} has no {word} for {dotted(leaf)}: {when}"
+                    yield self.hit(declared, message, leaf.span, hint="write another word, or correct ganeti_version")
+
+
+class AccessInherit(Rule):
+    """`access: inherit`, which Ganeti cannot do."""
+
+    info = RuleInfo(
+        code="GP103",
+        name="access-inherit",
+        severity=Severity.ERROR,
+        summary="A group is to inherit the access mode of a disk template.",
+        rationale="Ganeti refuses the word that would remove the own value: it checks for one of the two modes first."
+        " Of all disk parameters this is the only one that cannot be reset.",
+        source="Ganeti 3.0, run",
+        bad=f"{GROUP}diskparams:\n  rbd: {{access: inherit}}\n",
+        good=f"{GROUP}diskparams:\n  rbd: {{access: kernelspace, pool: inherit}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared in context.policy.objects:
+            for leaf in context.leaves(declared).values():
+                if leaf.value is INHERIT and is_access(leaf.path):
+                    hint = "write the cluster's value here, and change both together"
+                    yield self.hit(declared, f"Ganeti cannot reset {dotted(leaf)}", leaf.span, hint=hint)
+
+
+def is_access(path: Path) -> bool:
+    """Return whether a path is an access mode of a disk template."""
+    return path[0] == "diskparams" and path[-1] == "access"
+
+
+IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
+
+
+class NotExpressible(Rule):
+    """A value that Ganeti's commands cannot carry."""
+
+    info = RuleInfo(
+        code="GP102",
+        name="not-expressible",
+        severity=Severity.ERROR,
+        summary="A value that Ganeti's commands cannot store as it is written.",
+        rationale="The command would be refused, or would store something else: such a policy can never be reached.",
+        source="Ganeti 3.0, its option parsers and opcodes",
+        bad=f"{CLUSTER}mac_prefix: AA-00\n",
+        good=f'{CLUSTER}mac_prefix: "aa:00:01"\n',
+        fix="Writes a mac_prefix in lower case and with colons.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared in context.policy.objects:
+            for leaf in context.leaves(declared).values():
+                parameter = parameter_at(leaf.path)
+                other = leaf.path in IMAGES or (leaf.value is INHERIT and is_access(leaf.path))
+                if parameter is None or other or parameter.path in _unknown_in(context.version):
+                    continue  # another rule's matter
+                if leaf.value is not INHERIT and parameter.type in _ALWAYS_EXPRESSIBLE:
+                    continue
+                value = RESET if leaf.value is INHERIT else leaf.value
+                try:
+                    checked(leaf.path, value, declared.level, version=context.version)
+                except InexpressibleError as error:
+                    message = f"{dotted(leaf)}: {error.reason}"
+                    fix = _lower_case(context, leaf) if leaf.path == ("mac_prefix",) else None
+                    yield self.hit(declared, message, leaf.span, hint=error.hint or "", fix=fix)
+
+
+def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
+    """Return the fix of a prefix of MAC addresses that is only written otherwise than Ganeti stores it."""
+    written = str(leaf.value)
+    meant = written.lower().replace("-", ":")
+    is_prefix = re.fullmatch(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}", meant)
+    return retext(context, leaf.span, written, meant) if is_prefix else None
+
+
+class PortRange(Rule):
+    """A port outside 1 to 65535."""
+
+    info = RuleInfo(
+        code="GP106",
+        name="port-range",
+        severity=Severity.ERROR,
+        summary="A TCP port outside 1 to 65535.",
+        rationale="Ganeti checks only that it is a number; nodes with such an ssh_port cannot be reached.",
+        source="Ganeti 3.0 does not check it",
+        bad=f"{GROUP}ndparams: {{ssh_port: 70022}}\n",
+        good=f"{GROUP}ndparams: {{ssh_port: 2222}}\n",
+    )
+    _PORTS: Final[tuple[Path, ...]] = (
+        ("ndparams", "ssh_port"),
+        ("diskparams", "gluster", "port"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(*self._PORTS):
+            if not 1 <= number(leaf) <= 65535:
+                message = f"{dotted(leaf)} is {leaf.value}, which is no TCP port"
+                yield self.hit(declared, message, leaf.span, hint="write a port from 1 to 65535")
+
+
+class CountBelowOne(Rule):
+    """A count that makes no sense below one."""
+
+    info = RuleInfo(
+        code="GP107",
+        name="count-below-one",
+        severity=Severity.ERROR,
+        summary="A number of spindles, stripes or virtual CPUs below 1.",
+        rationale="Ganeti accepts zero and negative numbers. htools divides by the spindle count, and LVM makes no"
+        " volume of zero stripes; no instance runs without a CPU.",
+        source="Resource model, Node parameters and Disk parameters; Ganeti 3.0 does not check it",
+        bad=f"{GROUP}ndparams: {{spindle_count: 0}}\n",
+        good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
+    )
+    _COUNTS: Final[tuple[Path, ...]] = (
+        ("ndparams", "spindle_count"),
+        ("diskparams", "plain", "stripes"),
+        ("diskparams", "drbd", "data-stripes"),
+        ("diskparams", "drbd", "meta-stripes"),
+        ("beparams", "vcpus"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for declared, leaf in context.explicit_at(*self._COUNTS):
+            if number(leaf) < 1:
+                message = f"{dotted(leaf)} is {leaf.value}: it must be at least 1"
+                yield self.hit(declared, message, leaf.span, hint="write 1 or more")
+
+
+class OverrideRepeatsCluster(Rule):
+    """A group's own value that is the cluster's."""
+
+    info = RuleInfo(
+        code="GP116",
+        name="override-repeats-cluster",
+        severity=Severity.INFO,
+        summary="A group sets the value that the cluster has.",
+        rationale="It is an override all the same: when the cluster's value changes, the group keeps this one. That may"
+        " be meant; `inherit` follows the cluster.",
+        source="Ganeti 3.0, run: an equal value of a group is stored and stays",
+        bad=f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: 4}}\n",
+        good=f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: inherit}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group in context.groups:
+            for path, leaf in context.leaves(group).items():
+                above = context.cluster_leaf(path) if path[0] in INHERITED_FAMILIES and not is_access(path) else None
+                if above is not None and above.value == leaf.value:
+                    message = f"{dotted(leaf)} is what the cluster has, and will not follow it"
+                    related = (Related(above.span, "the cluster's value"),)
+                    yield self.hit(group, message, leaf.span, hint="write inherit, to follow", related=related)
+
+
+PARAMETER_RULES: Final = (
+    ParameterNotInVersion(),
+    NotExpressible(),
+    AccessInherit(),
+    PortRange(),
+    CountBelowOne(),
+    OverrideRepeatsCluster(),
+)

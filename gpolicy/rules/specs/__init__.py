@@ -1,0 +1,1 @@
+"""GP2xx: specs, the min/max pairs of an instance policy."""

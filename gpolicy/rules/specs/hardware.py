@@ -1,0 +1,159 @@
+"""GP21x: specs against the hardware that a group promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context, number
+from gpolicy.checking.pairs import Pair, amount, comparable
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
+from gpolicy.ganeti.physical_volumes import largest_disk
+from gpolicy.policy.model import GroupPolicy, Hardware
+from gpolicy.rules.specs.overlap import bounds
+
+_SIZES: Final = "Partitioned Ganeti, Constrained instance sizes"
+_GROUP: Final = (
+    "gpolicy: v1\nkind: NodeGroup\nname: gold\nhardware: {memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}\n"
+)
+
+
+def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
+    return f"{_GROUP}ipolicy:\n  vcpu-ratio: 1\n  minmax:\n    - name: big\n      {bounds(memory, cpus, disk)}"
+
+
+def _limits(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[tuple[str, float, Span]]:
+    """Yield what a node can give at most to one instance: parameter, amount, and where it is promised."""
+    if hardware.memory:
+        yield "memory-size", hardware.memory.value, hardware.memory.span
+    ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
+    if hardware.cpus and ratio:
+        yield "cpu-count", hardware.cpus.value * number(ratio), hardware.cpus.span
+    disk = total_disk(hardware, exclusive=context.exclusive(group) is not None)
+    if disk is not None:
+        yield "disk-size", disk, hardware.pv_sizes[0].span
+
+
+def total_disk(hardware: Hardware, *, exclusive: bool) -> int | None:
+    """Return the MiB of all physical volumes of a node together, at most; None where it is not said.
+
+    Under exclusive storage margin and reserve are taken off each volume.
+    """
+    sizes = [size.value for size in hardware.pv_sizes]
+    count = hardware.volume_count
+    if not sizes or count is None:
+        return None
+    if exclusive:
+        return largest_disk(count, min(sizes))
+    return sum(sizes) if count == len(sizes) else count * max(sizes)
+
+
+def _beyond(context: Context, bound: str) -> Iterator[tuple[GroupPolicy, Pair, str, int, float, Span]]:
+    """Yield where a `bound` (min or max) of a pair is above what a node of the group can give."""
+    for group in context.groups:
+        pairs = comparable(context.pairs(group)) if group.hardware else []
+        for name, limit, place in _limits(context, group, group.hardware) if group.hardware and pairs else ():
+            for pair in pairs:
+                count = pair.minimum["disk-count"] if name == "disk-size" and bound == "min" else 1
+                wanted = (pair.minimum if bound == "min" else pair.maximum)[name] * count
+                if wanted > limit:
+                    yield group, pair, name, wanted, limit, place
+
+
+class SpecBeyondHardware(Rule):
+    """A spec whose smallest instance fits no node."""
+
+    info = RuleInfo(
+        code="GP211",
+        name="spec-beyond-hardware",
+        severity=Severity.ERROR,
+        summary="The smallest instance of a spec is larger than a node of the group.",
+        rationale="No node of the group can hold such an instance: the spec allows nothing.",
+        source=_SIZES,
+        bad=_spec("96G 128G"),
+        good=_spec("16G 60G"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for group, pair, name, wanted, limit, place in _beyond(context, "min"):
+            if name == "disk-size" and context.exclusive(group):
+                continue  # counted in spindles there (GP405)
+            message = f"{pair.title}: {_excess(name, wanted, limit)}: no instance of it fits"
+            related = (Related(place, "the hardware is promised here"),)
+            hint = "make the spec smaller, or correct the hardware"
+            yield self.hit(group, message, pair.at("min", name), hint=hint, related=related)
+
+
+class SpecMaxBeyondHardware(Rule):
+    """A spec whose largest instance fits no node."""
+
+    info = RuleInfo(
+        code="GP212",
+        name="spec-max-beyond-hardware",
+        severity=Severity.WARNING,
+        summary="The largest instance of a spec is larger than a node of the group.",
+        rationale="The policy allows instances that no node can hold. Tiered allocation begins with the maximum and has"
+        " to shrink it first, so its numbers are not about the size that is meant.",
+        source=_SIZES,
+        bad=_spec("16G 96G"),
+        good=_spec("16G 60G"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        none_fits = {(group.name, pair.index, name) for group, pair, name, *_ in _beyond(context, "min")}
+        for group, pair, name, wanted, limit, place in _beyond(context, "max"):
+            if (group.name, pair.index, name) not in none_fits:
+                message = f"{pair.title}: {_excess(name, wanted, limit)}"
+                related = (Related(place, "the hardware is promised here"),)
+                hint = "lower the maximum to what a node can give"
+                yield self.hit(group, message, pair.at("max", name), hint=hint, related=related)
+
+
+def _excess(name: str, wanted: int, limit: float) -> str:
+    return f"{name} {amount(name, wanted)} is more than a node has ({amount(name, int(limit))})"
+
+
+class HardwareUnlikely(Rule):
+    """Memory and CPUs that no computer has together."""
+
+    info = RuleInfo(
+        code="GP222",
+        name="hardware-unlikely",
+        severity=Severity.WARNING,
+        summary="The promised memory is far too much or too little for the promised CPUs, or a volume has no size.",
+        rationale="Most often a unit is wrong. What is promised is what specs, tests and suggestions are held against:"
+        " with too much of it they find nothing wrong any more.",
+        source="gpolicy",
+        bad=_GROUP.replace("memory: 64G", "memory: 64T"),
+        good=_GROUP,
+        parameters=(
+            RuleParameter(name="least", default=16, summary="MiB of memory for each CPU, at least.", least=0),
+            RuleParameter(
+                name="most",
+                default=1024 * 1024,
+                summary="MiB of memory for each CPU, at most.",
+                least=1,
+                most=1024**3,
+            ),
+        ),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        least, most = (context.settings.parameter(self.info, name) for name in ("least", "most"))
+        for group in context.groups:
+            hardware = group.hardware
+            for size in hardware.pv_sizes if hardware else ():
+                if size.value == 0:
+                    yield self.hit(group, "a physical volume of size 0", size.span, hint="write its size")
+            if hardware is None or hardware.memory is None or hardware.cpus is None:
+                continue
+            each = hardware.memory.value / hardware.cpus.value
+            if not least <= each <= most:
+                memory, cpus = amount("memory-size", hardware.memory.value), hardware.cpus.value
+                message = f"{memory} of memory for {cpus} CPUs is far too {'much' if each > most else 'little'}"
+                related = (Related(hardware.cpus.span, "the CPUs are here"),)
+                yield self.hit(group, message, hardware.memory.span, hint="correct the unit", related=related)
+
+
+HARDWARE_RULES: Final = (SpecBeyondHardware(), SpecMaxBeyondHardware(), HardwareUnlikely())

@@ -1,0 +1,261 @@
+"""GP5xx: tags that htools and the watcher read, one by one: what they are made of and where they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.retext import retext
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.parameters import release_key
+from gpolicy.policy.model import OwnedPrefix
+from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+from gpolicy.rules.parameters.values import CLUSTER
+from gpolicy.rules.tags.declared_tags import HTOOLS, LOCATION, Tag, cluster_tags, declared_tags, without_tag
+
+_LONGEST: Final = 128
+_REPAIR: Final = "ganeti:watcher:autorepair:"
+_REPAIR_TYPES: Final = ("fix-storage", "migrate", "failover", "reinstall")
+_STANDBY: Final = "htools:standby:"
+_OF_TOOLS: Final = (f"{_REPAIR}pending:", f"{_REPAIR}result:", f"{_STANDBY}auto")
+_FAMILIES: Final = (*(prefix.rstrip(":") for prefix in TAG_FAMILIES.values()), _STANDBY.rstrip(":"))
+
+
+class TagGrammar(Rule):
+    """A tag that Ganeti does not take."""
+
+    info = RuleInfo(
+        code="GP501",
+        name="tag-grammar",
+        severity=Severity.ERROR,
+        summary="A tag that is too long, or has characters that tags cannot have.",
+        rationale="Tags have 1 to 128 of the characters A-Z a-z 0-9 _ . + * / : @ and -. Rules written as what they"
+        " mean become longer when the htools prefix is put before them.",
+        source="Ganeti 3.0, tag checks",
+        bad="gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow:\n"
+        f'    - {{from: "hv:{"4" * 60}", to: "hv:{"5" * 60}"}}\n',
+        good='gpolicy: v1\nkind: TagRules\nmigration:\n  allow:\n    - {from: "hv:4", to: "hv:5"}\n  domains: [hv]\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for tag in declared_tags(context):
+            if len(tag.text) > _LONGEST:
+                message = f"the tag has {len(tag.text)} characters: {tag.text[:40]}…"
+                yield self.hit(tag.label, message, tag.span, hint=f"at most {_LONGEST} are possible")
+            elif not re.fullmatch(r"[A-Za-z0-9_.+*/:@-]+", tag.text):
+                message = f"{tag.text!r} has characters that a tag cannot have"
+                yield self.hit(tag.label, message, tag.span, hint="use A-Z a-z 0-9 _ . + * / : @ -")
+
+
+class HtoolsTagUnknown(Rule):
+    """A tag in htools' name that htools does not know."""
+
+    info = RuleInfo(
+        code="GP502",
+        name="htools-tag-unknown",
+        severity=Severity.WARNING,
+        summary="A tag looks as if it were for htools, but no tool reads it.",
+        rationale="A misspelt family, a misspelt or a forgotten htools: is silently ignored: the rule that it should"
+        " make does not exist.",
+        source=f"{LOCATION}; htools of Ganeti 2.15 to 3.1",
+        bad=cluster_tags('"htools:nlocations:rack"'),
+        good=cluster_tags('"htools:nlocation:rack"'),
+        fix="Writes the family that must be meant, where only one is close.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        tags = list(declared_tags(context))
+        there = {(tag.label, tag.text) for tag in tags}
+        for tag in tags:
+            begin, meant = _misspelt_family(tag)
+            if begin:
+                hint = f"did you mean {meant}:?" if meant else f"known: {', '.join(_FAMILIES)}"
+                right = meant + tag.text[len(begin) :]
+                is_new = bool(meant) and (tag.label, right) not in there  # a list may not name it twice
+                fix = retext(context, tag.span, tag.text, right) if is_new else None
+                yield self.hit(tag.label, f"no tool reads tags {begin}:…", tag.span, hint=hint, fix=fix)
+
+
+def _misspelt_family(tag: Tag) -> tuple[str, str]:
+    """Return what the tag begins with in place of a family, and the family that must be meant (or nothing for each)."""
+    first, _, rest = tag.text.partition(":")
+    begin = f"{first}:{rest.partition(':')[0]}" if rest else first
+    if begin in _FAMILIES:
+        return "", ""
+    if _alike(first.lower(), "htools"):
+        close = get_close_matches(begin.lower(), _FAMILIES, n=2, cutoff=0.8)
+        return begin, close[0] if close else ""
+    if tag.level is Level.CLUSTER and rest:
+        close = [family for family in _FAMILIES if family == f"{HTOOLS}{first.lower()}"]
+        return (first, close[0]) if close else ("", "")
+    return "", ""
+
+
+class TagWithoutSuffix(Rule):
+    """A family's prefix and nothing behind it."""
+
+    info = RuleInfo(
+        code="GP503",
+        name="tag-without-suffix",
+        severity=Severity.ERROR,
+        summary="An htools tag says what family it is of, but not what it is about.",
+        rationale="htools ignores a tag with an empty suffix.",
+        source=LOCATION,
+        bad=cluster_tags('"htools:migration:"'),
+        good=cluster_tags('"htools:migration:hv"'),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for tag in declared_tags(context):
+            for family, prefix in TAG_FAMILIES.items():
+                if tag.text in (prefix, prefix.rstrip(":")):
+                    message = f"nothing stands behind {prefix}: the tag has no effect"
+                    hint = f"write what the {family} rule is about: {prefix}NAME"
+                    yield self.hit(tag.label, message, tag.span, hint=hint)
+
+
+class TagOfTool(Rule):
+    """A tag that a tool sets and removes itself."""
+
+    info = RuleInfo(
+        code="GP508",
+        name="tag-of-tool",
+        severity=Severity.ERROR,
+        summary="A tag that belongs to a tool is declared, or a prefix that covers such tags is owned.",
+        rationale="harep keeps the state of its repairs in tags …autorepair:pending: and …result:, hsqueeze marks the"
+        " nodes that it put on standby with htools:standby:auto. Whoever sets or removes them breaks what is running.",
+        source="harep and hsqueeze of Ganeti 2.15 to 3.1",
+        bad="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:auto]\n",
+        good="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:by-hand]\n",
+        fix="Takes the tag out, where it does not stand alone.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for tag in declared_tags(context):
+            if any(f"{tag.text}:".startswith(prefix) for prefix in _OF_TOOLS[:2]) or tag.text == _OF_TOOLS[2]:
+                message = f"{tag.text} belongs to the tool that sets it"
+                fix = without_tag(context, tag)
+                yield self.hit(tag.label, message, tag.span, hint="leave it out of the policy", fix=fix)
+        for rules in context.policy.tag_rules:
+            for owned in rules.owns:
+                if is_of_tool(owned.value):
+                    covered = next(text for text in _OF_TOOLS if _covers(owned.value.prefix, text))
+                    message = f"owning {owned.value.prefix} would remove tags {covered}… that belong to a tool"
+                    yield self.hit("cluster", message, owned.span, hint="own a narrower prefix")
+
+
+def is_of_tool(owned: OwnedPrefix) -> bool:
+    """Return whether an owned prefix covers tags that a tool sets and removes itself."""
+    covered = [text for text in _OF_TOOLS if _covers(owned.prefix, text)]
+    standby_only = covered == [_OF_TOOLS[2]] and Level.NODE not in owned.levels
+    return bool(covered) and not standby_only
+
+
+def _covers(prefix: str, tag: str) -> bool:
+    return tag.startswith(prefix) or prefix.startswith(tag)
+
+
+class TagWrongLevel(Rule):
+    """A tag on an object where no tool looks for it."""
+
+    info = RuleInfo(
+        code="GP509",
+        name="tag-wrong-level",
+        severity=Severity.WARNING,
+        summary="A tag stands on an object where the tool that knows it does not look.",
+        rationale="The htools rules are read from the cluster's tags only, htools:standby: from nodes, and autorepair"
+        " from cluster, groups and instances. Elsewhere the tag has no effect.",
+        source=f"{LOCATION}; htools, harep and hsqueeze of Ganeti 2.15 to 3.1",
+        bad='gpolicy: v1\nkind: NodeGroup\nname: gold\ntags: ["htools:nlocation:rack"]\n',
+        good=cluster_tags('"htools:nlocation:rack"'),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for tag in declared_tags(context):
+            if tag.family and tag.level is not Level.CLUSTER:
+                right = "the cluster"
+            elif tag.text.startswith(_STANDBY) and tag.level is not Level.NODE:
+                right = "nodes"
+            elif tag.text.startswith(_REPAIR) and tag.level is Level.NODE:
+                right = "the cluster, groups and instances"
+            else:
+                continue
+            message = f"{tag.text} has no effect on a {tag.level}"
+            yield self.hit(tag.label, message, tag.span, hint=f"it is read from {right} only")
+
+
+class AutorepairUnknown(Rule):
+    """A kind of repair that harep does not know."""
+
+    info = RuleInfo(
+        code="GP510",
+        name="autorepair-unknown",
+        severity=Severity.WARNING,
+        summary="An autorepair tag names no kind of repair that harep knows.",
+        rationale="harep ignores it: nothing is repaired, or the suspension does not hold.",
+        source="harep of Ganeti 2.15 to 3.1",
+        bad=cluster_tags('"ganeti:watcher:autorepair:migration"'),
+        good=cluster_tags('"ganeti:watcher:autorepair:migrate"'),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for tag in declared_tags(context):
+            begin, kind = tag.text[: len(_REPAIR)], tag.text.removeprefix(_REPAIR)
+            if begin != _REPAIR:
+                is_close = _alike(tag.text.partition(":")[0], "ganeti") and _alike(begin.lower(), _REPAIR)
+                if is_close:
+                    yield self.hit(tag.label, f"harep reads no tags {begin}…", tag.span, hint=f"write {_REPAIR}…")
+                continue
+            known = kind in _REPAIR_TYPES or re.fullmatch(r"suspend(:[0-9]+)?|(pending|result)(:.*)?", kind)
+            if not known:
+                close = get_close_matches(kind, _REPAIR_TYPES, n=1, cutoff=0.5)
+                words = f"{', '.join(_REPAIR_TYPES)}, suspend or suspend:TIME (seconds since 1970)"
+                hint = f"did you mean {close[0]}?" if close else f"write {words}"
+                yield self.hit(tag.label, f"harep knows no repair {kind!r}", tag.span, hint=hint)
+
+
+class TagNotInVersion(Rule):
+    """A family of tags that the declared release does not read."""
+
+    info = RuleInfo(
+        code="GP511",
+        name="tag-not-in-version",
+        severity=Severity.WARNING,
+        summary="A tag family that the cluster's Ganeti release does not read yet.",
+        rationale="Location tags came into the metric, and desired locations came at all, with 2.16: before, such tags"
+        " have no effect.",
+        source=f"{LOCATION}; htools of Ganeti 2.15 and 2.16",
+        bad=f'{CLUSTER}ganeti_version: "2.15"\ntags: ["htools:nlocation:rack"]\n',
+        good=f'{CLUSTER}ganeti_version: "2.16"\ntags: ["htools:nlocation:rack"]\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        if release_key(context.version) >= (2, 16):
+            return
+        for tag in declared_tags(context):
+            if tag.family in ("nlocation", "desiredlocation"):
+                message = f"Ganeti {context.version} does not read {TAG_FAMILIES[tag.family]}…"
+                yield self.hit(tag.label, message, tag.span, hint="it needs 2.16 or later")
+
+
+@lru_cache(maxsize=1024)  # most tags begin with one of a few words
+def _alike(word: str, known: str) -> bool:
+    """Return whether a word is most likely `known`, misspelt."""
+    return SequenceMatcher(None, word, known).ratio() >= 0.8
+
+
+TAG_RULES: Final = (
+    TagGrammar(),
+    HtoolsTagUnknown(),
+    TagWithoutSuffix(),
+    TagOfTool(),
+    TagWrongLevel(),
+    AutorepairUnknown(),
+    TagNotInVersion(),
+)

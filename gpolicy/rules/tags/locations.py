@@ -1,0 +1,195 @@
+"""GP5xx: failure domains and desired locations (design document "Improving location awareness of Ganeti")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, Severity, Span
+from gpolicy.rules.tags.declared_tags import HTOOLS, LOCATION, Tag, declared_tags, domains, observed, suffixes
+from gpolicy.rules.tags.node_tags import TaggedNode, tagged_nodes
+
+_MOST_GROUPS: Final = 6  # named in one message
+_GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [n1, n2, n3]\n---\n"
+_RACKS: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n"
+
+
+def _rack(nodes: str, tag: str) -> str:
+    name = tag.replace(":", " ")
+    return f'---\ngpolicy: v1\nkind: NodeSet\nname: {name}\nnodes: [{nodes}]\ntags: ["{tag}"]\n'
+
+
+_DIVIDED: Final = _GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2, n3", "rack:2")
+
+
+class DesiredLocationWithoutDomain(Rule):
+    """A desired location that is no failure domain."""
+
+    info = RuleInfo(
+        code="GP507",
+        name="desired-location-without-domain",
+        severity=Severity.WARNING,
+        summary="A desired-location rule without the failure domain that it needs.",
+        rationale="An instance's desired location is compared with its primary node's location tags, and those"
+        " come from htools:nlocation only. Without it the desire is never met, and counts against every placement.",
+        source=f"{LOCATION}; htools of Ganeti 2.16 and later",
+        bad="gpolicy: v1\nkind: TagRules\ndesired_location: [rack]\n",
+        good="gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\ndesired_location: [rack]\n",
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        tags = list(declared_tags(context))
+        domains = suffixes(tags, "nlocation") | observed(context, "nlocation")
+        for tag in tags:
+            if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(HTOOLS)):
+                continue
+            if not any(
+                f"{domain}:".startswith(tag.suffix) or tag.suffix.startswith(f"{domain}:") for domain in domains
+            ):
+                name = tag.suffix.rstrip(":")
+                message = f"no failure domain makes node tags {name}:… locations"
+                yield self.hit(tag.label, message, tag.span, hint=f"declare the failure domain {name!r}")
+
+
+class FailureDomainUndivided(Rule):
+    """A domain that all nodes share."""
+
+    info = RuleInfo(
+        code="GP519",
+        name="failure-domain-undivided",
+        severity=Severity.WARNING,
+        summary="All nodes of a group are in the same failure domain.",
+        rationale="Every pair of nodes shares it: there is nothing to choose, each mirrored instance counts as badly"
+        " placed, and what the domain stands for takes down the whole group.",
+        source=f"{LOCATION}, Failure tags",
+        bad=_GROUP + _RACKS + _rack("n1, n2, n3", "rack:1"),
+        good=_DIVIDED,
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for domain, tag, group, nodes in _domains_of_groups(context):
+            found = {node.of(domain) for node in nodes}
+            if len(nodes) > 1 and len(found) == 1 and frozenset() not in found:
+                shared = ", ".join(sorted(nodes[0].of(domain)))
+                message = f"all {len(nodes)} nodes of group {group} have {shared}: none can be avoided"
+                label, span = _place(nodes, domain, tag)
+                yield self.hit(label, message, span, hint="tag the nodes by what they really share, or drop the domain")
+
+
+class FailureDomainIncomplete(Rule):
+    """A node that was forgotten."""
+
+    info = RuleInfo(
+        code="GP520",
+        name="failure-domain-incomplete",
+        severity=Severity.WARNING,
+        summary="Some nodes of a group are in a failure domain, and others in none.",
+        rationale="A node without a tag of the domain counts as sharing nothing with anybody, so that redundant"
+        " instances are put on it with preference. Most likely it was forgotten.",
+        source=f"{LOCATION}, Failure tags",
+        bad=_GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2", "rack:2"),
+        good=_DIVIDED,
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
+        spans: dict[tuple[str, str, int], Span | None] = {}
+        for domain, tag, group, nodes in _domains_of_groups(context):
+            without = tuple(node.name for node in nodes if not node.of(domain))
+            if without and len(without) < len(nodes):
+                label, span = _place(nodes, domain, tag)
+                key = (label, span.file if span else "", span.line if span else 0)
+                spans.setdefault(key, span)
+                at_place.setdefault(key, []).append(_Lacking(domain, group, without))
+        for key, lacking in at_place.items():
+            domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
+            whose = "the group" if len({item.group for item in lacking}) == 1 else "these groups"
+            yield self.hit(
+                key[0], _lacking_words(lacking), spans[key], hint=f"tag every node of {whose} {domains_there}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lacking:
+    """Nodes of a group that have no tag of a domain, which others of the group have."""
+
+    domain: str
+    group: str
+    nodes: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        return f"{', '.join(self.nodes[:3])}{' and more' if len(self.nodes) > 3 else ''}"
+
+
+def _lacking_words(lacking: list[_Lacking]) -> str:
+    """Say what is lacking: of one line of policy all groups and domains at once."""
+    first = lacking[0]
+    if len(lacking) == 1:
+        verb = "has" if len(first.nodes) == 1 else "have"
+        return f"group {first.group}: {first.shown} {verb} no tag {first.domain}:…, as other nodes of the group have"
+    parts = []
+    for domain in dict.fromkeys(item.domain for item in lacking):
+        groups = [f"group {item.group}: {item.shown}" for item in lacking if item.domain == domain]
+        more = f"; and nodes of {len(groups) - _MOST_GROUPS} more groups" if len(groups) > _MOST_GROUPS else ""
+        parts.append(f"no tag {domain}:… ({'; '.join(groups[:_MOST_GROUPS])}{more})")
+    return f"{', '.join(parts)}, as other nodes of these groups have"
+
+
+class NodeInTwoDomains(Rule):
+    """A node in two places at once."""
+
+    info = RuleInfo(
+        code="GP521",
+        name="node-in-two-domains",
+        severity=Severity.INFO,
+        summary="A node is to have two tags of the same failure domain.",
+        rationale="It counts as sharing both with others. That is right for a node on two power feeds, and a mistake"
+        " for one that moved to another rack.",
+        source=f"{LOCATION}, Failure tags",
+        bad=_DIVIDED + _rack("n1", "rack:3"),
+        good=_DIVIDED,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        reported = set()
+        for domain, _, _, nodes in _domains_of_groups(context):
+            for node in nodes:
+                places = [node.tags[tag] for tag in sorted(node.of(domain))]
+                declared = [place for place in places if place is not None]
+                if len(places) > 1 and declared and declared[-1] not in reported:
+                    reported.add(declared[-1])
+                    message = f"node {node.name} is in {' and '.join(sorted(node.of(domain)))} at once"
+                    yield self.hit(declared[-1][0], message, declared[-1][1])
+
+
+def _domains_of_groups(context: Context) -> Iterator[tuple[str, Tag | None, str, tuple[TaggedNode, ...]]]:
+    """Yield each failure domain with each group whose nodes are known, and the declared tag (None: observed)."""
+    names = domains(context, "nlocation")
+    for group, nodes in tagged_nodes(context).items() if names else ():
+        for domain, tag in names.items():
+            yield domain, tag, group, nodes
+
+
+def _place(nodes: tuple[TaggedNode, ...], domain: str, tag: Tag | None) -> tuple[str, Span | None]:
+    """Return the object and the place that a finding about a domain is shown at: a declared node tag, else the rule."""
+    for node in nodes:
+        for text in sorted(node.of(domain)):
+            place = node.tags[text]
+            if place is not None:
+                return place
+    return ("cluster", tag.span) if tag else ("cluster", None)
+
+
+LOCATION_RULES: Final = (
+    DesiredLocationWithoutDomain(),
+    FailureDomainUndivided(),
+    FailureDomainIncomplete(),
+    NodeInTwoDomains(),
+)

@@ -1,0 +1,221 @@
+"""GP5xx: migration tags (design document "Improving location awareness of Ganeti")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nsmallest
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.policy.misspelt import Guesses
+from gpolicy.rules.tags.declared_tags import (
+    HTOOLS,
+    LOCATION,
+    Tag,
+    cluster_tags,
+    declared_tags,
+    domains,
+    observed,
+    sides,
+    suffixes,
+    without_tag,
+)
+from gpolicy.rules.tags.node_tags import TaggedNode, declared_node_tags, known_node_tags, tagged_nodes
+
+_SOURCE: Final = f"{LOCATION}, Migration tags"
+_NODES: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [n1, n2, n3]\n---\n"
+
+
+def _node_set(nodes: str, tag: str) -> str:
+    return f'---\ngpolicy: v1\nkind: NodeSet\nname: {nodes}\nnodes: [{nodes}]\ntags: ["{tag}"]\n'
+
+
+def _rules(allow: str) -> str:
+    return f"gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{allow}]\n"
+
+
+_UP: Final = '{from: "hv:4", to: "hv:5"}'
+
+
+class AllowMigrationForm(Rule):
+    """allowmigration without exactly one double colon."""
+
+    info = RuleInfo(
+        code="GP504",
+        name="allowmigration-form",
+        severity=Severity.ERROR,
+        summary="An allowmigration tag is not of the form FROM::TO.",
+        rationale="Both sides are migration tags and the suffix has exactly one :: between them; htools ignores any"
+        " other form.",
+        source=_SOURCE,
+        bad=cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4:hv:5"'),
+        good=cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4::hv:5"'),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for tag in declared_tags(context):
+            if tag.family == "allowmigration" and tag.suffix and len(sides(tag)) != 2:
+                message = f"{tag.suffix!r} is not FROM::TO with exactly one ::"
+                hint = "or write it in a TagRules document: migration.allow: [{from: …, to: …}]"
+                yield self.hit(tag.label, message, tag.span, hint=hint)
+
+
+class AllowMigrationWithoutDomain(Rule):
+    """allowmigration about tags that are no migration tags."""
+
+    info = RuleInfo(
+        code="GP505",
+        name="allowmigration-without-domain",
+        severity=Severity.WARNING,
+        summary="An allowmigration rule is about a tag that no migration domain of the policy makes relevant.",
+        rationale="Node tags restrict migration only when a migration domain covers them: without one there is nothing"
+        " to allow, and the rule has no effect.",
+        source=_SOURCE,
+        bad='gpolicy: v1\nkind: TagRules\nmigration:\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
+        good='gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        tags = list(declared_tags(context))
+        domains = suffixes(tags, "migration") | observed(context, "migration")
+        for tag in tags:
+            for side in sides(tag) if tag.family == "allowmigration" and len(sides(tag)) == 2 else ():
+                if domains.isdisjoint(_domains_of(side)) and not (tag.typed and side.startswith(HTOOLS)):
+                    message = f"{side!r} belongs to no migration domain"
+                    hint = f"declare the domain {side.partition(':')[0]!r} (TagRules: migration.domains)"
+                    yield self.hit(tag.label, message, tag.span, hint=hint)
+
+
+class AllowMigrationPointless(Rule):
+    """An exception that allows what is allowed."""
+
+    info = RuleInfo(
+        code="GP516",
+        name="allowmigration-pointless",
+        severity=Severity.WARNING,
+        summary="An allowmigration rule that allows what is allowed anyway.",
+        rationale="A target that has the tag itself needs no exception, and one exception needs to be said once.",
+        source=_SOURCE,
+        bad=_rules('{from: "hv:4", to: "hv:4"}'),
+        good=_rules(_UP),
+        fix="Takes out what is said a second time.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        first: dict[str, Tag] = {}
+        for tag in _exceptions(context):
+            source, target = sides(tag)
+            earlier = first.setdefault(tag.suffix, tag)
+            if source == target:
+                message = f"a node with {target} may receive from one with {source} anyway"
+                yield self.hit(tag.label, message, tag.span, hint="write the tag of the other nodes on one side")
+            elif earlier is not tag:
+                related = (Related(earlier.span, "said here already"),)
+                message = f"{source} to {target} is allowed already"
+                fix = without_tag(context, tag)
+                yield self.hit(tag.label, message, tag.span, hint="take it out", related=related, fix=fix)
+
+
+def _exceptions(context: Context) -> list[Tag]:
+    """Return the declared allowmigration tags that are well formed."""
+    return [tag for tag in declared_tags(context) if tag.family == "allowmigration" and len(sides(tag)) == 2]
+
+
+class TagWithoutNode(Rule):
+    """A rule about tags that no node has."""
+
+    info = RuleInfo(
+        code="GP517",
+        name="tag-without-node",
+        severity=Severity.WARNING,
+        summary="A failure domain, a migration domain or an exception is about tags that no node has.",
+        rationale="The rule has no effect: most likely the tag is misspelt, in the rule or on the nodes. Without the"
+        " cluster's state this is said only where node sets declare tags of the domain (for an exception), or a tag"
+        " that looks like one of it.",
+        source=LOCATION,
+        bad=_rules('{from: "hv:4", to: "hv:6"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
+        good=_rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        known = known_node_tags(context)
+        kinds = {tag.partition(":")[0] for tag in known if ":" in tag}
+        used = {begin for tag in known for begin in _domains_of(tag)}
+        declared = {begin for tag in declared_node_tags(context) for begin in _domains_of(tag)}
+        guess = Guesses()
+        for family in ("nlocation", "migration"):
+            for domain, tag in domains(context, family).items():
+                if tag is None or domain in used:
+                    continue
+                close = guess(domain, kinds, cutoff=0.75)
+                if context.state is not None or close:
+                    hint = f"did you mean {close}?" if close else f"tag the nodes {domain}:…"
+                    yield self.hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint=hint)
+        migration = domains(context, "migration")
+        for tag in _exceptions(context):
+            for side in dict.fromkeys(sides(tag)):
+                covering = {name for name in _domains_of(side) if name in migration}
+                is_judged = context.state is not None or not covering.isdisjoint(declared)
+                if covering and side not in known and is_judged:
+                    hint = "tag the nodes, or take the exception out"
+                    if guess(side, known, cutoff=0.6):
+                        alike = (text for text in known if not covering.isdisjoint(_domains_of(text)))
+                        hint = f"nodes have {', '.join(nsmallest(8, alike))}"
+                    yield self.hit(tag.label, f"no node has the tag {side}", tag.span, hint=hint)
+
+
+def _domains_of(tag: str) -> list[str]:
+    """Return what a tag begins with, up to each of its colons: the domains that it may be of."""
+    return [tag[:place] for place, letter in enumerate(tag) if letter == ":"]
+
+
+class MigrationDeadEnd(Rule):
+    """A node that instances cannot leave."""
+
+    info = RuleInfo(
+        code="GP518",
+        name="migration-dead-end",
+        severity=Severity.WARNING,
+        summary="Migration tags leave a node no other node of its group to migrate to.",
+        rationale="A target must have every migration tag of the source, or another tag that an exception lets in its"
+        " place. From the first node of an upgrade, or the last one with an old tag, instances cannot move: hbal and"
+        " hail leave them there, and the node cannot be emptied by migration.",
+        source=_SOURCE,
+        bad=_NODES + _rules("") + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
+        good=_NODES + _rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        names = domains(context, "migration")
+        declared = [tuple(sides(tag)) for tag in _exceptions(context)]
+        allowed = {*declared, *(tuple(suffix.split("::")) for suffix in observed(context, "allowmigration"))}
+        for group, nodes in tagged_nodes(context).items() if names else ():
+            for node in nodes if len(nodes) > 1 else ():
+                tags = frozenset(tag for name in names for tag in node.of(name))
+                if not tags or any(_may_receive(other, tags, allowed) for other in nodes if other is not node):
+                    continue
+                label, span = next((place for tag in sorted(tags) if (place := node.tags[tag])), ("cluster", None))
+                tag = next((names[name] for name in names if node.of(name)), None)
+                span = span or (tag.span if tag else None)
+                message = f"no other node of group {group} may receive from {node.name} ({', '.join(sorted(tags))})"
+                hint = "give another node the same tags, or allow the migration"
+                yield self.hit(label, message, span, hint=hint)
+
+
+def _may_receive(target: TaggedNode, tags: frozenset[str], allowed: set[tuple[str, ...]]) -> bool:
+    """Return whether a node may receive from one with these migration tags."""
+    return all(tag in target.tags or any((tag, own) in allowed for own in target.tags) for tag in tags)
+
+
+MIGRATION_RULES: Final = (
+    AllowMigrationForm(),
+    AllowMigrationWithoutDomain(),
+    AllowMigrationPointless(),
+    TagWithoutNode(),
+    MigrationDeadEnd(),
+)

@@ -1,0 +1,149 @@
+"""GP5xx: tags that are prefixes: what each means more, or less, than it seems to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.retext import retext
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.rules.tags.declared_tags import HTOOLS, LOCATION, cluster_tags, declared_tags, sides, without_prefix
+from gpolicy.rules.tags.htools import is_of_tool
+
+_RAW: Final = ("iextags", "desiredlocation")
+"""Families that are compared with the beginning of instance tags as they are."""
+
+
+class RawPrefix(Rule):
+    """An exclusion tag that matches more than it seems to."""
+
+    info = RuleInfo(
+        code="GP506",
+        name="tag-raw-prefix",
+        severity=Severity.WARNING,
+        summary="An iextags or desiredlocation tag without a closing colon.",
+        rationale="These two are compared with the beginning of instance tags as they are: `service` also means the"
+        " tags services and service-level:x. With a closing colon it means service:… only. (nlocation and migration"
+        " need none.)",
+        source="htools of Ganeti 2.15 to 3.1; Improving location awareness of Ganeti",
+        bad=cluster_tags('"htools:iextags:service"'),
+        good=cluster_tags('"htools:iextags:service:"'),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for tag in declared_tags(context):
+            if tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
+                message = f"{tag.text} means every instance tag that begins with {tag.suffix!r}"
+                hint = f"write {tag.text}: for tags {tag.suffix}:…; if the bare prefix is meant, TagRules has `raw`"
+                yield self.hit(tag.label, message, tag.span, hint=hint)
+
+
+class RuleWithPrefix(Rule):
+    """A rule of a TagRules document that is written with the prefix that it gets anyway."""
+
+    info = RuleInfo(
+        code="GP512",
+        name="tag-rule-with-prefix",
+        severity=Severity.ERROR,
+        summary="An entry of a TagRules document begins with htools:.",
+        rationale="gpolicy puts the prefix before what is written: the tag would be htools:iextags:htools:iextags:x:,"
+        " and mean no tag that anybody has.",
+        source="gpolicy",
+        bad='gpolicy: v1\nkind: TagRules\nexclusion: ["htools:iextags:service"]\n',
+        good="gpolicy: v1\nkind: TagRules\nexclusion: [service]\n",
+        fix="Takes the prefix out, where the entry is a plain word.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for tag in declared_tags(context):
+            for written in sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
+                if tag.typed and written.startswith(HTOOLS):
+                    meant = without_prefix(written)
+                    message = f"{written.rstrip(':')} would become the tag {tag.text}"
+                    hint = f"write {meant}" if meant else "write what the rule is about"
+                    fix = retext(context, tag.span, written.rstrip(":"), meant) if meant else None
+                    yield self.hit(tag.label, message, tag.span, hint=hint, fix=fix)
+
+
+class SuffixColon(Rule):
+    """A location or migration tag with a colon too many."""
+
+    info = RuleInfo(
+        code="GP513",
+        name="tag-suffix-colon",
+        severity=Severity.WARNING,
+        summary="An nlocation or migration tag with a closing colon.",
+        rationale="htools puts the colon between these and the value itself: htools:nlocation:rack: means node tags"
+        " rack::…, which hardly any node has. (Only iextags and desiredlocation need a closing colon.)",
+        source=f"{LOCATION}; htools of Ganeti 2.15 to 3.1",
+        bad=cluster_tags('"htools:nlocation:rack:"'),
+        good=cluster_tags('"htools:nlocation:rack"'),
+        fix="Takes the colon away.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        there = {(tag.label, tag.text) for tag in declared_tags(context)}
+        for tag in declared_tags(context):
+            if tag.family in ("nlocation", "migration") and tag.suffix.strip(":") and tag.suffix.endswith(":"):
+                meant = tag.text.rstrip(":")
+                message = f"{tag.text} means node tags {tag.suffix}:…, with two colons"
+                is_new = (tag.label, meant) not in there
+                fix = retext(context, tag.span, tag.text, meant) if is_new else None  # a list may not name it twice
+                yield self.hit(tag.label, message, tag.span, hint=f"write {meant}", fix=fix)
+
+
+class PrefixCovered(Rule):
+    """A prefix that another one covers."""
+
+    info = RuleInfo(
+        code="GP514",
+        name="tag-prefix-covered",
+        severity=Severity.WARNING,
+        summary="An exclusion or desired-location prefix that another one covers.",
+        rationale="Whatever tag begins with the longer prefix begins with the shorter one as well: the longer has no"
+        " effect, and most likely the shorter one matches more than was meant.",
+        source=f"htools of Ganeti 2.15 to 3.1; {LOCATION}",
+        bad="gpolicy: v1\nkind: TagRules\nexclusion: [{raw: service}, service-level]\n",
+        good="gpolicy: v1\nkind: TagRules\nexclusion: [service, service-level]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        tags = [tag for tag in declared_tags(context) if tag.family in _RAW and tag.suffix]
+        first = {(tag.family, tag.suffix): tag for tag in reversed(tags)}
+        for tag in tags:
+            shorter = (tag.suffix[:length] for length in range(1, len(tag.suffix)))
+            wider = next((first[tag.family, begin] for begin in shorter if (tag.family, begin) in first), None)
+            if wider is not None:
+                message = f"all tags {tag.suffix}… are covered by {wider.suffix}… already"
+                related = (Related(wider.span, "the wider one"),)
+                hint = "take this one out, or make the wider one narrower (a closing colon)"
+                yield self.hit(tag.label, message, tag.span, hint=hint, related=related)
+
+
+class OwnedPrefixReach(Rule):
+    """An owned prefix that means more tags than it seems to."""
+
+    info = RuleInfo(
+        code="GP515",
+        name="owned-prefix-reach",
+        severity=Severity.WARNING,
+        summary="An owned prefix without a closing colon.",
+        rationale="gpolicy removes every tag that begins with the prefix and is not declared: `rack` also owns the tags"
+        " rackspace and rack-unit:7 of somebody else.",
+        source="gpolicy",
+        bad='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: rack, "on": [node]}\n',
+        good='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: "rack:", "on": [node]}\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        for rules in context.policy.tag_rules:
+            for owned in rules.owns:
+                prefix = owned.value.prefix
+                if not prefix.endswith(":") and not is_of_tool(owned.value):
+                    message = f"owning {prefix} removes every tag that begins with it, {prefix}x:… too"
+                    yield self.hit("cluster", message, owned.span, hint=f"write {prefix}: with a colon")
+
+
+TAG_PREFIX_RULES: Final = (RawPrefix(), RuleWithPrefix(), SuffixColon(), PrefixCovered(), OwnedPrefixReach())

@@ -1,0 +1,167 @@
+"""GP522 to GP524: tags and prefixes that are almost those of a domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, RuleParameter, Severity
+from gpolicy.ganeti.parameter import Level
+from gpolicy.policy.misspelt import MOST_GUESSES, MOST_KNOWN
+from gpolicy.rules.tags.declared_tags import LOCATION, declared_tags, domains
+
+_RULES: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
+_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
+_CLOSE: Final = 0.75
+"""How much of two words must be the same for one to be taken for the other mistyped."""
+
+
+class _Names:
+    """The names of domains, to ask which of them a tag is almost of. Guesses at a bounded number of words."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.known = frozenset(names)
+        self._sorted = sorted(self.known)
+        self._by_lower: dict[str, list[str]] = {}
+        for name in self._sorted:
+            self._by_lower.setdefault(name.lower(), []).append(name)
+        self._meant: dict[str, str] = {}
+
+    def meant(self, written: str) -> str:
+        """Return the name that a word is almost, or nothing: another case, a slip of the fingers."""
+        if written in self.known:
+            return ""
+        if same := self._by_lower.get(written.lower()):
+            return same[0]
+        if written not in self._meant and (len(self._meant) >= MOST_GUESSES or len(self._sorted) > MOST_KNOWN):
+            return ""
+        if written not in self._meant:
+            self._meant[written] = next((name for name in self._sorted if _is_slip(written, name)), "")
+        return self._meant[written]
+
+    def begin(self, tag: str) -> list[str]:
+        """Return the names that a tag begins with, whatever the case."""
+        lower = tag.lower()
+        return sorted(name for end in range(1, len(lower) + 1) for name in self._by_lower.get(lower[:end], ()))
+
+
+def _is_slip(written: str, name: str) -> bool:
+    letters = sorted(written) == sorted(name) and len(name) > 2  # two letters in the wrong order
+    return letters or (len(name) > 2 and SequenceMatcher(None, written, name).ratio() >= _CLOSE)
+
+
+class TagAlmostInDomain(Rule):
+    """A node's tag that looks like one of a domain, and is none."""
+
+    info = RuleInfo(
+        code="GP522",
+        name="tag-almost-in-domain",
+        severity=Severity.WARNING,
+        summary="A node's tag looks like one of a failure or migration domain, but is none.",
+        rationale="htools takes the tags that begin with the domain's name and a colon, letter by letter. With another"
+        " spelling the node is in no domain, or in one without a name, and nothing tells.",
+        source=f"{LOCATION}, Failure tags and Migration tags",
+        bad=f'{_RULES}{_SET}["rack:a", "rack-b"]\n',
+        good=f'{_RULES}{_SET}["rack:a", "reck-b:c"]\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        names = _Names((*domains(context, "nlocation"), *domains(context, "migration")))
+        for tag in declared_tags(context):
+            if tag.level is Level.NODE and not tag.family:
+                reason = _almost(tag.text, names)
+                if reason:
+                    yield self.hit(tag.label, f"{tag.text}: {reason}", tag.span, hint="correct the tag, or the domain")
+
+
+def _almost(tag: str, names: _Names) -> str:
+    """Return why a tag is most likely one of a domain mistyped, or nothing."""
+    begins = names.begin(tag)
+    if any(tag.startswith(f"{name}:") and tag != f"{name}:" for name in begins):
+        return ""
+    for name in begins:
+        rest = tag[len(name) :]
+        if tag == f"{name}:":
+            return f"it names no {name}, only the domain"
+        if rest[:1] in ("-", "_", ".", "=", "/") or rest.isdecimal() or (len(rest) == 1 and rest.isalpha()):
+            return f"tags of the domain {name} are {name}:…, with a colon"
+    prefix, colon, _ = tag.partition(":")
+    meant = names.meant(prefix) if colon else ""
+    return f"is {meant}:… meant, as the domain is called?" if meant else ""
+
+
+class OwnedPrefixIdle(Rule):
+    """An owned prefix beside the tags that it was made for."""
+
+    info = RuleInfo(
+        code="GP523",
+        name="owned-prefix-idle",
+        severity=Severity.WARNING,
+        summary="An owned prefix is almost that of tags in use, or is owned on other objects than have them.",
+        rationale="Tags are removed only under owned prefixes, on the objects that the entry names. With a slip in it"
+        " what is taken out of the policy stays on the cluster for ever.",
+        source="gpolicy",
+        bad=f'{_RULES.replace("rack:", "rakc:")}{_SET}["rack:a"]\n',
+        good=f'{_RULES}{_SET}["rack:a"]\n',
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        tags = [(tag.text, tag.level) for tag in declared_tags(context)]
+        prefixes = _Names(text.partition(":")[0] for text, _ in tags if ":" in text)
+        used: dict[str, set[Level]] = {
+            owned.value.prefix: set() for rules in context.policy.tag_rules for owned in rules.owns
+        }
+        for text, level in tags:
+            for begin in (text[:end] for end in range(len(text) + 1)):
+                if begin in used:
+                    used[begin].add(level)
+        for rules in context.policy.tag_rules:
+            for owned in rules.owns:
+                prefix, levels = owned.value.prefix, owned.value.levels
+                having = used[prefix]
+                if having and not having & levels:
+                    where = "s and ".join(sorted(str(level.value) for level in having))
+                    message = f"{prefix} is owned where no tags of it are declared: those are on {where}s"
+                    yield self.hit("cluster", message, owned.span, hint="correct `on`")
+                elif not having and prefix.endswith(":"):
+                    meant = prefixes.meant(prefix.rstrip(":"))
+                    if meant:
+                        message = f"no tags begin with {prefix}: is {meant}: meant?"
+                        yield self.hit("cluster", message, owned.span, hint=f"write {meant}:")
+
+
+class RawPrefixShort(Rule):
+    """A raw prefix that takes almost any tag."""
+
+    info = RuleInfo(
+        code="GP524",
+        name="raw-prefix-short",
+        severity=Severity.WARNING,
+        summary="A raw prefix of exclusion or desired location is so short that unrelated tags begin with it.",
+        rationale="htools compares the first characters only: `raw: s` means service:dns, but also ssd or staging, and"
+        " keeps instances apart that have nothing in common.",
+        source="Ganeti 3.0, htools:iextags and htools:desiredlocation, run",
+        bad="gpolicy: v1\nkind: TagRules\nexclusion: [{raw: s}]\n",
+        good='gpolicy: v1\nkind: TagRules\nexclusion: [{raw: "s:"}]\n',
+        parameters=(
+            RuleParameter(
+                name="letters", default=3, summary="The least length of a raw prefix without colon.", least=1
+            ),
+        ),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+        least = context.settings.parameter(self.info, "letters")
+        for tag in declared_tags(context):
+            short = 0 < len(tag.suffix) < least and not tag.suffix.endswith(":")
+            if tag.typed and tag.family in ("iextags", "desiredlocation") and short:
+                message = f"{tag.suffix} is the beginning of many tags"
+                hint = f"write {tag.suffix} without raw to mean {tag.suffix}:…, or a longer prefix"
+                yield self.hit(tag.label, message, tag.span, hint=hint)
+
+
+TAG_SPELLING_RULES: Final = (TagAlmostInDomain(), OwnedPrefixIdle(), RawPrefixShort())

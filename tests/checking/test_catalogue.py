@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, find_rule
+from gpolicy.checking.explaining import explain_rule, find_explained, list_rules, rules_page
+from gpolicy.checking.registry import RULES
+from gpolicy.checking.rule import Rule
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def test_codes_and_names_are_unique_and_in_order() -> None:
+    codes = [info.code for info in CATALOGUE]
+    assert codes == sorted(set(codes))
+    assert len({info.name for info in CATALOGUE}) == len(CATALOGUE)
+
+
+def test_codes_and_names_have_one_form() -> None:
+    for info in CATALOGUE:
+        assert re.fullmatch(r"GP[0-9]{3}", info.code)
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", info.name)
+        assert info.code[:3] in FAMILIES
+        assert info.summary.endswith(".")
+        assert info.rationale.endswith((".", ")"))
+        assert info.source
+        assert not info.source.endswith(".")
+
+
+def test_every_rule_class_is_registered_once() -> None:
+    assert {type(rule) for rule in RULES} == set(Rule.__subclasses__())
+    assert len(RULES) == len(Rule.__subclasses__())
+
+
+@pytest.mark.parametrize("word", ["GP201", "gp201", "spec-overlap", " Spec-Overlap "])
+def test_a_rule_is_found_by_code_and_by_name(word: str) -> None:
+    info, hint = find_rule(word)
+    assert info is not None
+    assert (info.code, hint) == ("GP201", "")
+
+
+def test_a_misspelt_name_gets_a_hint() -> None:
+    assert find_rule("spec-overlapp") == (None, "did you mean spec-overlap?")
+    assert find_rule("x" * 10_000) == (None, "`gpolicy explain` lists all rules")
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("GP2O1", "did you mean GP201?"),
+        ("gp2ol", "did you mean GP201?"),
+        ("GP2011", "did you mean GP201?"),
+        ("GP2", "GP2 is a family of rules: `gpolicy explain GP2` lists them"),
+        ("GP2O", "GP20 is a family of rules: `gpolicy explain GP20` lists them"),
+        ("GP299", "`gpolicy explain GP2` lists its family"),
+        ("GP" + "9" * 5000, "`gpolicy explain GP9` lists its family"),
+    ],
+)
+def test_a_misspelt_code_gets_the_hint_of_one_like_it(word: str, hint: str) -> None:
+    info, said = find_rule(word)
+    assert info is None
+    assert said.startswith(hint)
+
+
+def test_explain_says_everything_about_a_rule() -> None:
+    info, _ = find_explained("std-outside")
+    assert info is not None
+    text = explain_rule(info)
+    assert text.startswith("GP205 std-outside (error)\n")
+    assert "    std: {memory-size: 512, cpu-count: 2}" in text
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_the_list_names_every_rule() -> None:
+    text = list_rules()
+    for info in CATALOGUE:
+        assert f"{info.code}  {info.name} " in text
+
+
+def test_the_page_of_rules_is_what_the_rules_say() -> None:
+    page = REPOSITORY / "docs" / "rules.md"
+    assert page.read_text(encoding="utf-8") == rules_page(), "write rules_page() to docs/rules.md"

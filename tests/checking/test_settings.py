@@ -1,0 +1,378 @@
+"""Which rules count, how bad they are, and the file that says so."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_rules import TODAY, codes
+
+from gpolicy.checking.catalogue import CATALOGUE
+from gpolicy.checking.checking import check_policy
+from gpolicy.checking.selection import ignored_codes, nothing_is_left, rules_named, severities_by_code
+from gpolicy.checking.settings import DEFAULT, Settings, cannot_be_off
+from gpolicy.checking.settings_file import read_settings, settings_for
+from gpolicy.checking.toml_places import toml_places
+from gpolicy.errors import InputError
+from gpolicy.findings import Finding, Severity, Span
+from gpolicy.policy.loading import load_policy
+
+POLICY = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {spindle_count: 0, ssh_port: 0}\n"  # GP107, GP106
+STRUCTURE = frozenset(info.code for info in CATALOGUE if cannot_be_off(info))
+
+
+def settings(directory: Path, text: str, name: str = "gpolicy.toml") -> Settings:
+    (directory / name).write_text(text, encoding="utf-8")
+    return read_settings(directory / name)
+
+
+def error(directory: Path, text: str, name: str = "gpolicy.toml") -> tuple[str, str | None]:
+    with pytest.raises(InputError) as caught:
+        settings(directory, text, name)
+    return caught.value.message.removeprefix(f"{directory}/"), caught.value.hint
+
+
+def checked(directory: Path, settings: Settings, text: str = POLICY) -> list[Finding]:
+    (directory / "policy.yaml").write_text(text, encoding="utf-8")
+    return check_policy(load_policy(directory), today=TODAY, settings=settings)
+
+
+# --- selecting -----------------------------------------------------------------------------------------------------
+
+
+def counting(select: list[str] | None, ignore: list[str], family: str = "GP2") -> set[str]:
+    ignored = ignored_codes(select, ignore)
+    return {info.code for info in CATALOGUE if info.code not in ignored and info.code.startswith(family)}
+
+
+def test_rules_are_named_by_code_name_or_family() -> None:
+    assert [info.code for info in rules_named("spec-overlap")[0]] == ["GP201"]
+    assert [info.code for info in rules_named(" gp201 ")[0]] == ["GP201"]
+    assert {info.code[:3] for info in rules_named("GP2")[0]} == {"GP2"}
+    assert len(rules_named("GP")[0]) == len(CATALOGUE)
+    assert rules_named("spec-overlaps") == ((), "did you mean spec-overlap?")
+    assert rules_named("GP29")[0] == ()
+
+
+def test_what_is_ignored_may_leave_nothing_of_what_is_selected() -> None:
+    assert nothing_is_left([], [])
+    assert nothing_is_left(["GP113"], ["GP113"])
+    assert nothing_is_left(["GP11"], ["GP11", "GP2"])
+    assert not nothing_is_left(["GP113"], ["GP11"])
+    assert not nothing_is_left(["GP0"], ["GP0"])  # cannot be off
+
+
+def test_without_a_word_every_rule_counts() -> None:
+    assert ignored_codes(None, []) == frozenset()
+
+
+def test_the_most_precise_word_decides() -> None:
+    every = counting(None, [])
+    assert counting(["GP2"], []) == every
+    assert counting(["GP3"], []) == set()
+    assert counting(["GP2"], ["GP201"]) == every - {"GP201"}
+    assert counting(["GP2", "spec-overlap"], ["GP20"]) == {code for code in every if code[:4] != "GP20"} | {"GP201"}
+    assert counting(["GP201"], ["GP201"]) == set()
+    assert counting(["GP201"], ["GP2"]) == {"GP201"}
+    assert counting(["GP2"], ["GP2"]) == set()
+
+
+@given(st.lists(st.sampled_from(["GP", "GP0", "GP01", "GP7", "GP2", "spec-overlap", "size-rounded"])))
+def test_errors_of_structure_always_count(words: list[str]) -> None:
+    assert not ignored_codes(words, ["GP", "GP0", "GP01"]) & STRUCTURE
+    assert not ignored_codes([], words) & STRUCTURE
+
+
+def test_structure_and_the_cluster_have_errors_that_cannot_be_off() -> None:
+    assert {"GP002", "GP011", "GP701"} <= STRUCTURE
+    assert not {"GP015", "GP201", "GP903"} & STRUCTURE
+
+
+def test_severities_of_families_and_rules() -> None:
+    levels = severities_by_code(
+        {"spec-overlap": Severity.ERROR, "GP2": Severity.INFO, "GP20": Severity.WARNING, "GP0": Severity.INFO}
+    )
+    assert (levels["GP201"], levels["GP202"]) == (Severity.ERROR, Severity.WARNING)
+    assert levels["GP015"] is Severity.INFO
+    assert "GP011" not in levels
+
+
+# --- what they do in a check ---------------------------------------------------------------------------------------
+
+
+def test_an_ignored_rule_is_not_heard_of(tmp_path: Path) -> None:
+    assert codes(checked(tmp_path, DEFAULT)) == ["GP107", "GP106"]
+    assert codes(checked(tmp_path, Settings(ignored=frozenset({"GP107"})))) == ["GP106"]
+
+
+def test_a_severity_is_changed(tmp_path: Path) -> None:
+    (first, second) = checked(tmp_path, Settings(severities={"GP107": Severity.INFO}))
+    assert (first.code, first.severity) == ("GP107", Severity.INFO)
+    assert second.severity is Severity.ERROR
+
+
+def test_what_makes_a_check_fail() -> None:
+    warning = Finding("GP201", "x", Severity.WARNING, "m")
+    assert not DEFAULT.fails(warning)
+    assert Settings(fail_on=Severity.WARNING).fails(warning)
+    assert not Settings(fail_on=None).fails(warning)
+
+
+@pytest.mark.parametrize(
+    ("glob", "file", "matches"),
+    [
+        ("policy.yaml", "policy.yaml", True),
+        ("policy.yaml", "sub/policy.yaml", True),
+        ("sub/*", "sub/deep/policy.yaml", True),
+        ("sub", "sub/policy.yaml", True),
+        ("./sub/", "sub/policy.yaml", True),
+        ("other", "sub/policy.yaml", False),
+        ("*.yml", "policy.yaml", False),
+    ],
+)
+def test_rules_that_do_not_count_in_some_files(glob: str, file: str, matches: bool, tmp_path: Path) -> None:
+    made = settings(tmp_path, f'[check.per-file-ignores]\n"{glob}" = ["GP2"]\n')
+    place = Span(str(tmp_path / file), 1, 1, 1, 1)
+    assert made.counts(Finding("GP201", "x", Severity.WARNING, "m", place)) is not matches
+    assert made.counts(Finding("GP301", "x", Severity.WARNING, "m", place))
+    assert made.counts(Finding("GP201", "x", Severity.WARNING, "m"))
+
+
+def test_files_are_known_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "sub")
+    made = settings(tmp_path, '[check.per-file-ignores]\n"sub/p.yaml" = ["GP2"]\n')
+    monkeypatch.chdir(tmp_path / "sub")
+    for file in ("p.yaml", "../sub/p.yaml", "../link/p.yaml"):
+        assert not made.counts(Finding("GP201", "x", Severity.WARNING, "m", Span(file, 1, 1, 1, 1)))
+
+
+# --- the file ------------------------------------------------------------------------------------------------------
+
+WHOLE = """\
+# settings
+[check]
+select = ["GP1", "GP2",
+          "spec-order"]
+ignore = ["port-range"]
+fail-on = "warning"
+baseline = "old/baseline.json"
+
+[check.severity]
+GP2 = "info"
+"GP201" = "error"
+
+[check.per-file-ignores]
+"legacy/*" = ["GP2"]
+"""
+
+
+def test_a_whole_file(tmp_path: Path) -> None:
+    made = settings(tmp_path, WHOLE)
+    assert "GP106" in made.ignored
+    assert "GP301" in made.ignored
+    assert "GP107" not in made.ignored
+    assert made.fail_on is Severity.WARNING
+    assert made.baseline == tmp_path / "old" / "baseline.json"
+    assert made.severities["GP201"] is Severity.ERROR
+    assert made.severities["GP202"] is Severity.INFO
+    assert made.per_file[0].glob == "legacy/*"
+    assert made.source == tmp_path / "gpolicy.toml"
+
+
+def test_the_same_in_a_project_file(tmp_path: Path) -> None:
+    text = '[project]\nname = "x"\n' + WHOLE.replace("[check", "[tool.gpolicy.check")
+    made = settings(tmp_path, text, "pyproject.toml")
+    assert made.severities == settings(tmp_path, WHOLE).severities
+
+
+def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
+    made = settings(tmp_path, "")
+    assert (made.ignored, made.severities, made.fail_on, made.baseline) == (frozenset(), {}, Severity.ERROR, None)
+
+
+ALL = "leave it out to have every rule count"
+LIST = 'write ["GP201", "spec-order"]'
+LEVELS = "write error, warning or info"
+EXPLAIN = "`gpolicy explain` lists all rules"
+WHOLE_POLICY = "a policy that cannot be read as a whole cannot be planned"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("[chekc]\n", "1: chekc: unknown key in the settings of gpolicy", "did you mean check?"),
+        ('select = ["GP2"]\n', "1: select: unknown key in the settings of gpolicy", "it belongs under [check]"),
+        ("\n[check]\nfail_on = 1\n", "3: check.fail_on: unknown key in [check]", "did you mean fail-on?"),
+        ("[check]\nselect = 'GP2'\n", "2: check.select: must be a list of rules, not 'GP2'", LIST),
+        ("[check]\nselect = []\n", "2: check.select: names no rule: nothing would count", ALL),
+        (
+            '[check]\nignore = ["GP113"]\nselect = ["GP113"]\n',
+            "3: check.select: ignore takes all of these rules away",
+            ALL,
+        ),
+        ("[check]\nselect = [1]\n", "2: check.select: must be a list of rules, not a list", LIST),
+        (
+            '[check]\nselect = ["GP2",\n  "spec-overlaps"]\n',
+            "3: check.select: there is no rule 'spec-overlaps'",
+            "did you mean spec-overlap?",
+        ),
+        (
+            '[check]\nignore = [\n"GP011"]\n',
+            f"3: check.ignore: GP011 unknown-key cannot be ignored: {WHOLE_POLICY}",
+            "mend what it finds",
+        ),
+        ('[check]\nfail-on = "fatal"\n', "2: check.fail-on: cannot be 'fatal'", "write error, warning, info or never"),
+        ("[check]\nbaseline = 3\n", "2: check.baseline: cannot be 3", "write the name of a file"),
+        ('[check]\nbaseline = "\\u0000"\n', "2: check.baseline: cannot be '\\x00'", "write the name of a file"),
+        ("check = 1\n", "1: check: must be a table, not 1", None),
+        ("[check]\nseverity = true\n", "2: check.severity: must be a table, not true", None),
+        ("[check.severity]\nGP2 = 1\n", "2: check.severity.GP2: cannot be 1", LEVELS),
+        ("[check.severity]\nGP2 = []\n", "2: check.severity.GP2: cannot be a list", LEVELS),
+        (
+            '[check.severity]\nGP011 = "info"\n',
+            f"2: check.severity.GP011: GP011 unknown-key cannot be less than an error: {WHOLE_POLICY}",
+            "mend what it finds",
+        ),
+        ('[check.severity]\nnope = "info"\n', "2: check.severity.nope: there is no rule 'nope'", EXPLAIN),
+        (
+            '[check]\n\n[check.per-file-ignores]\n"a b" = "GP2"\n',
+            "4: check.per-file-ignores.a b: must be a list of rules, not 'GP2'",
+            LIST,
+        ),
+        ("[rules.nope]\nx = 1\n", "1: rules.nope: there is no rule 'nope'", EXPLAIN),
+        ("[rules.GP2]\nx = 1\n", "1: rules.GP2: numbers belong to one rule", "write its code or name"),
+        (
+            "[rules.GP201]\nx = 1\n",
+            "1: rules.GP201: GP201 spec-overlap has no parameters",
+            "see `gpolicy explain GP201`",
+        ),
+        ("[check\n", "1:7: not TOML: Expected ']' at the end of a table declaration", None),
+        ("a = 1\na = 2\n", "2:6: not TOML: Cannot overwrite a value", None),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(text: str, message: str, hint: str | None, tmp_path: Path) -> None:
+    assert error(tmp_path, text) == (f"gpolicy.toml:{message}", hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = " + "[" * 100_000, "gpolicy.toml: nested too deep"),
+        ("x = " + "9" * 10_000, "gpolicy.toml: holds a number with thousands of digits"),
+        ("#" * (1024**2 + 1), "gpolicy.toml: larger than 1 MiB"),
+        ("[check]\nselect = [" + '"GP2", ' * 20_000 + "]\n", "gpolicy.toml:2: check.select: names 20000 rules"),
+    ],
+)
+def test_a_hostile_file_is_one_error(text: str, message: str, tmp_path: Path) -> None:
+    assert error(tmp_path, text)[0].startswith(message)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "gpolicy.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_settings(tmp_path / "gpolicy.toml")
+    with pytest.raises(InputError, match="no such file"):
+        read_settings(tmp_path / "other.toml")
+    with pytest.raises(InputError, match="not a regular file"):
+        read_settings(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"no \[tool.gpolicy\]"):
+        read_settings(tmp_path / "pyproject.toml")
+
+
+def test_a_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
+    (tmp_path / "gpolicy.toml").write_bytes(b'\xef\xbb\xbf[check]\r\nfail-on = "never"\r\n')
+    assert read_settings(tmp_path / "gpolicy.toml").fail_on is None
+
+
+# --- where it is looked for ----------------------------------------------------------------------------------------
+
+
+def never(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = "tool.gpolicy.check" if path.name == "pyproject.toml" else "check"
+    path.write_text(f'[{table}]\nfail-on = "never"\n', encoding="utf-8")
+
+
+def source(root: Path) -> Path | None:
+    return settings_for(root).source
+
+
+def test_the_nearest_file_counts_up_to_the_top_of_the_work_tree(tmp_path: Path) -> None:
+    policy = tmp_path / "top" / "a" / "b"
+    policy.mkdir(parents=True)
+    (tmp_path / "top" / ".git").mkdir()
+    (tmp_path / "top" / ".git" / "HEAD").touch()
+    never(tmp_path / "gpolicy.toml")
+    assert source(policy) is None  # above the work tree
+    never(tmp_path / "top" / "pyproject.toml")
+    assert source(policy) == tmp_path / "top" / "pyproject.toml"
+    never(tmp_path / "top" / "gpolicy.toml")
+    assert source(policy) == tmp_path / "top" / "gpolicy.toml"
+    (tmp_path / "top" / "a" / "pyproject.toml").write_text("[tool.ruff]\n# gpolicy\n", encoding="utf-8")
+    assert source(policy) == tmp_path / "top" / "gpolicy.toml"
+    never(policy / "gpolicy.toml")
+    assert source(policy) == policy / "gpolicy.toml"
+    (policy / "p.yaml").touch()
+    assert source(policy / "p.yaml") == policy / "gpolicy.toml"
+
+
+def test_without_a_work_tree_only_the_directory_and_its_parent_are_looked_at(tmp_path: Path) -> None:
+    policy = tmp_path / "a" / "b" / "c"
+    policy.mkdir(parents=True)
+    never(tmp_path / "a" / "gpolicy.toml")
+    assert source(policy) is None
+    never(tmp_path / "a" / "b" / "gpolicy.toml")
+    assert source(policy) == tmp_path / "a" / "b" / "gpolicy.toml"
+
+
+def test_somebody_elses_broken_project_file_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("not toml", encoding="utf-8")
+    assert source(tmp_path) is None
+    (tmp_path / "pyproject.toml").write_text("[tool.gpolicy\n", encoding="utf-8")
+    with pytest.raises(InputError, match="not TOML"):
+        settings_for(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    never(tmp_path / "gpolicy.toml")
+    (tmp_path / "gpolicy.toml").chmod(0)
+    with pytest.raises(InputError, match="Permission denied"):
+        settings_for(tmp_path)
+
+
+# --- lines ---------------------------------------------------------------------------------------------------------
+
+
+def test_lines_of_keys_and_words() -> None:
+    text = (
+        'a = 1\n[t."x y"]\nb.c = [\n  "one", # "no"\n  "two",\n]\nd = {e = "f", g = [ "h" ]}\ni = """\nx = 1\n"""\n'
+        "j = '''\n\\'''\n[[k]]\nl = 1.5\n[[k]]\nm = 2"
+    )
+    places = toml_places(text)
+    lines = {".".join(path): line for path, line in places.keys.items()}
+    assert lines == {
+        "a": 1, "t": 2, "t.x y": 2, "t.x y.b": 3, "t.x y.b.c": 3, "t.x y.d": 7, "t.x y.d.e": 7, "t.x y.d.g": 7,
+        "t.x y.i": 8, "t.x y.j": 11, "k": 13, "k.l": 14, "k.m": 16,
+    }  # fmt: skip
+    assert places.line(("t", "x y", "b", "c"), "two") == 5
+    assert places.line(("t", "x y", "b", "c"), "no") == 3
+    assert places.line(("t", "x y", "d", "g"), "h") == 7
+    assert places.line(("t", "nowhere")) == 2
+    assert places.line(("nowhere",)) == 1
+
+
+def test_a_key_of_thousands_of_parts_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "gpolicy.toml").write_text("# a\n[check]\n" + "a." * 100_000 + "a = 1\n")
+    with pytest.raises(InputError, match=r"gpolicy\.toml:3: a key of 100001 parts"):
+        read_settings(tmp_path / "gpolicy.toml")
+
+
+def test_dots_that_part_no_keys_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "gpolicy.toml").write_text('[check.per-file-ignores]\n"' + "a." * 100 + '" = ["GP201"]\n# ' + "a." * 99)
+    assert len(read_settings(tmp_path / "gpolicy.toml").per_file) == 1

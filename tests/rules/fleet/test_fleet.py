@@ -1,0 +1,114 @@
+"""What several policies show only together: the rules' own examples, as the files that their comments name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from run_rules import TODAY
+
+from gpolicy.checking.checking import check_policy
+from gpolicy.findings import RuleInfo
+from gpolicy.policy.loading import load_policy
+from gpolicy.policy.roots import policy_roots
+from gpolicy.rules.fleet.fleet import FLEET_RULES, FleetHit, fleet_hits
+
+BASE = "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\nbeparams: {vcpus: 1}\n"
+
+
+def hits(text: str, directory: Path) -> list[FleetHit]:
+    """Write the documents of `text` to the files that their first lines name, and return what is found."""
+    for document in text.split("---\n"):
+        name = re.match(r"# (.*)\n", document)
+        assert name, document
+        file = directory / name[1]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(document, encoding="utf-8")
+    policies = [load_policy(root) for root in policy_roots(directory)]
+    assert [finding for policy in policies for finding in policy.findings] == []
+    return fleet_hits(policies)
+
+
+def found(text: str, directory: Path) -> list[str]:
+    return [item.hit.finding.code for item in hits(text, directory)]
+
+
+def member(town: str, more: str = "", base: str = "../base.yaml#fleet") -> str:
+    extends = f"extends: {base}\n" if base else ""
+    return f"---\n# {town}/cluster.yaml\ngpolicy: v1\nkind: Cluster\nname: {town}\n{extends}{more}"
+
+
+@pytest.mark.parametrize("info", FLEET_RULES, ids=lambda info: info.name)
+def test_the_bad_example_has_this_finding_and_no_other(info: RuleInfo, tmp_path: Path) -> None:
+    shown = hits(info.bad, tmp_path)
+    assert {item.hit.finding.code for item in shown} == {info.code}
+    assert all(item.hit.finding.span is not None and item.policy in (0, 1) for item in shown)
+
+
+@pytest.mark.parametrize("info", FLEET_RULES, ids=lambda info: info.name)
+def test_the_good_example_has_none(info: RuleInfo, tmp_path: Path) -> None:
+    assert found(info.good, tmp_path) == []
+
+
+def test_one_policy_is_no_fleet(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("gpolicy: v1\nkind: Cluster\nname: c\n", encoding="utf-8")
+    policy = load_policy(tmp_path)
+    assert fleet_hits([policy]) == []
+    assert fleet_hits([]) == []
+    assert fleet_hits([policy, policy]) == []  # the same directory named twice
+
+
+def test_names_are_compared_in_any_case(tmp_path: Path) -> None:
+    text = BASE + member("a").replace("name: a", "name: Ganeti") + member("b").replace("name: b", "name: ganeti")
+    assert found(text, tmp_path) == ["GP831"]
+
+
+def test_clusters_without_a_common_base_are_no_fleet(tmp_path: Path) -> None:
+    group = "---\n# {0}/g.yaml\ngpolicy: v1\nkind: NodeGroup\nname: g\nnodes: [n1]\n"
+    drifting = "ipolicy: {vcpu-ratio: %d}\n"
+    texts = [member(town, drifting % n, base="") + group.format(town) for n, town in enumerate(("a", "b"), 4)]
+    assert found("".join(texts).removeprefix("---\n"), tmp_path) == []
+    texts = [member(town, drifting % n) + group.format(town) for n, town in enumerate(("a", "b"), 4)]
+    assert found(BASE + "".join(texts), tmp_path / "fleet") == ["GP832", "GP834"]
+
+
+def test_the_value_that_fewer_clusters_have_is_the_one_that_drifts(tmp_path: Path) -> None:
+    ratios = {"a": 4, "b": 8, "c": 4}
+    text = BASE + "".join(member(town, f"ipolicy: {{vcpu-ratio: {ratio}}}\n") for town, ratio in ratios.items())
+    (item,) = hits(text, tmp_path)
+    assert (item.policy, item.hit.label) == (1, "cluster")
+    assert item.hit.finding.message == "ipolicy.vcpu-ratio is not what a has, which shares a base"
+    assert [related.message for related in item.hit.finding.related] == ["a says this"]
+
+
+def test_an_override_of_the_base_does_not_drift_and_neither_does_what_is_each_cluster_s_own(tmp_path: Path) -> None:
+    text = BASE + member("a", "beparams: {vcpus: 2}\nmaster_netdev: eth0\n") + member("b", "master_netdev: br0\n")
+    assert found(text, tmp_path) == []
+
+
+def test_a_base_that_one_cluster_follows_holds(tmp_path: Path) -> None:
+    two = BASE + member("a", "beparams: {vcpus: 2}\n") + member("b", "beparams: {vcpus: 4}\n")
+    (item,) = hits(two, tmp_path / "two")
+    assert item.hit.finding.message == "beparams.vcpus of this base holds nowhere: a and b override it"
+    assert item.hit.finding.span is not None
+    assert Path(item.hit.finding.span.file).name == "base.yaml"
+    assert found(two + member("c"), tmp_path / "three") == []
+
+
+def test_bases_of_bases_make_one_fleet(tmp_path: Path) -> None:
+    middle = "---\n# middle.yaml\ngpolicy: v1\nkind: Cluster\nname: middle\ntemplate: true\nextends: base.yaml#fleet\n"
+    text = BASE + middle + member("a", "mac_prefix: 'aa:00:00'\n", "../middle.yaml#middle")
+    assert found(text + member("b", "mac_prefix: 'aa:00:00'\n"), tmp_path) == ["GP833"]
+
+
+def test_a_waiver_of_the_policy_accepts_it(tmp_path: Path) -> None:
+    ratios = {"a": 4, "b": 8, "c": 4}
+    text = BASE + "".join(member(town, f"ipolicy: {{vcpu-ratio: {ratio}}}\n") for town, ratio in ratios.items())
+    waiver = "rule: fleet-drift, where: cluster, reason: faster CPUs, until: '2999-12-31'"
+    text += f"---\n# b/waiver.yaml\ngpolicy: v1\nkind: Waiver\nwaivers:\n  - {{{waiver}}}\n"
+    assert [item.policy for item in hits(text, tmp_path)] == [1]
+    policies = [load_policy(root) for root in policy_roots(tmp_path)]
+    (drift,) = fleet_hits(policies)
+    assert [finding.code for finding in check_policy(policies[0], today=TODAY, fleet=[drift.hit])] == ["GP834"]
+    assert check_policy(policies[1], today=TODAY, fleet=[drift.hit]) == []

@@ -1,0 +1,104 @@
+"""Overlap, containment and identity of specs, held against counting the sizes one by one."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from run_rules import check
+
+from gpolicy.checking.pairs import Pair, describe_region
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.policy.model import Leaf
+from gpolicy.policy.yaml_document import YamlDocument
+
+Box = tuple[tuple[int, int], ...]
+"""Lowest and highest value in each of the six dimensions."""
+
+INTERVALS = st.tuples(st.integers(0, 2), st.integers(0, 2)).map(lambda ends: (min(ends), max(ends)))
+BOXES: st.SearchStrategy[Box] = st.tuples(*[INTERVALS] * len(SPEC_PARAMETERS))
+NAMES = tuple(SPEC_PARAMETERS)
+LEAF = Leaf(("ipolicy", "minmax"), [], YamlDocument("f", {}, (1, 1, 1, 1)), ("ipolicy", "minmax"))
+
+
+def pair(box: Box) -> Pair:
+    low = {name: ends[0] for name, ends in zip(NAMES, box, strict=True)}
+    high = {name: ends[1] for name, ends in zip(NAMES, box, strict=True)}
+    return Pair(LEAF, 0, None, low, high, possible=True)
+
+
+def sizes(box: Box) -> set[tuple[int, ...]]:
+    """Return every size in the box: the brute-force truth."""
+    return set(itertools.product(*(range(low, high + 1) for low, high in box)))
+
+
+@settings(deadline=None)  # the cores are shared
+@given(BOXES, BOXES)
+@example(((0, 1),) * 6, ((1, 2),) * 6)
+@example(((0, 0),) * 6, ((0, 0),) * 6)
+def test_the_overlap_is_what_lies_in_both(one: Box, two: Box) -> None:
+    common = sizes(one) & sizes(two)
+    region = pair(one).overlap(pair(two))
+    assert (region is not None) == bool(common)
+    if region is not None:
+        assert sizes(tuple(region[name] for name in NAMES)) == common
+
+
+@settings(deadline=None)  # the cores are shared
+@given(BOXES, BOXES)
+def test_containment_is_of_all_sizes(one: Box, two: Box) -> None:
+    assert pair(one).contains(pair(two)) == (sizes(one) >= sizes(two))
+    assert pair(one).same_as(pair(two)) == (sizes(one) == sizes(two))
+
+
+@settings(deadline=None)  # the cores are shared
+@given(BOXES, BOXES)
+def test_overlap_has_no_direction(one: Box, two: Box) -> None:
+    assert pair(one).overlap(pair(two)) == pair(two).overlap(pair(one))
+
+
+def policy(boxes: list[Box]) -> str:
+    def spec(box: Box, end: int) -> dict[str, int]:
+        scale = {name: 4 if name in ("memory-size", "disk-size") else 1 for name in NAMES}
+        return {name: ends[end] * scale[name] for name, ends in zip(NAMES, box, strict=True)}
+
+    pairs = [{"name": f"s{n}", "min": spec(box, 0), "max": spec(box, 1)} for n, box in enumerate(boxes)]
+    return yaml.safe_dump(
+        {"gpolicy": "v1", "kind": "NodeGroup", "name": "gold", "ipolicy": {"minmax": pairs}}, sort_keys=False
+    )
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(boxes=st.lists(BOXES, min_size=2, max_size=4))
+def test_of_each_two_specs_one_rule_at_most_speaks(tmp_path: Path, boxes: list[Box]) -> None:
+    found = check(policy(boxes), tmp_path)
+    expected = {"GP201": 0, "GP203": 0, "GP204": 0}
+    for one, two in itertools.combinations(boxes, 2):
+        a, b = sizes(one), sizes(two)
+        if a == b:
+            expected["GP204"] += 1
+        elif a <= b or b <= a:
+            expected["GP203"] += 1
+        elif a & b:
+            expected["GP201"] += 1
+    assert {code: sum(finding.code == code for finding in found) for code in expected} == expected
+
+
+def test_the_overlap_is_named_in_every_dimension(tmp_path: Path) -> None:
+    box_one: Box = ((4096, 16384), (1, 8), (0, 3), (1, 1), (1, 2), (0, 4))
+    box_two: Box = ((1024, 8192), (1, 4), (2, 4), (1, 1), (0, 4), (2, 9))
+    overlap = next(f for f in check(policy([box_one, box_two]), tmp_path) if f.code == "GP201")
+    assert overlap.message == (
+        "spec s1 overlaps spec s0: both allow memory-size 16G to 32G, cpu-count 1 to 4, disk-size 8 MiB to 12 MiB,"
+        " disk-count 1, nic-count 1 to 2, spindle-use 2 to 4"
+    )
+    assert overlap.span is not None
+    assert overlap.related[0].message == "spec s0 is here"
+    assert overlap.related[0].span < overlap.span
+
+
+def test_a_region_of_one_size_is_named_by_that_size() -> None:
+    assert describe_region({"cpu-count": (4, 4), "memory-size": (1024, 2048)}) == "cpu-count 4, memory-size 1G to 2G"

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from run_rules import check, codes
+
+from gpolicy.checking.pairs import MAX_PAIRS
+from gpolicy.findings import Severity
+from gpolicy.rules.specs.overlap import bounds
+
+LARGE = bounds("16G 32G", "8 16", "200G 400G")
+MEDIUM = bounds("8G 12G", "4 6", "100G 150G")
+SMALL = bounds("1G 4G", "1 2", "10G 50G")
+MEMORY = bounds("64G 128G", "1 2", "10G 50G")
+DISK = bounds("1G 2G", "1 2", "1T 2T")
+
+
+def group(*pairs: str, flag: str = "") -> str:
+    head = f"gpolicy: v1\nkind: NodeGroup\nname: gold\n{flag}ipolicy:\n  minmax:\n"
+    return head + "".join(f"    - name: s{number}\n      {pair}" for number, pair in enumerate(pairs))
+
+
+@pytest.mark.parametrize("pairs", [(LARGE, MEDIUM, SMALL), (LARGE,), (LARGE, SMALL)])
+def test_biggest_first_is_sound(pairs: tuple[str, ...], tmp_path: Path) -> None:
+    assert check(group(*pairs), tmp_path) == []
+
+
+@pytest.mark.parametrize("pairs", [(MEMORY, DISK), (DISK, MEMORY)])
+def test_what_cannot_be_compared_is_only_told(pairs: tuple[str, ...], tmp_path: Path) -> None:
+    (found,) = check(group(*pairs), tmp_path)
+    assert (found.code, found.severity) == ("GP218", Severity.INFO)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "misplaced"),
+    [
+        ((SMALL, LARGE), ["s1"]),
+        ((SMALL, MEDIUM, LARGE), ["s1", "s2"]),
+        ((LARGE, SMALL, MEDIUM), ["s2"]),
+        ((MEDIUM, SMALL, LARGE), ["s2"]),
+    ],
+)
+def test_each_spec_behind_a_smaller_one_is_named(pairs: tuple[str, ...], misplaced: list[str], tmp_path: Path) -> None:
+    found = check(group(*pairs), tmp_path)
+    assert set(codes(found)) == {"GP202"}
+    assert [finding.message.split()[1] for finding in found] == misplaced
+
+
+def test_the_hint_says_how_order_matters(tmp_path: Path) -> None:
+    (found,) = check(group(SMALL, LARGE), tmp_path)
+    assert found.hint == "move spec s1 before spec s0: capacity is counted from the first spec on"
+    assert found.related[0].span.line == 6
+
+
+def test_with_exclusive_storage_the_least_disk_size_orders(tmp_path: Path) -> None:
+    exclusive = "ndparams: {exclusive_storage: true}\n"
+    assert codes(check(group(DISK, MEMORY, flag=exclusive), tmp_path)) == ["GP411"]
+    assert codes(check(group(MEMORY, DISK, flag=exclusive), tmp_path)) == ["GP411", "GP410"]
+
+
+def test_equal_least_disk_sizes_leave_the_dedicated_order_open(tmp_path: Path) -> None:
+    exclusive = "ndparams: {exclusive_storage: true}\n"
+    found = check(group(MEMORY, SMALL, flag=exclusive), tmp_path)
+    assert [finding.message for finding in found if finding.code == "GP410"] == [
+        "spec s1 has the same min disk-size as spec s0 before it"
+    ]
+
+
+def test_a_list_too_long_to_compare_says_so(tmp_path: Path) -> None:
+    sizes = range(MAX_PAIRS + 10, 0, -1)
+    pairs = [bounds(f"{n}G {n}G", f"{n} {n}", f"{n}G {n}G") for n in sizes]
+    assert check(group(*pairs[: MAX_PAIRS - 1]), tmp_path) == []
+    assert codes(check(group(*pairs), tmp_path)) == ["GP209"]
+    assert codes(check(group(*pairs, pairs[-1]), tmp_path)) == ["GP209"]
