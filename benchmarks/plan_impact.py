@@ -25,7 +25,7 @@ from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.text import parse_text
-from gpolicy.writing.files import write_files
+from gpolicy.writing.new_files import write_files
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "tests" / "data" / "clusters" / "full"

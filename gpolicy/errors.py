@@ -5,7 +5,16 @@ Findings about a policy are data (`gpolicy.findings`); an exception is only for 
 
 from __future__ import annotations
 
-from gpolicy.exit_codes import ExitCode
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a run of gpolicy ends with."""
+
+    FINE = 0
+    FINDINGS = 1  # an error finding, a guard that fails, a failed test, a failed apply
+    CHANGES = 2  # changes are pending (plan --detailed-exitcode, drift)
+    COULD_NOT_RUN = 3  # usage, unreadable input, cluster not reachable
 
 
 def about(where: str, message: str) -> str:

@@ -20,7 +20,7 @@ from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, VERSIONS, default_in, parameter_at, position, release_key
 from gpolicy.plan.diff import TOOL_TAGS
-from gpolicy.plan.planning import release_key_or_none
+from gpolicy.plan.plan import release_key_or_none
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.writing.documents import (
     SCHEMA_FILE,

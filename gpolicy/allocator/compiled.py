@@ -1,4 +1,4 @@
-"""The allocation loops and single attempts on the compiled engine; the law is `capacity.Allocator`.
+"""The allocation loops and single attempts on the compiled engine; the law is `repeated_allocation.Allocator`.
 
 The engine gets the state once and says where instances go; the nodes of the new state are made by the law's own
 functions (`replay`). What the engine cannot represent goes to the law.
@@ -10,12 +10,12 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.capacity import Allocator, DivisionError, State
-from gpolicy.allocator.kinds import NO_NODE
-from gpolicy.allocator.moves import node_at
-from gpolicy.allocator.native.library import Engine, Question, Status
-from gpolicy.allocator.native.streams import Cluster, UnfitError, refuse_absurd_numbers
+from gpolicy.allocator.enumerations import NO_NODE
+from gpolicy.allocator.instance_moves import node_at
+from gpolicy.allocator.native.library import NativeEngine, Question, Status
+from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError, refuse_absurd_numbers
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, DivisionError
 from gpolicy.allocator.replay import changed_nodes, instance_on_nodes, with_placements
 from gpolicy.errors import InputError
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import ctypes
     from collections.abc import Sequence
 
-    from gpolicy.allocator.model import Instance
-    from gpolicy.allocator.native.library import Leaving, Result
+    from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.native.library import Leaving, NativeResult
     from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
     from gpolicy.allocator.redundancy import CapacityRules, Instances
 
@@ -42,10 +42,10 @@ class _Opened:
     `known` is keyed by the identity of a state's nodes, and says how many placements lead there.
     """
 
-    engine: Engine
-    cluster: Cluster
-    base: State
-    known: dict[int, tuple[State, int]]
+    engine: NativeEngine
+    cluster: ClusterNumbers
+    base: AllocationState
+    known: dict[int, tuple[AllocationState, int]]
 
 
 @dataclass(slots=True)
@@ -63,24 +63,28 @@ class CompiledAllocator(Allocator):
     rules: CapacityRules = field(kw_only=True)
     session: _Session = field(kw_only=True)
 
-    def standard(self, state: State, instance: Instance, limit: int | None) -> State:
-        """Place copies of `instance` (`capacity.Allocator.standard`)."""
+    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place copies of `instance` (`repeated_allocation.Allocator.standard`)."""
         found = self._run(Question.STANDARD, state, instance, limit)
         return Allocator.standard(self, state, instance, limit) if found is None else found
 
-    def tiered(self, state: State, instance: Instance, limit: int | None) -> State:
-        """Place shrinking instances (`capacity.Allocator.tiered`)."""
+    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place shrinking instances (`repeated_allocation.Allocator.tiered`)."""
         found = self._run(Question.TIERED, state, instance, limit)
         return Allocator.tiered(self, state, instance, limit) if found is None else found
 
-    def _run(self, question: Question, state: State, instance: Instance, limit: int | None) -> State | None:
+    def _run(
+        self, question: Question, state: AllocationState, instance: Instance, limit: int | None
+    ) -> AllocationState | None:
         """Ask the engine; None where only the law can tell."""
         if instance.index >= 0:  # its number becomes that of the first one placed: nobody but a test asks like this
             return None
         with self.session.lock:
             return self._ask(question, state, instance, limit)
 
-    def _ask(self, question: Question, state: State, instance: Instance, limit: int | None) -> State | None:
+    def _ask(
+        self, question: Question, state: AllocationState, instance: Instance, limit: int | None
+    ) -> AllocationState | None:
         try:
             opened, keep = self._follow(state, instance)
             wanted = opened.cluster.instance(instance)
@@ -97,7 +101,7 @@ class CompiledAllocator(Allocator):
         opened.known[id(after.nodes)] = (after, keep + len(placed))
         return after
 
-    def _follow(self, state: State, instance: Instance) -> tuple[_Opened, int]:
+    def _follow(self, state: AllocationState, instance: Instance) -> tuple[_Opened, int]:
         """Return the engine, and how many of its placements lead to `state`. Raises UnfitError."""
         opened = self.session.opened
         if opened is not None and opened.cluster.knows(instance):
@@ -105,7 +109,7 @@ class CompiledAllocator(Allocator):
             if known is not None and known.instances is state.instances and len(known.placed) == len(state.placed):
                 return opened, count
         self.session.opened = None
-        cluster = Cluster(
+        cluster = ClusterNumbers(
             state.nodes,
             state.instances,
             self.candidates,
@@ -144,7 +148,7 @@ def compiled_attempt(
     """Place one instance (`placement.try_allocate`); `checked`: only where N+1 is kept. None: ask the law."""
     number = len(instances)
     try:
-        cluster = Cluster(nodes, instances, candidates, rules, wanted=instance, force=force)
+        cluster = ClusterNumbers(nodes, instances, candidates, rules, wanted=instance, force=force)
         wanted = cluster.instance(instance)
         engine = _open(library, cluster, nodes)
     except UnfitError:
@@ -163,7 +167,7 @@ def compiled_dedicated(
     `nodes` are those of the candidates (`dedicated.search_dedicated`). None: ask the law.
     """
     try:
-        cluster = Cluster(nodes, None, candidates, wanted=instance, force=force)
+        cluster = ClusterNumbers(nodes, None, candidates, wanted=instance, force=force)
         wanted = cluster.instance(instance)
         engine = _open(library, cluster, nodes)
     except UnfitError:
@@ -178,7 +182,7 @@ def compiled_dedicated(
 def compiled_redundancy(library: ctypes.CDLL, nodes: Nodes, instances: Instances, rules: CapacityRules) -> bool | None:
     """Whether each examined node can be evacuated (`redundancy.is_redundant`). None: ask the law."""
     try:
-        engine = _open(library, Cluster(nodes, instances, NO_CANDIDATES, rules), nodes)
+        engine = _open(library, ClusterNumbers(nodes, instances, NO_CANDIDATES, rules), nodes)
     except UnfitError:
         return None
     status, result = engine.ask(Question.REDUNDANT)
@@ -191,7 +195,7 @@ class Losses:
     def __init__(self, library: ctypes.CDLL, nodes: Nodes, instances: Instances) -> None:
         """Raise UnfitError where the engine could not tell."""
         self._nodes = nodes
-        self._cluster = Cluster(nodes, instances, NO_CANDIDATES)
+        self._cluster = ClusterNumbers(nodes, instances, NO_CANDIDATES)
         self._rows = {index: row for row, index in enumerate(self._cluster.indices)}
         self._engine = _open(library, self._cluster, nodes)
 
@@ -214,7 +218,7 @@ class Mover:
     def __init__(self, library: ctypes.CDLL, nodes: Nodes, instances: Instances) -> None:
         """Raise UnfitError where the engine could not tell."""
         self._nodes = nodes
-        self._cluster = Cluster(nodes, instances, NO_CANDIDATES)
+        self._cluster = ClusterNumbers(nodes, instances, NO_CANDIDATES)
         self._engine = _open(library, self._cluster, nodes)
 
     def move(self, instance: Instance, leaving: Leaving, candidates: Sequence[int], *, force: bool) -> tuple[int, ...]:
@@ -228,14 +232,14 @@ class Mover:
         return tuple(self._cluster.indices[row] for row in (result.primary, result.secondary) if row >= 0)
 
 
-def _open(library: ctypes.CDLL, cluster: Cluster, nodes: Nodes) -> Engine:
+def _open(library: ctypes.CDLL, cluster: ClusterNumbers, nodes: Nodes) -> NativeEngine:
     """Return an engine that has read the cluster. Raises UnfitError."""
-    engine = Engine(library)
+    engine = NativeEngine(library)
     _answered(engine.open(cluster.numbers), engine, nodes, fit=True)
     return engine
 
 
-def _answered(status: Status, engine: Engine, nodes: Nodes, *, fit: bool = False) -> bool:
+def _answered(status: Status, engine: NativeEngine, nodes: Nodes, *, fit: bool = False) -> bool:
     """Whether the engine had an answer. Raises what the law would raise; with `fit` UnfitError instead of False."""
     if status is Status.DIVISION_BY_ZERO:
         raise DivisionError("divide by zero")
@@ -258,7 +262,7 @@ def _answered(status: Status, engine: Engine, nodes: Nodes, *, fit: bool = False
     return status is Status.DONE
 
 
-def _attempt(result: Result, nodes: Nodes, instance: Instance, indices: list[int], *, force: bool) -> Attempt:
+def _attempt(result: NativeResult, nodes: Nodes, instance: Instance, indices: list[int], *, force: bool) -> Attempt:
     failures: FailCounts = tuple(result.failures)
     if result.primary < 0:
         return Attempt(failures, result.successes, None)

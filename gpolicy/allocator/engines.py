@@ -6,7 +6,6 @@ import warnings
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator import redundancy
-from gpolicy.allocator.capacity import Allocator, ReferenceEngine
 from gpolicy.allocator.compiled import (
     Losses,
     Mover,
@@ -19,12 +18,13 @@ from gpolicy.allocator.native.library import load
 from gpolicy.allocator.native.streams import UnfitError
 from gpolicy.allocator.placement import try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
+from gpolicy.allocator.repeated_allocation import Allocator, ReferenceEngine
 
 if TYPE_CHECKING:
     import ctypes
     from collections.abc import Mapping
 
-    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Attempt, Candidates, FailCounts
 

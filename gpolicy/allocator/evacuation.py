@@ -11,18 +11,18 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.engines import mover
+from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.group_choice import RequestError, choose_group
-from gpolicy.allocator.kinds import DiskTemplate, FailReason
-from gpolicy.allocator.moves import Moved, failover, failover_to, node_at, replace_secondary
+from gpolicy.allocator.instance_moves import Moved, failover, failover_to, node_at, replace_secondary
 from gpolicy.allocator.native.library import Leaving
 from gpolicy.allocator.native.streams import UnfitError
 from gpolicy.allocator.node import Node
-from gpolicy.allocator.score import cluster_score
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Group, Instance
-    from gpolicy.allocator.request_options import RequestOptions
+    from gpolicy.allocator.cluster_data import Group, Instance
+    from gpolicy.allocator.group_choice import RequestOptions
 
 Nodes = Mapping[int, Node]
 

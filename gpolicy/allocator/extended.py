@@ -1,7 +1,7 @@
 """Capacity beyond what htools can express: several node failures, over-subscription of memory.
 
-Source: Ganeti design document "Resource model". These are options of our own beside the exact mode, on the
-same node model, checks and score: an extra limit takes candidates away, it never adds one.
+Source: Ganeti design document "Resource model". Both are options of our own on htools' node model, checks and score:
+an extra limit takes candidates away and never adds one.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.capacity import State
-from gpolicy.allocator.kinds import FailReason
+from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.placement import (
     NO_FAILURES,
     Attempt,
@@ -21,15 +21,16 @@ from gpolicy.allocator.placement import (
     add_counts,
     try_allocate,
 )
-from gpolicy.allocator.redundancy import CapacityRules, settled
-from gpolicy.allocator.survival import survives
+from gpolicy.allocator.redundancy import CapacityRules, can_evacuate, settled
+from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.model import Instance
     from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Candidates, Placement
+    from gpolicy.allocator.placement import Candidates, Nodes, Placement
+    from gpolicy.allocator.redundancy import Instances
 
 Left = Mapping[int, float]
 """How much of the maximum memories of further primaries a node may take (MiB)."""
@@ -69,7 +70,7 @@ def fill(
     *,
     maximum_memory: int | None = None,
     limit: int | None = None,
-) -> State:
+) -> AllocationState:
     """Place copies of `instance` one by one until none fits under all limits, or `limit` are placed.
 
     `maximum_memory` (MiB) is its memory when it bursts, its own memory where not given. Every placement is tested
@@ -79,7 +80,7 @@ def fill(
     if needed < instance.memory:
         raise InputError(f"the maximum memory {needed} is below the memory {instance.memory}")
     left = {index: _left(node, cluster.instances, rules) for index, node in cluster.nodes.items()}
-    state = State(cluster.nodes, cluster.instances)
+    state = AllocationState(cluster.nodes, cluster.instances)
     while limit is None or len(state.placed) < limit:
         number = len(state.instances)
         wanted = replace(instance, index=number, name=f"new-{len(state.placed)}")
@@ -99,7 +100,7 @@ def fill(
 
 
 def _attempt(
-    state: State, candidates: Candidates, wanted: Instance, needed: int, rules: ExtendedRules, left: Left
+    state: AllocationState, candidates: Candidates, wanted: Instance, needed: int, rules: ExtendedRules, left: Left
 ) -> Attempt:
     """Try the candidates whose primary has enough left; the others fail for their memory."""
 
@@ -127,3 +128,36 @@ def _left(node: Node, instances: Mapping[int, Instance], rules: ExtendedRules) -
         return math.inf
     used = sum(rules.maximum_memory.get(instances[number].name, instances[number].memory) for number in node.primaries)
     return (node.facts.total_memory - node.facts.node_memory) * rules.oversubscription - used
+
+
+MOST_CASES = 20000
+"""How many sets of failing nodes are looked at before the question is refused."""
+
+
+def survives(nodes: Nodes, instances: Instances, rules: CapacityRules, failures: int) -> bool:
+    """Whether any `failures` nodes of one group, and any fewer, can fail at the same time.
+
+    htools asks this of one node at a time (`redundancy.is_redundant`). A mirrored instance is not counted if both of
+    its nodes fail: no free room can save it.
+
+    Raises InputError for a negative number, or where there are too many sets of nodes to look at.
+    """
+    if failures < 0:
+        raise InputError(f"the number of node failures to survive is {failures}, which is less than 0")
+    groups: dict[int, list[int]] = {}
+    for index, node in nodes.items():
+        skipped = rules.skip_offline and node.facts.offline
+        if not skipped and node.facts.group not in rules.ignored_groups:
+            groups.setdefault(node.facts.group, []).append(index)
+    cases = sum(math.comb(len(members), size) for members in groups.values() for size in range(1, failures + 1))
+    if cases > MOST_CASES:
+        raise InputError(
+            f"surviving {failures} failures means looking at {cases} sets of nodes, at most {MOST_CASES} are",
+            hint="ask for fewer failures, or for one group at a time",
+        )
+    return all(
+        can_evacuate(nodes, instances, lost)
+        for members in groups.values()
+        for size in range(1, failures + 1)
+        for lost in combinations(members, size)
+    )

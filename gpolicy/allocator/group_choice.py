@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.engines import find_placement
-from gpolicy.allocator.kinds import AllocPolicy, FailReason
-from gpolicy.allocator.model import Group, Instance
+from gpolicy.allocator.enumerations import AllocPolicy, FailReason
+from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
 from gpolicy.allocator.node import Node
-from gpolicy.allocator.numerals import fixed
-from gpolicy.allocator.ordering import sorted_by_score
 from gpolicy.allocator.placement import (
     Attempt,
     FailCounts,
@@ -19,10 +18,22 @@ from gpolicy.allocator.placement import (
     candidate_nodes,
 )
 from gpolicy.allocator.redundancy import Instances
-from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.errors import InputError
 
 Nodes = Mapping[int, Node]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOptions:
+    """Options of a request.
+
+    `restriction` holds the names of the only nodes that new instances may use. `ignore_soft_errors`
+    ignores soft limits of primaries, `capacity_checks` asks for global N+1 after each placement.
+    """
+
+    capacity_checks: bool = True
+    ignore_soft_errors: bool = False
+    restriction: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from gpolicy.allocator.ieee import divide, floor, truncate
+from gpolicy.allocator.ghc_numbers import divide, floor, truncate
 from gpolicy.allocator.node import NO_LOAD, Node, NodeFacts
 from gpolicy.allocator.node_changes import (
     add_disk_load,
@@ -23,7 +23,7 @@ from gpolicy.allocator.node_changes import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from gpolicy.allocator.model import ClusterData, Group, Instance, NodeData, Policy
+    from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData, Policy
 
 EXCLUSION_PREFIX = "htools:iextags:"
 DESIRED_PREFIX = "htools:desiredlocation:"

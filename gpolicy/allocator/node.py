@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.ieee import divide, truncate
+from gpolicy.allocator.ghc_numbers import divide, truncate
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Load, Policy
+    from gpolicy.allocator.cluster_data import Load, Policy
 
 NO_LOAD: Load = (0.0, 0.0, 0.0, 0.0)
 

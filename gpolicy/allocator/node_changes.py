@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from gpolicy.allocator.ieee import divide
-from gpolicy.allocator.kinds import DiskTemplate, FailReason
+from gpolicy.allocator.enumerations import DiskTemplate, FailReason
+from gpolicy.allocator.ghc_numbers import divide
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Instance, Load
+    from gpolicy.allocator.cluster_data import Instance, Load
     from gpolicy.allocator.node import Node
 
 Key = TypeVar("Key")

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import AllocPolicy, FailReason
+from gpolicy.allocator.cluster_score import Statistic, cluster_score, node_values, replaced, statistics, total_score
+from gpolicy.allocator.enumerations import AllocPolicy, FailReason
+from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary
-from gpolicy.allocator.ordering import sorted_by_score
 from gpolicy.allocator.policy_check import check_policy
-from gpolicy.allocator.score import Statistic, cluster_score, node_values, replaced, statistics, total_score
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Group, Instance
+    from gpolicy.allocator.cluster_data import Group, Instance
 
 Nodes = Mapping[int, Node]
 FailCounts = tuple[int, ...]
@@ -55,7 +55,7 @@ Candidates = SingleCandidates | PairCandidates
 class Placement:
     """A possible placement: the changed nodes, the instance with its nodes, and the score after it.
 
-    On dedicated nodes (`gpolicy.allocator.dedicated`) the score is not used; `lost` says how many slots
+    On dedicated nodes (`gpolicy.allocator.dedicated_nodes`) the score is not used; `lost` says how many slots
     of each size are lost, `disk_left` (MiB) how much disk is left.
     """
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import DiskTemplate, FailReason
+from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Instance, Policy, Spec, SpecPair
+    from gpolicy.allocator.cluster_data import Instance, Policy, Spec, SpecPair
 
 
 def check_policy(policy: Policy, instance: Instance, *, exclusive: bool) -> FailReason | None:

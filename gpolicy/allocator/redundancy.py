@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import DiskTemplate, FailReason
-from gpolicy.allocator.model import Instance
-from gpolicy.allocator.moves import Nodes, failover, failover_to
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.cluster_score import cluster_score
+from gpolicy.allocator.enumerations import DiskTemplate, FailReason
+from gpolicy.allocator.instance_moves import Nodes, failover, failover_to
 from gpolicy.allocator.placement import (
     Placement,
     Predicate,
     SingleCandidates,
     try_allocate,
 )
-from gpolicy.allocator.score import cluster_score
 
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node

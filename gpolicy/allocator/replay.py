@@ -13,20 +13,22 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from gpolicy.allocator.kinds import NO_NODE, FailReason
-from gpolicy.allocator.model import Disk, Instance
+from gpolicy.allocator.cluster_data import Disk, Instance
+from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.node_changes import accepted, add_load, add_primary, add_secondary
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.capacity import State
-    from gpolicy.allocator.native.library import Placed
+    from gpolicy.allocator.native.library import NativePlacement
     from gpolicy.allocator.node import Node
+    from gpolicy.allocator.repeated_allocation import AllocationState
 
 MOST_EXACT: Final = 1 << 31
 """Sums of as many numbers below this as a run places instances are exact as floats."""
 
 
-def with_placements(state: State, wanted: Instance, placements: Sequence[Placed], indices: Sequence[int]) -> State:
+def with_placements(
+    state: AllocationState, wanted: Instance, placements: Sequence[NativePlacement], indices: Sequence[int]
+) -> AllocationState:
     """Return `state` with shrunk copies of `wanted` placed where the engine says."""
     if not placements:
         return state
@@ -72,7 +74,7 @@ def changed_nodes(
     return primary, accepted(add_secondary(nodes[secondary], placed, placed.primary))
 
 
-def _shrunk(wanted: Instance, item: Placed) -> Instance:
+def _shrunk(wanted: Instance, item: NativePlacement) -> Instance:
     """Return `wanted` in the size that was placed: all disks shrink alike, spindles only those of a single disk."""
     less = min((disk.size for disk in wanted.disks), default=0) - item.least_disk
     disks = tuple(Disk(disk.size - less, disk.spindles) for disk in wanted.disks)

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.dedicated import is_dedicated, search_dedicated
+from gpolicy.allocator.cluster_data import Group, Instance
+from gpolicy.allocator.dedicated_nodes import is_dedicated, search_dedicated
 from gpolicy.allocator.engines import find_placement
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.group_choice import (
     GroupAnswer,
     RequestError,
@@ -19,15 +21,13 @@ from gpolicy.allocator.group_choice import (
     one_group,
     search_ordinary,
 )
-from gpolicy.allocator.kinds import NO_NODE, DiskTemplate
-from gpolicy.allocator.model import Group, Instance
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import PairCandidates, Placement
 from gpolicy.allocator.redundancy import settled
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.request_options import RequestOptions
+    from gpolicy.allocator.group_choice import RequestOptions
 
 Nodes = Mapping[int, Node]
 Groups = Mapping[int, Group]

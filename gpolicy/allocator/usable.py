@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.engines import is_redundant
-from gpolicy.allocator.kinds import AllocPolicy
+from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.allocator.redundancy import CapacityRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gpolicy.allocator.model import Group, Instance
+    from gpolicy.allocator.cluster_data import Group, Instance
     from gpolicy.allocator.node import Node
 
 

@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
 
-from gpolicy.allocator.kinds import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
-from gpolicy.allocator.model import (
+from gpolicy.allocator.cluster_data import (
     DEFAULT_POLICY,
     ClusterData,
     Disk,
@@ -24,6 +23,7 @@ from gpolicy.allocator.model import (
     Spec,
     SpecPair,
 )
+from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.cluster import state as observed
 from gpolicy.errors import GpolicyError, about
 from gpolicy.ganeti.parameter import Value, Values

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.kinds import FailReason
+from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.node_changes import add_primary, add_secondary, spindle_use_after
 from gpolicy.allocator.placement import PairCandidates, SingleCandidates
 from gpolicy.allocator.policy_check import check_pair, check_policy
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Instance, Policy
+    from gpolicy.allocator.cluster_data import Instance, Policy
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Candidates
 

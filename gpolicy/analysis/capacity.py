@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.model import Spec, SpecPair
+from gpolicy.allocator.cluster_data import Spec, SpecPair
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity_run import KVM_NODE_MEMORY, Run, loaded
@@ -33,9 +33,9 @@ from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.kinds import DiskTemplate
-    from gpolicy.allocator.model import ClusterData, Group, Instance
-    from gpolicy.allocator.resource_model import NodeResources
+    from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
+    from gpolicy.allocator.configured_resources import NodeResources
+    from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.cluster.state import ClusterState, Snapshot
 
 __all__ = [

@@ -6,23 +6,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.capacity import DivisionError, State
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Instance, Spec, SpecPair
+from gpolicy.allocator.configured_resources import configured_cluster
 from gpolicy.allocator.engines import make_allocator
-from gpolicy.allocator.kinds import NO_NODE, AllocPolicy, DiskTemplate, FailReason, InstanceStatus
+from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.merge import merge
-from gpolicy.allocator.model import ClusterData, Disk, Instance, Spec, SpecPair
 from gpolicy.allocator.placement import NO_FAILURES, NoCandidatesError, candidate_nodes
-from gpolicy.allocator.resource_model import configured_cluster
+from gpolicy.allocator.repeated_allocation import AllocationState, DivisionError
 from gpolicy.allocator.usable import usable_groups
 from gpolicy.analysis.binding import Binding, Cause, binding
 from gpolicy.errors import GpolicyError
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.capacity import Allocator
+    from gpolicy.allocator.configured_resources import NodeResources
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.placement import Candidates
     from gpolicy.allocator.redundancy import CapacityRules
-    from gpolicy.allocator.resource_model import NodeResources
+    from gpolicy.allocator.repeated_allocation import Allocator
 
 KVM_NODE_MEMORY: Final = 4096
 """MiB that hspace takes for the node itself on KVM clusters, whatever was measured (its `--static-kvm-node-memory`)."""
@@ -47,7 +47,7 @@ class Run:
         self.data, self.policy = data, data.policy
         self.template = template or DiskTemplate.PLAIN
         self.cluster = cluster or loaded(data, resources)
-        self.initial = State(self.cluster.nodes, self.cluster.instances)
+        self.initial = AllocationState(self.cluster.nodes, self.cluster.instances)
         self.candidates: Candidates | None = None
         self.allocator: Allocator | None = None
         self.rules: CapacityRules | None = None
@@ -95,21 +95,21 @@ class Run:
         """Return the spindle use of instances of `pair`: that of `std`, or the nearest that the pair takes."""
         return min(max(self.policy.std.spindle_use, pair.min.spindle_use), pair.max.spindle_use)
 
-    def tiered(self, state: State, spec: Spec, spindle_use: int) -> State:
+    def tiered(self, state: AllocationState, spec: Spec, spindle_use: int) -> AllocationState:
         """Return `state` with all placed that fits of `spec` and of what it shrinks to."""
         if self.allocator is None:
             return state
         instance = self.instance(spec, spindle_use)
         return self._guarded(spec, lambda allocator: allocator.tiered(state, instance, None))
 
-    def after_tiered(self, final: State, spec: Spec, spindle_use: int) -> Binding:
+    def after_tiered(self, final: AllocationState, spec: Spec, spindle_use: int) -> Binding:
         """Return what kept out the last instance of the tiered run that ended with `spec`."""
         if self.allocator is None:
             return self.hindrance
         last = final.placed[0] if final.placed else self.instance(spec, spindle_use)
         return self._binding(final, replace(last, primary=NO_NODE, secondary=NO_NODE, location_score=0))
 
-    def filled(self, state: State) -> State:
+    def filled(self, state: AllocationState) -> AllocationState:
         """Return `state` with the least size of each pair placed as often as it fits."""
         for pair in self.policy.minmax:
             least, use = pair.min, pair.min.spindle_use
@@ -133,14 +133,14 @@ class Run:
             spindle_use=spindle_use,
         )
 
-    def _guarded(self, spec: Spec, work: Callable[[Allocator], State]) -> State:
+    def _guarded(self, spec: Spec, work: Callable[[Allocator], AllocationState]) -> AllocationState:
         assert self.allocator is not None  # noqa: S101 (asked by the callers)
         try:
             return work(self.allocator)
         except DivisionError:
             raise GpolicyError(f"a spec without memory cannot be counted: {spec}") from None
 
-    def _binding(self, final: State, instance: Instance) -> Binding:
+    def _binding(self, final: AllocationState, instance: Instance) -> Binding:
         assert self.candidates is not None  # noqa: S101
         if final.failures == NO_FAILURES:
             return Binding(Cause.NOTHING)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.numerals import fixed
-from gpolicy.allocator.score import COMPONENTS, component_values, statistics, total_score
+from gpolicy.allocator.cluster_score import COMPONENTS, component_values, statistics, total_score
+from gpolicy.allocator.ghc_numbers import fixed
 
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node

@@ -14,9 +14,9 @@ from gpolicy.analysis.group_data import group_data
 from gpolicy.analysis.known_part import known_part
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.kinds import DiskTemplate
+    from gpolicy.allocator.cluster_data import ClusterData
+    from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.model import ClusterData
     from gpolicy.analysis.known_part import KnownPart
     from gpolicy.cluster.state import ClusterState
 

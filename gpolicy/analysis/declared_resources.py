@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.ieee import truncate
-from gpolicy.allocator.resource_model import NodeResources
+from gpolicy.allocator.configured_resources import NodeResources
+from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.cluster_data import ClusterData
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.model import ClusterData
     from gpolicy.allocator.node import Node
     from gpolicy.cluster.state import ClusterState
     from gpolicy.cluster.state import Node as ObservedNode

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.errors import UsageError
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Policy
+    from gpolicy.allocator.cluster_data import Policy
     from gpolicy.cluster.state import ClusterState
 
 _LIKELY: Final = (DiskTemplate.DRBD, DiskTemplate.PLAIN)

@@ -14,16 +14,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.extended import GREATEST_RATIO, ExtendedRules, fill
-from gpolicy.allocator.kinds import FailReason
 from gpolicy.allocator.placement import NO_FAILURES, SingleCandidates
 from gpolicy.analysis.binding import Binding, Cause, binding
 from gpolicy.errors import UsageError
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.capacity import State
-    from gpolicy.allocator.model import ClusterData, Instance, Spec
+    from gpolicy.allocator.cluster_data import ClusterData, Instance, Spec
     from gpolicy.allocator.node import Node
+    from gpolicy.allocator.repeated_allocation import AllocationState
     from gpolicy.analysis.capacity_run import Run
 
 
@@ -124,7 +124,7 @@ def _fit(run: Run, name: str, spec: Spec, least: int, spindle_use: int, rules: E
     return ExtendedFit(name, len(final.placed), why, minimum, spec.memory)
 
 
-def _binding(run: Run, final: State, instance: Instance, maximum: int, rules: ExtendedRules) -> Binding:
+def _binding(run: Run, final: AllocationState, instance: Instance, maximum: int, rules: ExtendedRules) -> Binding:
     """Return what keeps out the next instance: the cause of most of the refused candidates."""
     assert run.candidates is not None  # noqa: S101
     if final.failures == NO_FAILURES:
@@ -138,7 +138,7 @@ def _binding(run: Run, final: State, instance: Instance, maximum: int, rules: Ex
     return found
 
 
-def _over(run: Run, final: State, maximum: int, rules: ExtendedRules) -> int:
+def _over(run: Run, final: AllocationState, maximum: int, rules: ExtendedRules) -> int:
     """Return how many candidates have no room left for the maximum memory of one more primary."""
     if rules.oversubscription is None or run.candidates is None:
         return 0
@@ -156,7 +156,7 @@ def _over(run: Run, final: State, maximum: int, rules: ExtendedRules) -> int:
     return total
 
 
-def _burst(number: int, final: State, placed: set[int], maximum: int, rules: ExtendedRules) -> int:
+def _burst(number: int, final: AllocationState, placed: set[int], maximum: int, rules: ExtendedRules) -> int:
     if number in placed:
         return maximum
     instance = final.instances[number]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpolicy.allocator.kinds import NO_NODE, DiskTemplate
-from gpolicy.allocator.model import ClusterData, Instance
+from gpolicy.allocator.cluster_data import ClusterData, Instance
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 
 
 def group_data(data: ClusterData, index: int) -> tuple[ClusterData, list[str]]:

@@ -10,7 +10,7 @@ from gpolicy.analysis.allocator_input import cluster_data, gaps
 from gpolicy.errors import GpolicyError, about
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import ClusterData
+    from gpolicy.allocator.cluster_data import ClusterData
     from gpolicy.cluster.state import ClusterState
 
 

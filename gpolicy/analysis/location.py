@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import (
     LOCATION_PREFIX,
     desired_tags,

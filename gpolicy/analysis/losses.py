@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.engines import find_placement
-from gpolicy.allocator.ieee import divide
-from gpolicy.allocator.kinds import NO_NODE, DiskTemplate, FailReason
-from gpolicy.allocator.moves import failover, failover_to, may_migrate
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
+from gpolicy.allocator.ghc_numbers import divide
+from gpolicy.allocator.instance_moves import failover, failover_to, may_migrate
 from gpolicy.allocator.node_changes import accepted, add_primary, remove_primary
 from gpolicy.allocator.placement import SingleCandidates
 from gpolicy.allocator.policy_check import check_policy
@@ -24,8 +24,8 @@ from gpolicy.analysis.binding import Cause, accepts
 from gpolicy.analysis.refusals import bounds_detail
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.cluster_data import Instance, Policy
     from gpolicy.allocator.compiled import Losses
-    from gpolicy.allocator.model import Instance, Policy
     from gpolicy.allocator.node import Node
 
 Nodes = Mapping[int, "Node"]

@@ -12,7 +12,7 @@ from gpolicy.ganeti.units import exact_size
 from gpolicy.policy.model import INHERIT
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import SpecPair
+    from gpolicy.allocator.cluster_data import SpecPair
     from gpolicy.cluster.state import ClusterState
     from gpolicy.ganeti.parameter import Value
     from gpolicy.policy.model import Declared, Policy

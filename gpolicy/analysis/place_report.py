@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.numerals import fixed
+from gpolicy.allocator.ghc_numbers import fixed
 from gpolicy.analysis.wanted_instance import WantedDisk
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.kinds import DiskTemplate
+    from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.cluster.state import Snapshot
 
 

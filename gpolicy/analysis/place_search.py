@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.dedicated import search_dedicated
+from gpolicy.allocator.dedicated_nodes import search_dedicated
+from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.allocator.group_choice import GroupAnswer, RequestError, choose_group, one_group, search_ordinary
-from gpolicy.allocator.kinds import AllocPolicy
 from gpolicy.allocator.placement import PairCandidates, SingleCandidates, candidate_nodes
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.trials import Trial, dedicated_trials, ordinary_trials
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.group_choice import Search
+    from gpolicy.allocator.cluster_data import Group, Instance
+    from gpolicy.allocator.group_choice import RequestOptions, Search
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.model import Group, Instance
     from gpolicy.allocator.placement import Attempt, Candidates
     from gpolicy.allocator.redundancy import Instances
-    from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.analysis.trials import Nodes
 
 MOST_PAIRS: Final = 100_000

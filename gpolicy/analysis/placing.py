@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.dedicated import is_dedicated, sample_instances
-from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import NodeData
+from gpolicy.allocator.dedicated_nodes import is_dedicated, sample_instances
+from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.ghc_numbers import sorted_by_score
+from gpolicy.allocator.group_choice import RequestOptions
 from gpolicy.allocator.merge import merge
-from gpolicy.allocator.model import NodeData
-from gpolicy.allocator.ordering import sorted_by_score
 from gpolicy.allocator.policy_check import check_pair
-from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity_run import KVM_NODE_MEMORY
 from gpolicy.analysis.pair_names import PairNames
@@ -26,9 +26,9 @@ from gpolicy.analysis.trials import Trial
 from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk, wanted_group, wanted_instance
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
     from gpolicy.allocator.group_choice import GroupAnswer
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.model import ClusterData, Group, Instance
     from gpolicy.cluster.state import ClusterState
 
 __all__ = ["Candidate", "GroupTrial", "PlaceReport", "PlaceRequest", "Placed", "WantedDisk", "place"]

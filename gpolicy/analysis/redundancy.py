@@ -1,7 +1,7 @@
 """Which losses of nodes a group can absorb, which not, and for want of what.
 
 The test is that of htools' global N+1 (`gpolicy.allocator.redundancy`), for several nodes at once
-`gpolicy.allocator.survival`: mirrored instances fail over, those on shared storage move, all others need room for a
+`gpolicy.allocator.extended`: mirrored instances fail over, those on shared storage move, all others need room for a
 copy. It is forced: only what cannot be (no memory, no disk, no spindles, forbidden migration) stops it. Limits that
 are broken on the way (vcpu-ratio, exclusion tags) are told apart as `strained`.
 Sources: design document "resource model" (max_node_failures); hspace(1).
@@ -24,8 +24,8 @@ from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.errors import UsageError
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.model import Instance
     from gpolicy.allocator.node import Node
     from gpolicy.analysis.clusters import SharedCluster
     from gpolicy.analysis.known_part import KnownPart

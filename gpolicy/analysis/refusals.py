@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.ieee import divide
+from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.node_changes import spindle_use_after
 from gpolicy.allocator.policy_check import check_pair
 from gpolicy.analysis.binding import Cause, primary_refusal, secondary_refusal
@@ -13,8 +13,8 @@ from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.kinds import FailReason
-    from gpolicy.allocator.model import Instance, Policy, SpecPair
+    from gpolicy.allocator.cluster_data import Instance, Policy, SpecPair
+    from gpolicy.allocator.enumerations import FailReason
     from gpolicy.allocator.node import Node
 
 

@@ -24,11 +24,11 @@ from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
 from gpolicy.analysis.side_by_side import side_by_side
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.kinds import DiskTemplate
+    from gpolicy.allocator.cluster_data import NodeData
+    from gpolicy.allocator.configured_resources import NodeResources
+    from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.model import NodeData
     from gpolicy.allocator.node import Node
-    from gpolicy.allocator.resource_model import NodeResources
     from gpolicy.analysis.binding import Binding
     from gpolicy.analysis.clusters import SharedCluster
     from gpolicy.analysis.known_part import KnownPart

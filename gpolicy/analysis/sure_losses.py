@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import DiskTemplate
-from gpolicy.allocator.moves import may_migrate
+from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.instance_moves import may_migrate
 from gpolicy.analysis.losses import obstacles
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.node import Node
 
 Nodes = Mapping[int, "Node"]

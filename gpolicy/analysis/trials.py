@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.dedicated import allocation_vector, sample_instances
-from gpolicy.allocator.kinds import FailReason
+from gpolicy.allocator.cluster_score import Statistic, replaced, statistics, total_score
+from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
+from gpolicy.allocator.enumerations import FailReason
+from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.node_changes import add_primary, add_secondary
-from gpolicy.allocator.ordering import sorted_by_score
 from gpolicy.allocator.placement import Placement, SingleCandidates, try_single
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
-from gpolicy.allocator.score import Statistic, replaced, statistics, total_score
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.refusals import Refusal, as_primary, as_secondary
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Attempt, Candidates, PairCandidates
     from gpolicy.allocator.redundancy import Instances

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import Disk, Instance, Nic
+from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import desired_tags, exclusion_tags
-from gpolicy.allocator.model import Disk, Instance, Nic
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
 from gpolicy.errors import GpolicyError, UsageError, about
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import ClusterData, Group, Policy, Spec
+    from gpolicy.allocator.cluster_data import ClusterData, Group, Policy, Spec
     from gpolicy.cluster.state import ClusterState
 
 

@@ -13,13 +13,12 @@ from typing import Protocol, TypeVar
 from gpolicy.apply.deciding import Decision, decide_by_looking, effects_missing, effects_there, seen_progress
 from gpolicy.apply.journal import EventName
 from gpolicy.apply.journal_file import JournalError, JournalFile
-from gpolicy.apply.runner import JobStatus, MarkedJob, Outcome, Patience, Poll, Result, Runner, Stop, Watch, pause
-from gpolicy.apply.staleness import Difference, Sight, filled_in, hidden_leaves, leaf_differences
+from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, MarkedJob, Patience, Poll, Runner, Stop, Watch, pause
+from gpolicy.apply.staleness import LeafDifference, Sight, filled_in, hidden_leaves, leaf_differences
 from gpolicy.apply.tasks import Task
 from gpolicy.apply.transient import passes
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import GpolicyError, InputError, UnreachableError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.effects import Effect, carried_out, written
 
@@ -31,7 +30,7 @@ class CarryingError(GpolicyError):
 
     exit_code = ExitCode.FINDINGS
 
-    def __init__(self, message: str, *, differences: Sequence[Difference] = (), hint: str | None = None) -> None:
+    def __init__(self, message: str, *, differences: Sequence[LeafDifference] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.differences = tuple(differences)
 
@@ -131,21 +130,23 @@ class Carrier:
             outcome = self._attempt(task, attempt)
             sight = self.look(task, outcome)
             missing = effects_missing(task.command.effects, sight)
-            if missing and outcome.result is Result.SUCCESS and self.stop.at_once:
+            if missing and outcome.result is JobResult.SUCCESS and self.stop.at_once:
                 raise self._left_alone(task, outcome)  # what it stored may not be shown yet
-            if not missing and (outcome.result is Result.SUCCESS or seen_progress(task.command.effects, sight)):
-                if outcome.result is not Result.SUCCESS:
+            if not missing and (outcome.result is JobResult.SUCCESS or seen_progress(task.command.effects, sight)):
+                if outcome.result is not JobResult.SUCCESS:
                     self.progressing.message(f"the job failed ({outcome.text}), but what it was to change is there")
                 self._after(task, left, sight)
                 self._done(task, ran=True, since=begun)
                 return
             self.found_failed(task, outcome, sight)
-            again = outcome.result is not Result.SUCCESS and passes(outcome.text)
+            again = outcome.result is not JobResult.SUCCESS and passes(outcome.text)
             if rest is None or not again or decide_by_looking(task, sight) is Decision.REFUSE:
                 raise CarryingError(
                     f"step {task.key} ({task.title}) failed: {_why(outcome)}",
-                    differences=[Difference(item.object, item.path, item.after, _seen(item, sight)) for item in missing]
-                    if len(missing) < len(task.command.effects) or outcome.result is Result.SUCCESS
+                    differences=[
+                        LeafDifference(item.object, item.path, item.after, _seen(item, sight)) for item in missing
+                    ]
+                    if len(missing) < len(task.command.effects) or outcome.result is JobResult.SUCCESS
                     else (),
                 )
             self.progressing.note(f"{outcome.text}: this passes, trying again in {rest:.0f} s")
@@ -153,7 +154,7 @@ class Carrier:
             if self.stop.after_step:
                 raise StoppedError(f"stopped after an attempt at step {task.key}, as asked")
 
-    def _attempt(self, task: Task, number: int) -> Outcome:
+    def _attempt(self, task: Task, number: int) -> JobOutcome:
         """Start a job and wait for it. One that is lost sight of is looked for until Ganeti tells what became of it."""
         mark = f"{self.mark}-{task.key}-{secrets.token_hex(6)}"
         self.journal.write(
@@ -161,7 +162,7 @@ class Carrier:
         )
         try:
             outcome = self.runner.run(task.command, mark, self._watch(task))
-            if outcome.result is Result.UNKNOWN:
+            if outcome.result is JobResult.UNKNOWN:
                 outcome = self.resolve(task, mark, outcome.job, outcome)
         except JournalError as error:
             raise CarryingError(
@@ -169,7 +170,7 @@ class Carrier:
             ) from None
         return outcome
 
-    def resolve(self, task: Task, mark: str, job: int | None, so_far: Outcome) -> Outcome:
+    def resolve(self, task: Task, mark: str, job: int | None, so_far: JobOutcome) -> JobOutcome:
         """Return what became of a job that was lost sight of. Raise StoppedError if that cannot be told in time."""
         until = time.monotonic() + self.patience.contact
         poll = Poll(self.patience.first_pause, self.patience.longest_pause, self.stop)
@@ -185,7 +186,7 @@ class Carrier:
                         self._watch(task).job(job)
                     elif looked:
                         self._unanswered.append(task.key)
-                        return Outcome(Result.FAILED, so_far.text)
+                        return JobOutcome(JobResult.FAILED, so_far.text)
                     else:
                         looked = True
                         pause(self.patience.look_again, self.stop)
@@ -194,15 +195,15 @@ class Carrier:
                 if outcome is None:
                     found = self.runner.marked_jobs(mark)
                     if job in [item.number for item in found] or not found:  # archived: the look decides
-                        return Outcome(Result.UNKNOWN, so_far.text, job)
+                        return JobOutcome(JobResult.UNKNOWN, so_far.text, job)
                     job = found[0].number  # what answered our request gave another number
                     self._watch(task).job(job)
                     continue
-                if outcome.result is not Result.UNKNOWN:
+                if outcome.result is not JobResult.UNKNOWN:
                     return outcome
                 so_far = outcome
             except (UnreachableError, InputError) as error:
-                so_far = Outcome(Result.UNKNOWN, error.message, job)
+                so_far = JobOutcome(JobResult.UNKNOWN, error.message, job)
             if time.monotonic() >= until:
                 raise self._left_alone(task, so_far)
             poll.wait()
@@ -218,14 +219,14 @@ class Carrier:
                 self.progressing.note(f"job {job.number}, of a request that got no answer, came late: waiting for it")
                 ignored = Watch(lambda _: None, self.progressing.message)
                 outcome = self._reaching(partial(self.runner.follow, job.number, ignored))
-                if outcome is not None and outcome.result is Result.UNKNOWN:
+                if outcome is not None and outcome.result is JobResult.UNKNOWN:
                     raise StoppedError(f"job {job.number}, of a request that got no answer, goes on in Ganeti")
 
     def marked_jobs(self) -> list[MarkedJob]:
         """Return the jobs of this plan and journal that Ganeti's queue holds."""
         return self._reaching(lambda: self.runner.marked_jobs(self.mark))
 
-    def _left_alone(self, task: Task, outcome: Outcome) -> StoppedError:
+    def _left_alone(self, task: Task, outcome: JobOutcome) -> StoppedError:
         job = f"job {outcome.job}" if outcome.job is not None else "its job, if there is one,"
         why = "" if outcome.waiting or not outcome.text else f": {outcome.text}"
         return StoppedError(
@@ -270,13 +271,13 @@ class Carrier:
                     raise StoppedError(f"the cluster cannot be read: {error.message}") from None
             poll.wait()
 
-    def look(self, task: Task, outcome: Outcome) -> Sight:
+    def look(self, task: Task, outcome: JobOutcome) -> Sight:
         """Return a look at what a job did: Ganeti may answer before what it stored can be read."""
         until = time.monotonic() + self.patience.settle
         poll = Poll(self.patience.first_poll, 1.0, self.stop)
         while True:
             sight = self.glance()
-            settled = not effects_missing(task.command.effects, sight) or outcome.result is Result.FAILED
+            settled = not effects_missing(task.command.effects, sight) or outcome.result is JobResult.FAILED
             if settled or time.monotonic() >= until or self.stop.at_once:
                 return sight
             poll.wait()
@@ -313,12 +314,12 @@ class Carrier:
                 hint="make a fresh plan; what was done so far is in the journal, --rollback takes it back",
             )
 
-    def _by_serial(self, left: Sequence[Task], expected: Sight, sight: Sight) -> list[Difference]:
+    def _by_serial(self, left: Sequence[Task], expected: Sight, sight: Sight) -> list[LeafDifference]:
         """Return objects whose values cannot be read and whose serial number has changed."""
         before, after = expected.serials(), sight.serials()
         hidden = hidden_leaves(effect for task in left for effect in task.command.effects)
         return [
-            Difference(name, ("serial_no",), before[name], after[name])
+            LeafDifference(name, ("serial_no",), before[name], after[name])
             for name, paths in hidden.items()
             if name in before and name in after and before[name] != after[name]
             and not all(sight.shows(name, path) for path in paths)
@@ -334,7 +335,7 @@ class Carrier:
         """Write into the journal that a step is done; `ran` is false if it was found done."""
         self.journal.write(EventName.DONE, step=task.key, found=not ran, serials=_serials(task, self.known))
 
-    def found_failed(self, task: Task, outcome: Outcome, sight: Sight) -> list[Effect]:
+    def found_failed(self, task: Task, outcome: JobOutcome, sight: Sight) -> list[Effect]:
         """Write into the journal that an attempt failed; return what Ganeti did all the same, as far as it is seen."""
         effects = task.command.effects
         there = [effect for effect in effects_there(effects, sight) if effect.before != effect.after]
@@ -355,14 +356,14 @@ def effect_name(effect: Effect) -> str:
     return f"{effect.object} {'.'.join(effect.path)}"
 
 
-def _differences(expected: Sight, sight: Sight, done: Sequence[Effect]) -> list[Difference]:
+def _differences(expected: Sight, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
     gaps = (*expected.gaps, *sight.gaps)
-    found: list[Difference] = []
+    found: list[LeafDifference] = []
     for name in dict.fromkeys((*expected.contents, *sight.contents)):
         before, after = expected.contents.get(name), sight.contents.get(name)
         if before is None or after is None:
             words = ("not there", "there") if before is None else ("there", "not there")
-            found.append(Difference(name, (), *words))
+            found.append(LeafDifference(name, (), *words))
         else:
             found += [item for item in leaf_differences(name, before, after, gaps) if not filled_in(item, done)]
     return found
@@ -373,14 +374,14 @@ def _serials(task: Task, sight: Sight) -> dict[str, Value]:
     return {name: number for name, number in sight.serials().items() if name in ours}
 
 
-def told(item: Difference) -> str:
+def told(item: LeafDifference) -> str:
     """Return a difference in words."""
     where = f"{item.object} {'.'.join(item.path)}".rstrip()
     return f"{where}, from {json.dumps(item.expected)} to {json.dumps(item.found)}"
 
 
-def _why(outcome: Outcome) -> str:
-    if outcome.result is Result.SUCCESS:
+def _why(outcome: JobOutcome) -> str:
+    if outcome.result is JobResult.SUCCESS:
         return "Ganeti reports success, but not all that it was to change is there"
     return outcome.text or "nobody knows why"
 

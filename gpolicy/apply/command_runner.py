@@ -14,11 +14,11 @@ from typing import Final
 
 from gpolicy.apply.child import Ended, run_lines
 from gpolicy.apply.runner import (
+    JobOutcome,
+    JobResult,
     JobStatus,
     MarkedJob,
-    Outcome,
     Patience,
-    Result,
     Stop,
     Watch,
     job_number,
@@ -62,7 +62,7 @@ class CommandRunner:
         """Return what config.data says."""
         return read_master_configuration(self.master)
 
-    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
         """Run a command to the end of its job."""
         assert command.argv is not None  # noqa: S101 (said before the first step)
         program, verb, *rest = command.argv
@@ -79,20 +79,20 @@ class CommandRunner:
         ended = self._run([program, verb, "--print-jobid", f"--reason={mark}", *rest], line)
         job = seen[0] if seen else None
         if ended.code == 0:
-            return Outcome(Result.SUCCESS, job=job)
+            return JobOutcome(JobResult.SUCCESS, job=job)
         if job is not None:  # the job knows better than the command, which may have lost contact to it
             return self._ended(job, ended)
         refused = ended.code == _USAGE or _REFUSAL in ended.errors
-        return Outcome(Result.FAILED if refused else Result.UNKNOWN, _text(ended))
+        return JobOutcome(JobResult.FAILED if refused else JobResult.UNKNOWN, _text(ended))
 
-    def _ended(self, job: int, ended: Ended) -> Outcome:
+    def _ended(self, job: int, ended: Ended) -> JobOutcome:
         try:
             status = self._status(job)
         except (UnreachableError, InputError) as error:
-            return Outcome(Result.UNKNOWN, error.message, job)
+            return JobOutcome(JobResult.UNKNOWN, error.message, job)
         if status is JobStatus.PENDING or ended.code is None:
-            return Outcome(Result.UNKNOWN, _text(ended), job, waiting=ended.code is None)
-        return Outcome(Result.SUCCESS if status is JobStatus.SUCCESS else Result.FAILED, _text(ended), job)
+            return JobOutcome(JobResult.UNKNOWN, _text(ended), job, waiting=ended.code is None)
+        return JobOutcome(JobResult.SUCCESS if status is JobStatus.SUCCESS else JobResult.FAILED, _text(ended), job)
 
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         """Return the jobs whose marks begin with `start`."""
@@ -106,7 +106,7 @@ class CommandRunner:
                 found.append(MarkedJob(_number(number), known[0], job_status(status)))
         return sorted(found, key=lambda job: job.number)
 
-    def follow(self, job: int, watch: Watch) -> Outcome | None:
+    def follow(self, job: int, watch: Watch) -> JobOutcome | None:
         """Wait for the end of a job."""
         until = time.monotonic() + self.patience.job
         text = ""
@@ -115,11 +115,11 @@ class CommandRunner:
             if status is JobStatus.GONE:
                 return None
             if status is JobStatus.SUCCESS:
-                return Outcome(Result.SUCCESS, job=job)
+                return JobOutcome(JobResult.SUCCESS, job=job)
             if status is JobStatus.FAILED and text:
-                return Outcome(Result.FAILED, text, job)
+                return JobOutcome(JobResult.FAILED, text, job)
             if time.monotonic() >= until or self.stop.at_once:
-                return Outcome(Result.UNKNOWN, "", job, waiting=True)
+                return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
             ended = self._run(["gnt-job", "watch", str(job)], lambda text: watch.message(text.rstrip("\n")))
             text = _text(ended) or "the job failed"
 

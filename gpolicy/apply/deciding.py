@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from gpolicy.apply.journal import Attempt, Fate
+from gpolicy.apply.journal import Fate, StepAttempt
 from gpolicy.apply.staleness import Sight
 from gpolicy.apply.tasks import Task
 from gpolicy.plan.effects import Effect, Progress, found, progress
@@ -19,7 +19,7 @@ class Decision(StrEnum):
     REFUSE = "refuse"  # nobody knows whether it was done, and it must not be done twice
 
 
-def left_of(tasks: Iterable[Task], attempts: Mapping[str, Attempt]) -> list[Task]:
+def left_of(tasks: Iterable[Task], attempts: Mapping[str, StepAttempt]) -> list[Task]:
     """Return the tasks that the journal does not know to be done; `attempts` are by the task's key."""
     return [task for task in tasks if task.key not in attempts or attempts[task.key].fate is not Fate.DONE]
 

@@ -58,7 +58,7 @@ class EventName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class StepAttempt:
     """The last attempt at a step. `mark` is in the reason of its job, `job` the number of the job once it is known.
 
     `did` names the values that a failed attempt changed all the same, as `effect_name` writes them.
@@ -83,7 +83,7 @@ class History:
     plan_digest: str
     cluster: str
     direction: Direction
-    attempts: Mapping[str, Attempt] = field(default_factory=dict)
+    attempts: Mapping[str, StepAttempt] = field(default_factory=dict)
     marks: frozenset[str] = frozenset()
     serials: Mapping[str, int] = field(default_factory=dict)
     ended: str | None = None
@@ -181,7 +181,7 @@ def _with_step(history: History, name: EventName, event: Record) -> History:
     others = {step: attempt for step, attempt in history.attempts.items() if step != key}
     if name is EventName.STARTED:
         mark = event.text("mark")
-        return replace(history, attempts={**others, key: Attempt(mark)}, marks=history.marks | {mark})
+        return replace(history, attempts={**others, key: StepAttempt(mark)}, marks=history.marks | {mark})
     if key not in history.attempts:
         raise InputError(f"{event.where}: step {key[:20]!r} has not begun")
     attempt = history.attempts[key]

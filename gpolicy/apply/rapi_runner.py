@@ -11,12 +11,12 @@ from typing import Final
 from urllib.parse import quote
 
 from gpolicy.apply.runner import (
+    JobOutcome,
+    JobResult,
     JobStatus,
     MarkedJob,
-    Outcome,
     Patience,
     Poll,
-    Result,
     Stop,
     Watch,
     job_number,
@@ -59,7 +59,7 @@ class RapiRunner:
         """Return what the cluster is configured to be."""
         return read_rapi_configuration(self.client)
 
-    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
         """Submit a request and wait for the end of its job."""
         call = command.rapi
         assert call is not None  # noqa: S101 (said before the first step)
@@ -67,19 +67,19 @@ class RapiRunner:
         try:
             answer = self.client.send(call.method, path, call.body)
         except NoAnswerError as error:
-            return Outcome(Result.UNKNOWN, error.message)
+            return JobOutcome(JobResult.UNKNOWN, error.message)
         except UnreachableError as error:
-            return Outcome(Result.FAILED, error.message)
+            return JobOutcome(JobResult.FAILED, error.message)
         if answer.status != 200:  # whatever it is: a proxy may say it of a request that Ganeti has taken
-            return Outcome(Result.UNKNOWN, f"HTTP {answer.status}{reason(answer.body)}")
+            return JobOutcome(JobResult.UNKNOWN, f"HTTP {answer.status}{reason(answer.body)}")
         try:
             job = job_number(parse_json(answer.body, call.path))
         except InputError:
             job = None
         if job is None:
-            return Outcome(Result.UNKNOWN, "the answer is no job number")
+            return JobOutcome(JobResult.UNKNOWN, "the answer is no job number")
         watch.job(job)
-        return self.follow(job, watch) or Outcome(Result.UNKNOWN, "Ganeti does not know the job any more", job)
+        return self.follow(job, watch) or JobOutcome(JobResult.UNKNOWN, "Ganeti does not know the job any more", job)
 
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         """Return the jobs whose marks begin with `start`."""
@@ -99,7 +99,7 @@ class RapiRunner:
             found.append(MarkedJob(number, mark, job_status(job.text_or_none("status"))))
         return sorted(found, key=lambda job: job.number)
 
-    def follow(self, job: int, watch: Watch) -> Outcome | None:
+    def follow(self, job: int, watch: Watch) -> JobOutcome | None:
         """Wait for the end of a job, however long nobody answers in between, as far as patience goes."""
         until = time.monotonic() + self.patience.job
         lost_until: float | None = None
@@ -116,18 +116,18 @@ class RapiRunner:
             except (UnreachableError, InputError) as error:
                 lost_until = lost_until or time.monotonic() + self.patience.contact
                 if time.monotonic() >= lost_until or self.stop.at_once:
-                    return Outcome(Result.UNKNOWN, error.message, job)
+                    return JobOutcome(JobResult.UNKNOWN, error.message, job)
                 pause(self.patience.first_pause, self.stop)
                 continue
             lost_until = None
             if status is JobStatus.GONE:
                 return None
             if status is JobStatus.SUCCESS:
-                return Outcome(Result.SUCCESS, job=job)
+                return JobOutcome(JobResult.SUCCESS, job=job)
             if status is JobStatus.FAILED:
-                return Outcome(Result.FAILED, failure, job)
+                return JobOutcome(JobResult.FAILED, failure, job)
             if time.monotonic() >= until or self.stop.at_once:
-                return Outcome(Result.UNKNOWN, "", job, waiting=True)
+                return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
             poll.wait()
 
     def _job(self, job: int) -> Record | None:

@@ -14,7 +14,7 @@ from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.plan_file import PlannedCommand
 
 
-class Result(StrEnum):
+class JobResult(StrEnum):
     """What came of a job."""
 
     SUCCESS = "success"
@@ -23,13 +23,13 @@ class Result(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobOutcome:
     """A result, and what Ganeti said. `job` is None where none was submitted, or its number is not known.
 
     `waiting` tells of a job that is known to be under way still: the time was up, or we were told to stop waiting.
     """
 
-    result: Result
+    result: JobResult
     text: str = ""
     job: int | None = None
     waiting: bool = False
@@ -152,7 +152,7 @@ class Runner(Protocol):
         """Return what steps write, quickly, and with no node asked: instances may be missing."""
         ...
 
-    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
         """Run a command to the end of its job, which carries `mark` in its reason."""
         ...
 
@@ -160,7 +160,7 @@ class Runner(Protocol):
         """Return the jobs in Ganeti's queue whose marks begin with `start`, by number."""
         ...
 
-    def follow(self, job: int, watch: Watch) -> Outcome | None:
+    def follow(self, job: int, watch: Watch) -> JobOutcome | None:
         """Wait for the end of a job that was submitted earlier. None if Ganeti does not know it any more."""
         ...
 

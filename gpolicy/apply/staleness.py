@@ -39,7 +39,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class LeafDifference:
     """A leaf that is not what it should be. An empty path is the object itself; `serial_no`, `uuid` are no leaves."""
 
     object: str
@@ -52,7 +52,7 @@ class Difference:
 class Comparison:
     """What differs, and in words what could not be compared or does not matter."""
 
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[LeafDifference, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -66,14 +66,14 @@ def compare_plan(plan: PlanFile, sight: Sight, done: Sequence[Effect], serials: 
     return Comparison((*compare_objects(plan, sight, done), *by_serial), tuple(notes))
 
 
-def compare_objects(plan: PlanFile, sight: Sight, done: Sequence[Effect]) -> list[Difference]:
+def compare_objects(plan: PlanFile, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
     """Return how the objects that `plan` touches differ from what it saw, once `done` is counted in, leaf by leaf."""
     expected = carried_out(done, {name: dict(item.values) for name, item in plan.observed.items()})
     gaps = (*plan.gaps, *sight.gaps)
-    found: list[Difference] = []
+    found: list[LeafDifference] = []
     for name, values in expected.items():
         if name not in sight.contents:
-            found.append(Difference(name, (), "there", "not there"))
+            found.append(LeafDifference(name, (), "there", "not there"))
             continue
         differences = leaf_differences(name, values, sight.contents[name], gaps)
         found += [item for item in differences if not filled_in(item, done)]
@@ -81,17 +81,19 @@ def compare_objects(plan: PlanFile, sight: Sight, done: Sequence[Effect]) -> lis
     return [*found, *_appeared(plan, expected, sight.contents), *_other_objects(plan, sight, renamed)]
 
 
-def leaf_differences(name: str, expected: Values, found: Values, gaps: Iterable[Unreadable] = ()) -> list[Difference]:
+def leaf_differences(
+    name: str, expected: Values, found: Values, gaps: Iterable[Unreadable] = ()
+) -> list[LeafDifference]:
     """Return the leaves of one object that differ, as far as both were shown."""
     gaps = tuple(gaps)
     return [
-        Difference(name, path, expected.get(path), found.get(path))
+        LeafDifference(name, path, expected.get(path), found.get(path))
         for path in dict.fromkeys((*expected, *found))
         if expected.get(path) != found.get(path) and shown_by(gaps, name, path)
     ]
 
 
-def filled_in(difference: Difference, effects: Iterable[Effect]) -> bool:
+def filled_in(difference: LeafDifference, effects: Iterable[Effect]) -> bool:
     """Return whether Ganeti filled a leaf in beside one that `effects` set.
 
     The cluster's entries of hv_state and disk_state are stored whole, with defaults for what nobody has set.
@@ -110,7 +112,7 @@ def path_text(path: Path) -> str:
     return f"tags {path[1]}" if path[:1] == TAGS and len(path) > 1 else ".".join(path)
 
 
-def _appeared(plan: PlanFile, expected: Contents, found: Contents) -> list[Difference]:
+def _appeared(plan: PlanFile, expected: Contents, found: Contents) -> list[LeafDifference]:
     """Return groups that a step is to make or to rename to, and that are there without it."""
     made = {
         f"group/{effect.after}": None
@@ -119,16 +121,16 @@ def _appeared(plan: PlanFile, expected: Contents, found: Contents) -> list[Diffe
         if effect.path == NAME and effect.after is not None
     }
     return [
-        Difference(name, (), "not there", "there")
+        LeafDifference(name, (), "not there", "there")
         for name in made
         if name in found and name not in expected and name not in plan.observed
     ]
 
 
-def _other_objects(plan: PlanFile, sight: Sight, renamed: set[str]) -> list[Difference]:
+def _other_objects(plan: PlanFile, sight: Sight, renamed: set[str]) -> list[LeafDifference]:
     """Return objects that have the name of one that the plan saw, and are another."""
     return [
-        Difference(name, ("uuid",), item.identity.uuid, sight.identities[name].uuid)
+        LeafDifference(name, ("uuid",), item.identity.uuid, sight.identities[name].uuid)
         for name, item in plan.observed.items()
         if name in sight.identities
         and name not in renamed
@@ -137,9 +139,9 @@ def _other_objects(plan: PlanFile, sight: Sight, renamed: set[str]) -> list[Diff
     ]
 
 
-def _by_serial(plan: PlanFile, sight: Sight, serials: Mapping[str, int]) -> tuple[list[Difference], list[str]]:
+def _by_serial(plan: PlanFile, sight: Sight, serials: Mapping[str, int]) -> tuple[list[LeafDifference], list[str]]:
     """Return the objects whose serial number has to stand for values that cannot be read, and differs."""
-    found: list[Difference] = []
+    found: list[LeafDifference] = []
     notes: list[str] = []
     for name, hidden in hidden_leaves(effect for step in plan.steps for effect in step.command.effects).items():
         paths = [path for path in hidden if not sight.shows(name, path)]
@@ -151,7 +153,7 @@ def _by_serial(plan: PlanFile, sight: Sight, serials: Mapping[str, int]) -> tupl
         if seen is None or now is None:
             notes.append(f"{name}: {what} cannot be read this way, nor a serial number: taken as unchanged")
         elif seen != now:
-            found.append(Difference(name, ("serial_no",), seen, now))
+            found.append(LeafDifference(name, ("serial_no",), seen, now))
         else:
             notes.append(f"{name}: {what} cannot be read this way; its serial number is unchanged")
     return found, notes

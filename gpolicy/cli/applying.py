@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpolicy.cli.terminal import complain, wants_colour, working
-from gpolicy.errors import UsageError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.printable import BOLD, PLAIN, YELLOW, as_text
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from gpolicy.apply.applying import Intention, Run
+    from gpolicy.apply.final_look import FinalLook
     from gpolicy.apply.journal import History
+    from gpolicy.apply.plan_run import Intention, PlanRun
     from gpolicy.apply.runner import Patience, Runner, Stop
-    from gpolicy.apply.staleness import Difference
-    from gpolicy.apply.verdict import Verdict
+    from gpolicy.apply.staleness import LeafDifference
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.plan.plan_file import PlanFile
     from gpolicy.plan.signature import Signers
@@ -46,10 +45,10 @@ class Request:
 
 def apply(request: Request) -> int:
     """Carry a plan out, go on with it, or take it back; return the exit code."""
-    from gpolicy.apply.applying import RefusedError, check_plan  # noqa: PLC0415
     from gpolicy.apply.carrying import CarryingError  # noqa: PLC0415
     from gpolicy.apply.destinations import open_runner  # noqa: PLC0415
     from gpolicy.apply.journal_file import journal_path  # noqa: PLC0415
+    from gpolicy.apply.plan_run import RefusedError, check_plan  # noqa: PLC0415
     from gpolicy.apply.runner import Patience, Stop  # noqa: PLC0415
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
 
@@ -73,8 +72,8 @@ def apply(request: Request) -> int:
 
 
 def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, patience: Patience, stop: Stop) -> int:
-    from gpolicy.apply.applying import Run, can_be_carried, measures_nodes, right_cluster  # noqa: PLC0415
     from gpolicy.apply.journal import Direction  # noqa: PLC0415
+    from gpolicy.apply.plan_run import PlanRun, can_be_carried, measures_nodes, right_cluster  # noqa: PLC0415
     from gpolicy.cluster.sources import read_state  # noqa: PLC0415
 
     direction = Direction.ROLLBACK if request.rollback else Direction.APPLY
@@ -93,7 +92,7 @@ def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, pati
         for note in state.notes:
             voice.note(note)
         signals = _Signals(stop)
-        run = Run(
+        run = PlanRun(
             plan=plan,
             runner=runner,
             journal_file=journal,
@@ -263,7 +262,7 @@ def _say(line: str) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), sys.stdout.fileno())
 
 
-def _tell(run: Run, verdict: Verdict, journal: Path) -> int:
+def _tell(run: PlanRun, verdict: FinalLook, journal: Path) -> int:
     """Say what a new look shows at the end, and return the exit code."""
     back = run.direction == "rollback"
     for path in verdict.unseen:
@@ -286,7 +285,7 @@ def _tell(run: Run, verdict: Verdict, journal: Path) -> int:
     return int(ExitCode.FINDINGS)
 
 
-def _show_differences(differences: Sequence[Difference]) -> None:
+def _show_differences(differences: Sequence[LeafDifference]) -> None:
     from gpolicy.apply.staleness import path_text  # noqa: PLC0415
     from gpolicy.report.values_text import value_text  # noqa: PLC0415
 

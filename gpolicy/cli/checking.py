@@ -12,8 +12,7 @@ from gpolicy.cli.console import write_commands
 from gpolicy.cli.findings_output import CHECK_FORMATS, known_budget, shown
 from gpolicy.cli.judging import Control, Judge, Judged, editable_files, find
 from gpolicy.cli.terminal import wants_colour, working
-from gpolicy.errors import InputError, UsageError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, InputError, UsageError
 from gpolicy.findings import Finding, Severity, by_place
 from gpolicy.opening import real_path
 from gpolicy.policy.loading import load_policy
@@ -185,8 +184,8 @@ def known_format(form: str, formats: tuple[str, ...] = FORMATS) -> None:
 
 def show(path: Path, form: str, *, origin: bool) -> int:
     """Print the effective policy."""
-    from gpolicy.show.rendering import effective_json, effective_text  # noqa: PLC0415
-    from gpolicy.show.view import effective_view  # noqa: PLC0415
+    from gpolicy.show.effective_policy import effective_view  # noqa: PLC0415
+    from gpolicy.show.effective_report import effective_json, effective_text  # noqa: PLC0415
 
     known_format(form)
     policy = sound_policy(path)

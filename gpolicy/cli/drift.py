@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.cli.checking import known_format, policy_with_errors, read
 from gpolicy.cli.judging import settings_of
 from gpolicy.cli.terminal import complain, wants_colour
-from gpolicy.errors import GpolicyError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.report.findings_text import findings_text
 
 if TYPE_CHECKING:

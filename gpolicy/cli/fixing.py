@@ -9,8 +9,7 @@ from pathlib import Path
 
 from gpolicy.cli.console import write_diff
 from gpolicy.cli.judging import Judge, Judged, editable_files
-from gpolicy.errors import GpolicyError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, by_place
 from gpolicy.fixing.mending import Look, Mended, mend
 from gpolicy.opening import Target, read_below, reason

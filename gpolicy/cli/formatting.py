@@ -9,8 +9,7 @@ from pathlib import Path
 
 from gpolicy.cli.console import write_diff
 from gpolicy.cli.terminal import complain
-from gpolicy.errors import InputError, UsageError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, InputError, UsageError
 from gpolicy.formatting.formatting import Formatted, format_text
 from gpolicy.opening import reason
 from gpolicy.policy.boundary import Boundary, boundary

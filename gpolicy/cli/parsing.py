@@ -8,8 +8,7 @@ import typer
 from typer.main import get_command
 
 from gpolicy.cli.app import app
-from gpolicy.errors import UsageError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, UsageError
 
 # Releases of Typer differ in which copy of Click they stand on; its own exception leads to the right one.
 _CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0]

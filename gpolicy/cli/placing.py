@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpolicy.cli.checking import known_format, read
 from gpolicy.cli.findings_output import known_budget
 from gpolicy.cli.terminal import wants_colour, working
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode
 
 if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames

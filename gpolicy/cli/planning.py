@@ -11,8 +11,7 @@ from gpolicy.cli.checking import known_format, policy_with_errors, read
 from gpolicy.cli.console import write_commands
 from gpolicy.cli.findings_output import from_the_top, known_budget, repository_path
 from gpolicy.cli.terminal import wants_colour, working
-from gpolicy.errors import UsageError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.report.budget import COMMENT_BUDGET
 from gpolicy.report.findings_text import findings_text
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.impact import Impact
-    from gpolicy.plan.planning import Plan
+    from gpolicy.plan.plan import Plan
     from gpolicy.plan.signature import Signers
     from gpolicy.policy.model import Policy
 
@@ -51,8 +50,8 @@ def plan(request: Request) -> int:
     """Make, show and keep a plan; return the exit code."""
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
+    from gpolicy.plan.plan import make_plan, refused_plan  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
-    from gpolicy.plan.planning import make_plan, refused_plan  # noqa: PLC0415
     from gpolicy.plan.projection import projected  # noqa: PLC0415
 
     known_format(request.form, FORMATS)
@@ -80,7 +79,7 @@ def plan(request: Request) -> int:
 
 def _can_be_allowed(allowed: frozenset[str], policy: Policy) -> None:
     """Raise UsageError for a guard that there is not, or that nothing can pass."""
-    from gpolicy.plan.guards import GUARDS, OVERRIDABLE  # noqa: PLC0415
+    from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE  # noqa: PLC0415
 
     declared = [guard.name.value for guard in policy.guards]
     unknown = sorted(allowed - GUARDS.keys() - set(declared))

@@ -16,8 +16,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from gpolicy.cli.console import console
-from gpolicy.errors import GpolicyError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, GpolicyError
 
 _COLLECT_AFTER = 200_000  # objects: a short run must not walk a large policy over and over in search of cycles
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from gpolicy.cli.checking import known_format, read
 from gpolicy.cli.findings_output import known_budget
 from gpolicy.cli.terminal import wants_colour, working
-from gpolicy.errors import UsageError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.printable import as_text
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def suggest(request: Request) -> int:
         report = suggesting.suggest(state, wanted, group=request.group)
     text = documents(report)
     if request.output is not None:
-        from gpolicy.writing.files import write_new_file  # noqa: PLC0415
+        from gpolicy.writing.new_files import write_new_file  # noqa: PLC0415
 
         write_new_file(request.output, text)
     if request.form == "yaml":

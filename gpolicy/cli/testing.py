@@ -11,8 +11,7 @@ from gpolicy.cli.checking import known_format, read
 from gpolicy.cli.findings_output import known_budget
 from gpolicy.cli.judging import find
 from gpolicy.cli.terminal import wants_colour, working
-from gpolicy.errors import UsageError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.findings import Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.roots import policy_roots

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import read
 from gpolicy.cli.terminal import complain
-from gpolicy.errors import UsageError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.printable import as_text
 
 if TYPE_CHECKING:
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 
 def init(directory: Path, name: str) -> int:
     """Write the starter policy."""
-    from gpolicy.starter.files import starter_files  # noqa: PLC0415
-    from gpolicy.writing.files import write_files  # noqa: PLC0415
+    from gpolicy.starter.starter_policy import starter_files  # noqa: PLC0415
+    from gpolicy.writing.new_files import write_files  # noqa: PLC0415
 
     written = write_files(starter_files(name), directory)
     for path in written:
@@ -33,7 +32,7 @@ def init(directory: Path, name: str) -> int:
 def adopt(src: str, output: Path, options: SourceOptions) -> int:
     """Write the policy of a cluster; say on standard error what it could not hold."""
     from gpolicy.adopt.adopting import adopt as make  # noqa: PLC0415
-    from gpolicy.writing.files import write_files  # noqa: PLC0415
+    from gpolicy.writing.new_files import write_files  # noqa: PLC0415
 
     adopted = make(read(src, options))
     for path in write_files(adopted.files, output):

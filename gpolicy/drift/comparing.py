@@ -14,7 +14,7 @@ from gpolicy.cluster.state import ClusterState, Identity, Snapshot
 from gpolicy.findings import Finding, Span
 from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.plan.change import Action, Change, Unreadable
+from gpolicy.plan.change import Change, ChangeAction, NotCompared
 from gpolicy.plan.diff import diff
 from gpolicy.policy.model import INHERIT, Leaf, Policy, Waiver
 
@@ -33,7 +33,7 @@ class Drift:
 
     object: str
     path: Path
-    action: Action
+    action: ChangeAction
     declared: Value
     inherits: bool
     found: Value
@@ -49,7 +49,7 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedDrift:
     """Drift that a waiver in force accepts."""
 
     drift: Drift
@@ -67,8 +67,8 @@ class DriftReport:
     cluster: str
     source: str
     drift: tuple[Drift, ...]
-    accepted: tuple[Accepted, ...] = ()
-    unreadable: tuple[Unreadable, ...] = ()
+    accepted: tuple[AcceptedDrift, ...] = ()
+    unreadable: tuple[NotCompared, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
@@ -84,7 +84,7 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
     difference = diff(policy, state)
     waivers = _DriftWaivers(policy, today)
     found: list[Drift] = []
-    accepted: list[Accepted] = []
+    accepted: list[AcceptedDrift] = []
     ignored = 0
     for change in difference.changes:
         drift = _drift(change, state, difference.desired)
@@ -94,7 +94,7 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
         elif waiver is None:
             found.append(drift)
         else:
-            accepted.append(Accepted(drift, waiver))
+            accepted.append(AcceptedDrift(drift, waiver))
     for item in difference.unreadable:  # a waiver of what nobody can read is not called unused
         waivers.accepting(item.object, item.path, item.span)
     return DriftReport(
@@ -136,7 +136,7 @@ class _DriftWaivers:
 
 def _drift(change: Change, state: ClusterState, desired: Desired) -> Drift:
     leaf = _leaf(change, desired)
-    inherits = change.action is Action.RESET or (leaf is not None and leaf.value is INHERIT)
+    inherits = change.action is ChangeAction.RESET or (leaf is not None and leaf.value is INHERIT)
     return Drift(
         object=change.object,
         path=change.path,

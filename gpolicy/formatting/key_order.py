@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gpolicy.policy.kinds import file_name
 from gpolicy.policy.schema_kinds import schemas
-from gpolicy.writing.key_order import BELOW, LAST, TOP_LEVEL
+from gpolicy.writing.first_keys import BELOW, LAST, TOP_LEVEL
 
 Schema = dict[str, Any]
 Ranks = dict[str, int]

@@ -11,7 +11,7 @@ from gpolicy.htools.files import read_file, write_file
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gpolicy.allocator.model import ClusterData, Instance
+    from gpolicy.allocator.cluster_data import ClusterData, Instance
     from gpolicy.allocator.node import Node
     from gpolicy.htools.options import Options
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.errors import InputError
 
 _DISK_TEMPLATES = {template.value: template for template in DiskTemplate}

@@ -6,10 +6,9 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.dedicated import is_dedicated
-from gpolicy.allocator.group_choice import RequestError
+from gpolicy.allocator.dedicated_nodes import is_dedicated
+from gpolicy.allocator.group_choice import RequestError, RequestOptions
 from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import load_cluster, node_status, save_cluster, warnings
 from gpolicy.htools.files import read_input
@@ -20,7 +19,7 @@ from gpolicy.htools.options import HAIL_OPTIONS, Options, Stop, read_options
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.node import Node
     from gpolicy.htools.json_fields import Json
 

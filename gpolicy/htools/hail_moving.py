@@ -15,8 +15,8 @@ from gpolicy.htools.opcodes import opcode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from gpolicy.allocator.group_choice import RequestOptions
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.htools.json_fields import Fields, Json
 
 

@@ -17,8 +17,8 @@ from gpolicy.htools.json_fields import Fields, Json, as_list, as_text, as_texts,
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gpolicy.allocator.model import Instance
-    from gpolicy.allocator.request_options import RequestOptions
+    from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.group_choice import RequestOptions
 
 
 class AllocateRequest(NamedTuple):

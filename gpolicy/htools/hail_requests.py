@@ -10,10 +10,10 @@ from gpolicy.htools.json_fields import Fields
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.group_choice import RequestOptions
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.model import Instance
     from gpolicy.allocator.node import Node
-    from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.htools.iallocator import Document
     from gpolicy.htools.json_fields import Json
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, InstanceStatus
-from gpolicy.allocator.numerals import shown_float
+from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.ghc_numbers import shown_float
 from gpolicy.htools.haskell_text import shown_ints, shown_peers, shown_string, shown_strings
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.cluster_data import Disk, Group, Instance, Load, Policy, Spec
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.model import Disk, Group, Instance, Load, Policy, Spec
     from gpolicy.allocator.node import Node
     from gpolicy.htools.json_fields import Json
 

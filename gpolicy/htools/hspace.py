@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.capacity import Allocator, DivisionError, State
+from gpolicy.allocator.cluster_data import Disk, Instance, Policy, Spec
 from gpolicy.allocator.engines import make_allocator
-from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
+from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, with_min_disk, with_offline, with_vcpu_ratio
-from gpolicy.allocator.model import Disk, Instance, Policy, Spec
 from gpolicy.allocator.placement import (
     Candidates,
     NoCandidatesError,
@@ -17,6 +16,7 @@ from gpolicy.allocator.placement import (
     SingleCandidates,
     candidate_nodes,
 )
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, DivisionError
 from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import load_cluster, node_status, save_cluster, warnings
@@ -81,11 +81,11 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
         if options.limit != 0:
             raise InputError(f"failure during allocation: {error}") from None
         # with a limit of 0 the tiered phase never looks for nodes, so its results are still printed
-        state = State(nodes, cluster.instances)
+        state = AllocationState(nodes, cluster.instances)
         _after(options, cluster, state, "tiered")
         report.tiered(specs[0], Run(state, state, stopped=False))
         raise InputError(f"failure during allocation: {error}") from None
-    initial = State(nodes, cluster.instances)
+    initial = AllocationState(nodes, cluster.instances)
     wanted = [_instance(spec, template, spindle_use) for spec in specs]
     final = initial if allocator is None else _tiered(allocator, initial, wanted, options.limit)
     _after(options, cluster, final, "tiered")
@@ -98,7 +98,9 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     report.end()
 
 
-def _tiered(allocator: Allocator, state: State, wanted: Sequence[Instance], limit: int | None) -> State:
+def _tiered(
+    allocator: Allocator, state: AllocationState, wanted: Sequence[Instance], limit: int | None
+) -> AllocationState:
     """Run the tiered allocation for one size after the other, `limit` instances in all.
 
     What one size placed is taken off the limit of the next (htools, Program/Hspace).
@@ -209,7 +211,7 @@ def _allocator(
     return make_allocator(candidates, usable.rules, capacity_checks=options.capacity_checks)
 
 
-def _after(options: Options, cluster: Cluster, state: State, kind: str) -> None:
+def _after(options: Options, cluster: Cluster, state: AllocationState, kind: str) -> None:
     """Say where the instances went and save the cluster, as far as asked for."""
     title = f"{kind.capitalize()} allocation"
     if options.verbosity > 1:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from gpolicy.allocator.ieee import divide, truncate
-from gpolicy.allocator.kinds import DiskTemplate, FailReason
-from gpolicy.allocator.numerals import fixed, shown_float
-from gpolicy.allocator.score import cluster_score
+from gpolicy.allocator.cluster_score import cluster_score
+from gpolicy.allocator.enumerations import DiskTemplate, FailReason
+from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, truncate
 from gpolicy.errors import InputError
 from gpolicy.htools.options import WantedSize
 from gpolicy.htools.totals import Totals, cluster_totals
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.capacity import State
     from gpolicy.allocator.node import Node
+    from gpolicy.allocator.repeated_allocation import AllocationState
 
 Write = Callable[[str], object]
 
@@ -23,8 +22,8 @@ Write = Callable[[str], object]
 class Run(NamedTuple):
     """One phase: where it started and ended; `stopped` where the cluster's state forbade it."""
 
-    initial: State
-    final: State
+    initial: AllocationState
+    final: AllocationState
     stopped: bool
 
     @property

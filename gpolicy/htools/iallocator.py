@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpolicy.allocator.kinds import NO_NODE, InstanceStatus
-from gpolicy.allocator.model import ClusterData, Disk, Group, Instance, Nic, NodeData
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, NodeData
+from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.errors import InputError
 from gpolicy.htools.json_fields import (
     Fields,

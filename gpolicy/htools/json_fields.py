@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from gpolicy.allocator.model import Policy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import Policy, Spec, SpecPair
 from gpolicy.errors import InputError
 from gpolicy.htools.enumerations import alloc_policy, disk_template
 from gpolicy.htools.haskell_text import shown_strings
@@ -14,7 +14,7 @@ from gpolicy.htools.scalars import wrapped
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate
+    from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 
 _SMALL = 2**62
 """Integers below this are what they are."""

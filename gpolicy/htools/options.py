@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import gpolicy
-from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.errors import InputError
 from gpolicy.htools.enumerations import disk_template
 from gpolicy.htools.getopt import Option, Takes, parse, usage

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import NO_NODE
-from gpolicy.allocator.model import ClusterData, Disk, Group, Instance, NodeData
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, NodeData
+from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.errors import InputError
 from gpolicy.htools.enumerations import instance_status
 from gpolicy.htools.files import read_file

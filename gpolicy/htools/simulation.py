@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import AllocPolicy
-from gpolicy.allocator.model import ClusterData, Group, NodeData
+from gpolicy.allocator.cluster_data import ClusterData, Group, NodeData
+from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.errors import InputError
 from gpolicy.htools.enumerations import alloc_policy
 from gpolicy.htools.scalars import parse_int, parse_size, split

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import NO_NODE
+from gpolicy.allocator.cluster_score import COMPONENTS, component_values, statistics, total_score
+from gpolicy.allocator.enumerations import NO_NODE
+from gpolicy.allocator.ghc_numbers import fixed
 from gpolicy.allocator.node import Node
-from gpolicy.allocator.numerals import fixed
 from gpolicy.allocator.placement import Candidates, SingleCandidates
-from gpolicy.allocator.score import COMPONENTS, component_values, statistics, total_score
 from gpolicy.htools.haskell_text import shown_ints, shown_peers
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.cluster_data import Instance
 
 DEFAULT_FIELDS = [
     "status",

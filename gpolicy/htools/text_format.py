@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import NO_NODE, DiskTemplate
-from gpolicy.allocator.model import (
+from gpolicy.allocator.cluster_data import (
     DEFAULT_POLICY,
     ClusterData,
     Disk,
@@ -22,6 +21,7 @@ from gpolicy.allocator.model import (
     Spec,
     SpecPair,
 )
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.errors import InputError
 from gpolicy.htools.enumerations import alloc_policy, disk_template, instance_status
 from gpolicy.htools.haskell_text import shown_strings

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import NO_NODE
-from gpolicy.allocator.numerals import fixed, shown_float
+from gpolicy.allocator.enumerations import NO_NODE
+from gpolicy.allocator.ghc_numbers import fixed, shown_float
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gpolicy.allocator.model import Group, Instance, Policy, Spec
+    from gpolicy.allocator.cluster_data import Group, Instance, Policy, Spec
     from gpolicy.allocator.node import Node
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpolicy.allocator.ieee import divide, truncate
+from gpolicy.allocator.ghc_numbers import divide, truncate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

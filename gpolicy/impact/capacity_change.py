@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.dedicated import allocation_vector, sample_instances
-from gpolicy.allocator.kinds import DiskTemplate
-from gpolicy.allocator.model import SpecPair
+from gpolicy.allocator.cluster_data import SpecPair
+from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.capacity import GroupCapacity, Observer, SpecCapacity, StandardCapacity, count
 from gpolicy.analysis.clusters import Clusters
@@ -26,7 +26,7 @@ from gpolicy.impact.pair_match import matched_pairs
 from gpolicy.plan.change import some
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import ClusterData, Policy
+    from gpolicy.allocator.cluster_data import ClusterData, Policy
     from gpolicy.allocator.node import Node
     from gpolicy.analysis.capacity_run import Run
     from gpolicy.analysis.clusters import SharedCluster

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.impact.impact import Impact, impact
+from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import some
-from gpolicy.plan.guards import GuardResult
 from gpolicy.plan.projection import projected
 from gpolicy.policy.guard import Guard, Measure
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.ganeti.parameter import Path, Values
 from gpolicy.ganeti.parameters import release_key
-from gpolicy.ganeti.physical_volumes import is_empty, sizes_differ, usable_size, volumes_needed
+from gpolicy.ganeti.volume_arithmetic import is_empty, sizes_differ, usable_size, volumes_needed
 from gpolicy.impact.storage_findings import (
     DiskFinding,
     DiskTrouble,

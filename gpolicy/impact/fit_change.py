@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpolicy.analysis.capacity import GroupCapacity
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Spec
+    from gpolicy.allocator.cluster_data import Spec
     from gpolicy.analysis.binding import Binding
 
 

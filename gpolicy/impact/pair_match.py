@@ -7,7 +7,7 @@ from math import log2
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import SpecPair
+    from gpolicy.allocator.cluster_data import SpecPair
 
 Match = tuple[int | None, int | None]
 """Places (from 0) in the old and in the new policy; None where the pair is new, or gone."""

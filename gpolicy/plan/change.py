@@ -11,7 +11,7 @@ from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value
 from gpolicy.ganeti.parameters import parameter_at
 
 
-class Action(StrEnum):
+class ChangeAction(StrEnum):
     """What is done to a value or an object."""
 
     SET = "set"
@@ -39,13 +39,13 @@ MEMBERSHIP: Path = ("group",)
 TAGS: Path = ("tags",)
 
 
-def action_on(path: Path, before: Value, after: Value) -> Action:
+def action_on(path: Path, before: Value, after: Value) -> ChangeAction:
     """Return what turns `before` into `after` at `path`."""
     if path == NAME:
-        return Action.CREATE if before is None else Action.REMOVE if after is None else Action.RENAME
+        return ChangeAction.CREATE if before is None else ChangeAction.REMOVE if after is None else ChangeAction.RENAME
     if path == MEMBERSHIP:
-        return Action.MOVE
-    return Action.RESET if after is None else Action.SET
+        return ChangeAction.MOVE
+    return ChangeAction.RESET if after is None else ChangeAction.SET
 
 
 def takes_effect(path: Path) -> TakesEffect:
@@ -68,7 +68,7 @@ class Change:
     level: Level
     object_name: str | None
     path: Path
-    action: Action
+    action: ChangeAction
     before: Value
     after: Value
     effective_before: Value
@@ -91,7 +91,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class NotCompared:
     """A declared value that the source of the state cannot show, so that nobody knows whether it differs."""
 
     object: str

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import canonical
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction
 
 Contents = dict[str, Values]
 """Leaves by object: `cluster`, `group/NAME`, `node/NAME`."""
@@ -64,12 +64,14 @@ def touched(changes: Iterable[Change]) -> dict[str, None]:
     names: dict[str, None] = {}
     created: set[str] = set()
     for change in changes:
-        if change.action is Action.CREATE:
+        if change.action is ChangeAction.CREATE:
             created.add(change.object)
         if change.makes_own and change.object not in created:
             names["cluster"] = None
-        names[f"group/{change.before}" if change.action in (Action.RENAME, Action.REMOVE) else change.object] = None
-        if change.action is Action.MOVE:  # a move writes the group that is left and the one that is joined
+        names[
+            f"group/{change.before}" if change.action in (ChangeAction.RENAME, ChangeAction.REMOVE) else change.object
+        ] = None
+        if change.action is ChangeAction.MOVE:  # a move writes the group that is left and the one that is joined
             names |= {f"group/{change.before}": None, f"group/{change.after}": None}
     return names
 

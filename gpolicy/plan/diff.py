@@ -11,7 +11,7 @@ from gpolicy.fit.desired import Desired, DesiredGroup, DesiredNode, resolve
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.values import canonical, fill
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, Unreadable, action_on, takes_effect
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, NotCompared, Risk, action_on, takes_effect
 from gpolicy.plan.risk import MOVE_CHANGES, MOVE_UNCHECKED, RISK_OF_ACTION, STANDS_IN, risk_of, risk_when_new
 from gpolicy.policy.located import Located
 from gpolicy.policy.model import INHERIT, Leaf, Leaves, OwnedPrefix, Policy
@@ -25,7 +25,7 @@ class Difference:
     """All that differs, what nobody can tell, and what in the policy does not fit the cluster."""
 
     changes: list[Change] = field(default_factory=list)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    unreadable: list[NotCompared] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     desired: Desired = field(default_factory=Desired)
 
@@ -67,14 +67,16 @@ class _Diff:
         policy = desired.policy
         if policy.removed is not None:
             if desired.current is not None:
-                self._add(NAME, Level.GROUP, policy.name, Action.REMOVE, desired.current, None, policy.removed.span)
+                self._add(
+                    NAME, Level.GROUP, policy.name, ChangeAction.REMOVE, desired.current, None, policy.removed.span
+                )
             return
         current = self.state.groups[desired.current] if desired.current else None
         if current is None:
-            self._add(NAME, Level.GROUP, policy.name, Action.CREATE, None, policy.name, policy.span)
+            self._add(NAME, Level.GROUP, policy.name, ChangeAction.CREATE, None, policy.name, policy.span)
         elif current.name != policy.name:
             span = policy.renamed_from.span if policy.renamed_from else policy.span
-            self._add(NAME, Level.GROUP, policy.name, Action.RENAME, current.name, policy.name, span)
+            self._add(NAME, Level.GROUP, policy.name, ChangeAction.RENAME, current.name, policy.name, span)
         own: Values = current.own if current else {("alloc_policy",): "preferred"}
         before: Mapping[Path, Value] = current.effective if current else {}
         after = fill(self._own_after(own, policy.leaves), self.cluster_after, Level.GROUP)
@@ -92,7 +94,14 @@ class _Diff:
         if desired.group is not None and self._name_after(node.group) != desired.group.value:
             reason = _silent_changes(before, after, desired.leaves)
             self._add(
-                MEMBERSHIP, Level.NODE, node.name, Action.MOVE, node.group, group_after, desired.group.span, reason
+                MEMBERSHIP,
+                Level.NODE,
+                node.name,
+                ChangeAction.MOVE,
+                node.group,
+                group_after,
+                desired.group.span,
+                reason,
             )
         self._leaves(Level.NODE, node.name, desired.leaves, node.own, before, after)
         self._tags(Level.NODE, node.name, desired.tags, node.tags)
@@ -136,7 +145,7 @@ class _Diff:
             leaf = leaves[path]
             if not self.state.readable(level, path) and not (level is Level.GROUP and current is None):
                 label = level.value if name is None else f"{level.value}/{name}"
-                self.result.unreadable.append(Unreadable(label, path, _wanted(leaf), leaf.span))
+                self.result.unreadable.append(NotCompared(label, path, _wanted(leaf), leaf.span))
                 continue
             own_before, own_after = canonical(path, own.get(path)) if path in own else None, after_value(path, leaf)
             if leaf.value is INHERIT and path[-1] == "access" and path in own:
@@ -159,7 +168,7 @@ class _Diff:
         now = self.current_names.get(name or "") if level is Level.GROUP else name
         is_new = level is Level.GROUP and now is None
         risk, reason = risk_when_new(path) if is_new else risk_of(self.state, level, now, path, *effective)
-        if action is Action.SET and leaf.value is INHERIT:
+        if action is ChangeAction.SET and leaf.value is INHERIT:
             reason = STANDS_IN
         self.result.changes.append(
             Change(
@@ -215,14 +224,14 @@ class _Diff:
         path: Path,
         level: Level,
         name: str,
-        action: Action,
+        action: ChangeAction,
         before: Value,
         after: Value,
         span: Span,
         reason: str = "",
     ) -> None:
         risk = RISK_OF_ACTION.get(action, Risk.LOW)
-        if action is Action.MOVE and not reason:
+        if action is ChangeAction.MOVE and not reason:
             reason = MOVE_UNCHECKED
         self.result.changes.append(
             Change(
@@ -256,7 +265,7 @@ class _Diff:
                 level=level,
                 object_name=name,
                 path=TAGS,
-                action=Action.SET,
+                action=ChangeAction.SET,
                 before=before,
                 after=after,
                 effective_before=before,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from gpolicy.cluster.state import Node, PhysicalVolume, Resources
-from gpolicy.ganeti.physical_volumes import is_empty, usable_size
+from gpolicy.ganeti.volume_arithmetic import is_empty, usable_size
 
 _ROUNDING: Final = 8  # MiB: by how much each volume may be counted larger or smaller than in its group
 

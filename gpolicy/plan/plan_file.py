@@ -17,13 +17,12 @@ from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import VERSIONS
 from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.values import canonical
-from gpolicy.plan.change import Change, Risk, action_on
-from gpolicy.plan.change import Unreadable as NotCompared
+from gpolicy.plan.built_in_guards import GUARDS, JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
+from gpolicy.plan.change import Change, NotCompared, Risk, action_on
 from gpolicy.plan.contents import Observed, level_of
 from gpolicy.plan.effects import Effect
-from gpolicy.plan.guards import GUARDS, JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
+from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import FORMAT_VERSION, plan_as_json
-from gpolicy.plan.planning import Plan
 from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
 from gpolicy.plan.signature import Signers, signer_of
 from gpolicy.plan.step import Step

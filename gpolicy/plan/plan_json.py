@@ -15,7 +15,7 @@ from gpolicy.ganeti.commands import Command
 from gpolicy.plan.change import Change
 from gpolicy.plan.contents import Observed
 from gpolicy.plan.effects import Effect
-from gpolicy.plan.planning import Plan
+from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Inverse, Step
 from gpolicy.policy.guard import Guard
 

@@ -14,7 +14,7 @@ from typing import Final
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import fill
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, some, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, some, words
 from gpolicy.plan.measurements import resources_when_turned
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
@@ -30,7 +30,7 @@ def projected(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
     by_object: dict[tuple[Level, str | None], list[Change]] = {}
     for change in changes:
         by_object.setdefault((change.level, change.object_name), []).append(change)
-    names = {str(item.before): str(item.after) for item in changes if item.action is Action.RENAME}
+    names = {str(item.before): str(item.after) for item in changes if item.action is ChangeAction.RENAME}
     cluster = _changed_cluster(state.cluster, by_object.get((Level.CLUSTER, None), ()))
     nodes = {
         node.name: _changed_node(node, by_object.get((Level.NODE, node.name), ()), names)
@@ -111,7 +111,7 @@ def _groups(
     for group in state.groups.values():
         name = names.get(group.name, group.name)
         changes = by_object.get((Level.GROUP, name), ())
-        removed = any(change.action is Action.REMOVE and change.before == group.name for change in changes)
+        removed = any(change.action is ChangeAction.REMOVE and change.before == group.name for change in changes)
         if removed and name not in occupied:
             continue
         own = _own(group.own, changes)
@@ -119,7 +119,7 @@ def _groups(
         groups[name] = replace(group, name=name, own=own, effective=effective, tags=_tags(group.tags, changes))
     last = max((group.position for group in state.groups.values() if group.position is not None), default=None)
     for (level, new), changes in by_object.items():
-        if level is Level.GROUP and new is not None and any(change.action is Action.CREATE for change in changes):
+        if level is Level.GROUP and new is not None and any(change.action is ChangeAction.CREATE for change in changes):
             own = _own({("alloc_policy",): "preferred"}, changes)
             last = None if last is None else last + 1
             groups[new] = Group(
@@ -147,7 +147,7 @@ def _own(own: Mapping[Path, Value], changes: Sequence[Change]) -> Values:
     for change in changes:
         if change.path in _NO_VALUES:
             continue
-        if change.action is Action.RESET:
+        if change.action is ChangeAction.RESET:
             values.pop(change.path, None)
         else:
             values[change.path] = change.after

@@ -15,7 +15,7 @@ from typing import Final
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.values import INHERITED_FAMILIES
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, action_on, takes_effect, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Risk, action_on, takes_effect, words
 from gpolicy.plan.contents import is_own_value, shown_by, tags_of, touched
 from gpolicy.plan.risk import (
     MOVE_CHANGES,
@@ -83,9 +83,9 @@ class _Names:
 
     def __init__(self, changes: Sequence[Change]) -> None:
         mine = [change for change in changes if change.path == NAME]
-        self.created = {change.object_name for change in mine if change.action is Action.CREATE}
-        self.removed = {change.object_name for change in mine if change.action is Action.REMOVE}
-        self.old = {change.object_name: str(change.before) for change in mine if change.action is Action.RENAME}
+        self.created = {change.object_name for change in mine if change.action is ChangeAction.CREATE}
+        self.removed = {change.object_name for change in mine if change.action is ChangeAction.REMOVE}
+        self.old = {change.object_name: str(change.before) for change in mine if change.action is ChangeAction.RENAME}
 
     @property
     def new(self) -> set[str | None]:
@@ -117,7 +117,7 @@ class _Names:
 def _name_reason(change: Change) -> str:
     if change.level is not Level.GROUP:
         return f"a {change.level} has no name that a plan changes"
-    wanted = change.before if change.action is Action.REMOVE else change.after
+    wanted = change.before if change.action is ChangeAction.REMOVE else change.after
     if wanted != change.object_name or change.before == change.after or not isinstance(change.before, str | None):
         return "the names before and after are not those of a group that is made, renamed or removed"
     return ""
@@ -167,7 +167,7 @@ def rebuilt(changes: Sequence[Change], basis: Basis) -> tuple[Change, ...]:
     What follows from the rest of the cluster is kept as it is: an inherited value where `basis` does not have what it
     is inherited from, how many instances have disks that move, which objects inherit.
     """
-    created = {change.object for change in changes if change.action is Action.CREATE}
+    created = {change.object for change in changes if change.action is ChangeAction.CREATE}
     cluster = {change.path: change.after for change in changes if change.level is Level.CLUSTER}
 
     def above(path: Path) -> tuple[Value, Value] | None:
@@ -217,15 +217,15 @@ def _effective(change: Change, is_new: bool, above: tuple[Value, Value] | None) 
 
 def _risk(change: Change, is_new: bool) -> tuple[Risk, str]:  # noqa: FBT001
     if not is_own_value(change.path):
-        told = change.action is Action.MOVE and change.reason.startswith(MOVE_CHANGES)
-        unchecked = MOVE_UNCHECKED if change.action is Action.MOVE else ""
+        told = change.action is ChangeAction.MOVE and change.reason.startswith(MOVE_CHANGES)
+        unchecked = MOVE_UNCHECKED if change.action is ChangeAction.MOVE else ""
         return RISK_OF_ACTION.get(change.action, Risk.LOW), change.reason if told else unchecked
     if is_new:
         return risk_when_new(change.path)
     count = change.reason.partition(" ")[0]
     users = int(count) if redirects_disks(change.path) and count.isascii() and count.isdigit() and len(count) < 9 else 0
     risk, reason = risk_with(change.path, change.effective_before, change.effective_after, users)
-    stands_in = change.path[-1] == "access" and change.action is Action.SET and change.reason == STANDS_IN
+    stands_in = change.path[-1] == "access" and change.action is ChangeAction.SET and change.reason == STANDS_IN
     return risk, STANDS_IN if stands_in else reason
 
 

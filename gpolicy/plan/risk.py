@@ -6,9 +6,9 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.reach import reach_of
-from gpolicy.plan.change import Action, Risk, words
+from gpolicy.plan.change import ChangeAction, Risk, words
 
-RISK_OF_ACTION = {Action.REMOVE: Risk.HIGH, Action.MOVE: Risk.MEDIUM}
+RISK_OF_ACTION = {ChangeAction.REMOVE: Risk.HIGH, ChangeAction.MOVE: Risk.MEDIUM}
 """The risk of what is done to names and membership, where it is not low."""
 
 MOVE_UNCHECKED = "Ganeti checks neither the policy nor the node parameters of the new group"

@@ -14,7 +14,7 @@ from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.ganeti import commands
 from gpolicy.ganeti.commands import RESET, Command, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, some, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, some, words
 from gpolicy.plan.contents import Contents, is_own_value, tags_of
 from gpolicy.plan.effects import Effect, assigned, moved, tagged
 from gpolicy.plan.step import Inverse, Step, Wave
@@ -82,7 +82,7 @@ def _arriving(changes: Iterable[Change]) -> dict[str, list[Change]]:
     """Return the moves by the group that the nodes go to."""
     targets: dict[str, list[Change]] = {}
     for change in changes:
-        if change.action is Action.MOVE:
+        if change.action is ChangeAction.MOVE:
             targets.setdefault(str(change.after), []).append(change)
     return targets
 
@@ -92,10 +92,10 @@ class _Maker:
         self.changes, self.basis, self.version = changes, basis, version
         self.result = Stepping()
         self.renamed: dict[str, str] = {
-            str(change.before): str(change.after) for change in changes if change.action is Action.RENAME
+            str(change.before): str(change.after) for change in changes if change.action is ChangeAction.RENAME
         }
-        self.created = [change.object_name or "" for change in changes if change.action is Action.CREATE]
-        self.removed = [change.object_name or "" for change in changes if change.action is Action.REMOVE]
+        self.created = [change.object_name or "" for change in changes if change.action is ChangeAction.CREATE]
+        self.removed = [change.object_name or "" for change in changes if change.action is ChangeAction.REMOVE]
         self.emptied: list[str] = []
         self.lasting = self._lasting()
         self.kept_names = self._kept_names()
@@ -361,7 +361,7 @@ class _Maker:
 
 
 def _assignments(changes: list[Change]) -> Assignments:
-    return {change.path: RESET if change.action is Action.RESET else change.after for change in changes}
+    return {change.path: RESET if change.action is ChangeAction.RESET else change.after for change in changes}
 
 
 def _paths(assignments: Mapping[Path, object]) -> str:

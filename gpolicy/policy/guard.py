@@ -46,7 +46,7 @@ BUILT_IN: Final = frozenset(
         "master-network",
     }
 )
-"""Names of the guards that every plan has anyway (`gpolicy.plan.guards`; a test compares the two)."""
+"""Names of the guards that every plan has anyway (`gpolicy.plan.built_in_guards`; a test compares the two)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpolicy.errors import GpolicyError, InputError, UsageError
-from gpolicy.exit_codes import ExitCode
-from gpolicy.posting.comments import NotAllowedError, Service, marker, post
+from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
+from gpolicy.posting.posted_comments import NotAllowedError, Service, marker, post
 
 _USAGE = "python -m gpolicy.posting github|gitlab NAME FILE..."
 
@@ -50,10 +49,10 @@ def _run(arguments: list[str], environ: Mapping[str, str]) -> str:
 
 def _service(kind: str, environ: Mapping[str, str]) -> Service | None:
     if kind == "github":
-        from gpolicy.posting.github import pull_request  # noqa: PLC0415 (one of two)
+        from gpolicy.posting.pull_request import pull_request  # noqa: PLC0415 (one of two)
 
         return pull_request(environ)
-    from gpolicy.posting.gitlab import merge_request  # noqa: PLC0415
+    from gpolicy.posting.merge_request import merge_request  # noqa: PLC0415
 
     return merge_request(environ)
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from gpolicy import __version__
 from gpolicy.data import data_directory
-from gpolicy.errors import GpolicyError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.plan.effect_words import effect_words
 from gpolicy.plan.plan_file import PlanFile, PlannedCommand, PlannedStep

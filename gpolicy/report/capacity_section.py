@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpolicy.allocator.model import Spec
+from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.stranded import Stranded
 from gpolicy.impact.fit_change import CapacityChange, Fit, FitChange, GroupCapacityChange

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.ganeti.parameter import Value
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.step import Step
 from gpolicy.report.values_text import pair_lines, value_text
 
@@ -14,9 +14,9 @@ from gpolicy.report.values_text import pair_lines, value_text
 def change_words(change: Change) -> str:
     """Return what becomes of one value, name, membership or set of tags."""
     match change.path, change.action:
-        case path, Action.CREATE if path == NAME:
+        case path, ChangeAction.CREATE if path == NAME:
             return f"create group {change.object_name}"
-        case path, Action.REMOVE if path == NAME:
+        case path, ChangeAction.REMOVE if path == NAME:
             return f"remove group {change.before}"
         case path, _ if path == NAME:
             return f"rename from {change.before}"
@@ -27,7 +27,7 @@ def change_words(change: Change) -> str:
             added = [f"+{tag}" for tag in after if tag not in before]
             return f"tags {', '.join([*added, *(f'-{tag}' for tag in before if tag not in after)])}"
     name = ".".join(change.path)
-    if change.action is Action.RESET:
+    if change.action is ChangeAction.RESET:
         return f"{name}: {value_text(change.before)} → inherit"
     return f"{name}: {'not set' if change.before is None else value_text(change.before)} → {value_text(change.after)}"
 

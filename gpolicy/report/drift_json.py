@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any, Final
 
-from gpolicy.drift.comparing import Accepted, Drift, DriftReport
+from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
 from gpolicy.findings import Span
 from gpolicy.report.drift_text import utc
 from gpolicy.report.findings_json import findings_data
@@ -59,7 +59,7 @@ def _drift(drift: Drift) -> dict[str, Any]:
     }
 
 
-def _accepted(accepted: Accepted) -> dict[str, Any]:
+def _accepted(accepted: AcceptedDrift) -> dict[str, Any]:
     waiver = accepted.waiver
     written = {"where": waiver.where, "reason": waiver.reason, "until": waiver.until, **_place(waiver.span)}
     return {**_drift(accepted.drift), "waiver": written}

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from gpolicy.cluster.state import Identity, read_from
 from gpolicy.drift.comparing import Drift, DriftReport
 from gpolicy.ganeti.parameter import Value
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction, words
 from gpolicy.printable import BOLD, DIM, GREEN, PLAIN, RED, as_text
 from gpolicy.report.findings_text import findings_lines
 from gpolicy.report.values_text import pair_lines, value_text
@@ -72,7 +72,7 @@ class _Report:
             yield from self._pairs(drift)
         else:
             yield f"  {_sentence(drift)}"
-        if drift.action in (Action.SET, Action.RESET) and drift.inherits:
+        if drift.action in (ChangeAction.SET, ChangeAction.RESET) and drift.inherits:
             effective = f"in effect: {value_text(drift.effective_found)}"
             yield self._paint(DIM, f"      {effective}; inherited: {_short(drift.effective_declared)}")
         if drift.span is not None:
@@ -109,9 +109,9 @@ class _Report:
 
 def _sentence(drift: Drift) -> str:
     match drift.path, drift.action:
-        case path, Action.CREATE if path == NAME:
+        case path, ChangeAction.CREATE if path == NAME:
             return "is declared; the cluster has no such group"
-        case path, Action.REMOVE if path == NAME:
+        case path, ChangeAction.REMOVE if path == NAME:
             return f"is declared removed; the cluster has group {drift.found}"
         case path, _ if path == NAME:
             return f"name: found {drift.found}, declared {drift.declared}"

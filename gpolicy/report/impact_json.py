@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
-from gpolicy.allocator.model import Spec
+from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import GroupCapacity, Score, ScoreComponent, spec_values
 from gpolicy.analysis.redundancy import GroupRedundancy, Loss

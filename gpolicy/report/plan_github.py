@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from gpolicy.findings import Severity, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.impact.impact import Impact
-from gpolicy.plan.planning import Plan
+from gpolicy.plan.plan import Plan
 from gpolicy.report.github import Annotation, finding_annotation, github
 from gpolicy.report.impact_sections import impact_sections, not_known
 from gpolicy.report.section import Weight

@@ -12,8 +12,8 @@ from gpolicy.cluster.state import ClusterState, read_from
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.impact.fit_change import CapacityChange
 from gpolicy.impact.impact import Impact
-from gpolicy.plan.change import NAME, Action, Change, some
-from gpolicy.plan.planning import Plan
+from gpolicy.plan.change import NAME, Change, ChangeAction, some
+from gpolicy.plan.plan import Plan
 from gpolicy.report.capacity_section import changed_groups, comparisons
 from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command
 from gpolicy.report.cluster_picture import domain_pictures, domain_turns, group_pictures
@@ -60,7 +60,9 @@ def plan_html(
         before = after = None  # nothing to show beside the verdict
     sections = list(impact_sections(known)) if known else []
     renamed = {
-        str(item.after): str(item.before) for item in plan.changes if item.path == NAME and item.action is Action.RENAME
+        str(item.after): str(item.before)
+        for item in plan.changes
+        if item.path == NAME and item.action is ChangeAction.RENAME
     }
     return render_page(
         "plan.html.j2",
@@ -112,10 +114,10 @@ def _change(change: Change) -> ChangeWords:
         pairs = pair_changes(change.before, change.after)
         lines = (("~", "ipolicy.minmax"), *((sign, line) for sign, line in pairs if sign != " "))
     else:
-        sign = {Action.CREATE: "+", Action.REMOVE: "-"}.get(change.action, "~")
+        sign = {ChangeAction.CREATE: "+", ChangeAction.REMOVE: "-"}.get(change.action, "~")
         lines = ((sign, change_words(change)),)
     remarks = []
-    if change.action in (Action.SET, Action.RESET) and differs_in_effect(change):
+    if change.action in (ChangeAction.SET, ChangeAction.RESET) and differs_in_effect(change):
         remarks.append(f"in effect: {value_text(change.effective_before)} → {value_text(change.effective_after)}")
     if change.takes_effect not in (TakesEffect.AT_ONCE, TakesEffect.CAPACITY_ONLY):
         remarks.append(f"takes effect: {change.takes_effect}")

@@ -16,8 +16,8 @@ from typing import Final
 from gpolicy.cluster.state import read_from
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.impact.impact import Impact
-from gpolicy.plan.change import Action, Change, some
-from gpolicy.plan.planning import Plan
+from gpolicy.plan.change import Change, ChangeAction, some
+from gpolicy.plan.plan import Plan
 from gpolicy.printable import printable
 from gpolicy.report.budget import COMMENT_BUDGET
 from gpolicy.report.capacity_section import ROW_WORDS
@@ -233,9 +233,9 @@ def _change(change: Change) -> Iterator[str]:
         for sign, line in pair_changes(change.before, change.after):
             yield f"  ({line})" if sign == "#" else f"{sign}   {line}"
     else:
-        sign = {Action.CREATE: "+", Action.REMOVE: "-"}.get(change.action, "!")
+        sign = {ChangeAction.CREATE: "+", ChangeAction.REMOVE: "-"}.get(change.action, "!")
         yield f"{sign} {printable(change_words(change))}"
-    if change.action in (Action.SET, Action.RESET) and differs_in_effect(change):
+    if change.action in (ChangeAction.SET, ChangeAction.RESET) and differs_in_effect(change):
         yield printable(f"    in effect: {value_text(change.effective_before)} → {value_text(change.effective_after)}")
     if change.takes_effect not in (TakesEffect.AT_ONCE, TakesEffect.CAPACITY_ONLY):
         yield f"    takes effect: {printable(change.takes_effect)}"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.cluster.state import read_from
 from gpolicy.ganeti.parameter import TakesEffect, Value
-from gpolicy.plan.change import Action, Change, Risk, some
-from gpolicy.plan.guards import GuardResult
-from gpolicy.plan.planning import Plan
+from gpolicy.plan.built_in_guards import GuardResult
+from gpolicy.plan.change import Change, ChangeAction, Risk, some
+from gpolicy.plan.plan import Plan
 from gpolicy.printable import BOLD, DIM, GREEN, PLAIN, RED, YELLOW, as_text
 from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command
 from gpolicy.report.findings_text import findings_lines
@@ -21,7 +21,7 @@ from gpolicy.report.verdict import can_be_allowed, guard_verdict, worst_first
 if TYPE_CHECKING:
     from gpolicy.impact.impact import Impact
 
-_SIGNS: Final = {Action.CREATE: "+", Action.REMOVE: "-", Action.RESET: "~"}
+_SIGNS: Final = {ChangeAction.CREATE: "+", ChangeAction.REMOVE: "-", ChangeAction.RESET: "~"}
 _PAINT: Final = {"+": GREEN, "-": RED, "~": YELLOW, "dim": DIM, "bold": BOLD}
 _RISK_PAINT: Final = {Risk.HIGH: "-", Risk.MEDIUM: "~"}
 
@@ -76,7 +76,7 @@ class _Report:
             yield from (f"      {line}" for line in self._pairs(change.before, change.after))
         else:
             yield f"  {self._paint(sign, sign)} {change_words(change)}"
-        if change.action in (Action.SET, Action.RESET) and differs_in_effect(change):
+        if change.action in (ChangeAction.SET, ChangeAction.RESET) and differs_in_effect(change):
             effective = f"in effect: {value_text(change.effective_before)} → {value_text(change.effective_after)}"
             yield self._paint("dim", f"      {effective}")
         if change.takes_effect not in (TakesEffect.AT_ONCE, TakesEffect.CAPACITY_ONLY):

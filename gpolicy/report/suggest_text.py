@@ -9,7 +9,7 @@ from gpolicy.cluster.state import read_from
 from gpolicy.printable import BOLD, DIM, PLAIN, as_text, printable
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Spec
+    from gpolicy.allocator.cluster_data import Spec
     from gpolicy.analysis.binding import Binding, Cause
     from gpolicy.suggest.model import Mix, NodeKind, Suggestion, SuggestReport
     from gpolicy.suggest.tiling import Resources

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpolicy.plan.guards import GUARDS, OVERRIDABLE, GuardResult
-from gpolicy.plan.planning import Plan
+from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE, GuardResult
+from gpolicy.plan.plan import Plan
 from gpolicy.report.section import Section, Weight, count
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.capacity import State
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Instance, Policy, Spec
 from gpolicy.allocator.engines import make_allocator
-from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, FailReason, InstanceStatus
+from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.merge import merge
-from gpolicy.allocator.model import ClusterData, Disk, Instance, Policy, Spec
 from gpolicy.allocator.placement import NO_FAILURES, NoCandidatesError, candidate_nodes
+from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.allocator.usable import usable_groups
 from gpolicy.analysis.binding import Binding, Cause, binding
 from gpolicy.analysis.capacity import KVM_NODE_MEMORY
@@ -20,8 +20,8 @@ from gpolicy.suggest.model import Fit, Mix
 from gpolicy.suggest.tiling import Resources
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.capacity import Allocator
     from gpolicy.allocator.placement import Candidates
+    from gpolicy.allocator.repeated_allocation import Allocator
 
 
 class Counter:
@@ -32,7 +32,7 @@ class Counter:
         cluster = merge(replace(data, groups=(group,), policy=policy), static_kvm_node_memory=KVM_NODE_MEMORY)
         self.template = template
         self.n1 = n1
-        self.initial = State(cluster.nodes, cluster.instances)
+        self.initial = AllocationState(cluster.nodes, cluster.instances)
         self._known: dict[Instance, Fit] = {}
         self._candidates: Candidates | None = None
         self._allocator: Allocator | None = None
@@ -59,13 +59,13 @@ class Counter:
             self._known[instance] = Fit(len(final.placed), self.why(final, instance))
         return self._known[instance]
 
-    def place(self, state: State, instance: Instance, limit: int | None) -> State:
+    def place(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Return `state` with as many of `instance` placed as fit, at most `limit`."""
         if self._allocator is None:
             return state
         return self._allocator.standard(state, instance, limit) if self.n1 else place_dedicated(state, instance, limit)
 
-    def why(self, final: State, instance: Instance) -> Binding:
+    def why(self, final: AllocationState, instance: Instance) -> Binding:
         """Return what kept out the next `instance` of a run that ended with `final`."""
         if self._candidates is None:
             return self._hindrance
@@ -96,9 +96,9 @@ def count_mix(counter: Counter, instances: Mapping[str, Instance], weights: Mapp
     """
     high = min(counter.fit(instances[name]).fits // weight for name, weight in weights.items())
     low, reached = 0, counter.initial
-    tried: dict[int, tuple[State, str | None]] = {}
+    tried: dict[int, tuple[AllocationState, str | None]] = {}
 
-    def attempt(mixes: int) -> tuple[State, str | None]:
+    def attempt(mixes: int) -> tuple[AllocationState, str | None]:
         if mixes not in tried:
             tried[mixes] = _place_mixes(counter, instances, {name: mixes * n for name, n in weights.items()})
         return tried[mixes]
@@ -132,7 +132,7 @@ def count_mix(counter: Counter, instances: Mapping[str, Instance], weights: Mapp
 
 def _place_mixes(
     counter: Counter, instances: Mapping[str, Instance], counts: Mapping[str, int]
-) -> tuple[State, str | None]:
+) -> tuple[AllocationState, str | None]:
     """Place so many of each size, biggest first; return the state, and the size that there was no room for."""
     state = counter.initial
     for name, instance in instances.items():
@@ -146,8 +146,8 @@ def _place_mixes(
 
 
 def _one_more(
-    counter: Counter, instances: Mapping[str, Instance], weights: Mapping[str, int], state: State
-) -> tuple[State, str | None, Binding | None]:
+    counter: Counter, instances: Mapping[str, Instance], weights: Mapping[str, int], state: AllocationState
+) -> tuple[AllocationState, str | None, Binding | None]:
     """Place what of one more mix fits, biggest first; return the state, the first size that lacks room, and why."""
     limit, why = None, None
     for name, instance in instances.items():
@@ -159,7 +159,7 @@ def _one_more(
     return state, limit, why
 
 
-def _placed_in(state: State, instances: Mapping[str, Instance]) -> dict[str, int]:
+def _placed_in(state: AllocationState, instances: Mapping[str, Instance]) -> dict[str, int]:
     sizes = {instance.memory: name for name, instance in instances.items()}
     counts = dict.fromkeys(instances, 0)
     for placed in state.placed:
@@ -167,7 +167,7 @@ def _placed_in(state: State, instances: Mapping[str, Instance]) -> dict[str, int
     return counts
 
 
-def _left(state: State, template: DiskTemplate) -> Resources:
+def _left(state: AllocationState, template: DiskTemplate) -> Resources:
     """Return what is free on all nodes that take instances."""
     nodes = [node for node in state.nodes.values() if not node.facts.offline]
     exclusive = any(node.facts.exclusive for node in nodes)

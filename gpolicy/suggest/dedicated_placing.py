@@ -8,19 +8,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.capacity import State
-from gpolicy.allocator.dedicated import search_dedicated
-from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.allocator.dedicated_nodes import search_dedicated
+from gpolicy.allocator.group_choice import RequestOptions
+from gpolicy.allocator.repeated_allocation import AllocationState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Attempt, Placement
 
 
-def place_dedicated(state: State, instance: Instance, limit: int | None) -> State:
+def place_dedicated(state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
     """Return `state` with as many of `instance` placed as fit, at most `limit`: each on the node that loses least."""
     nodes: dict[int, Node] = dict(state.nodes)
     attempts = {index: _attempt(nodes, instance, index) for index, node in nodes.items() if not node.facts.offline}
@@ -32,7 +32,7 @@ def place_dedicated(state: State, instance: Instance, limit: int | None) -> Stat
         if best is None or left == 0:
             counts = zip(*(attempt.failures for attempt in attempts.values()), strict=True)
             failures = tuple(sum(count) for count in counts) if attempts else state.failures
-            return State(nodes, instances, placed, failures, attempted=True)
+            return AllocationState(nodes, instances, placed, failures, attempted=True)
         (node,) = best.changed
         new = replace(best.instance, name=f"new-{len(placed)}", index=len(instances))
         nodes[node.index] = node

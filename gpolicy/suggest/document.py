@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.analysis.capacity import spec_values
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.physical_volumes import usable_size
 from gpolicy.ganeti.units import format_size
+from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.suggest.hardware import ALIKE
 from gpolicy.suggest.tiling import DRBD_METADATA
 from gpolicy.writing.documents import SCHEMA_FILE, file_text, modelines

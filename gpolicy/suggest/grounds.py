@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
 from gpolicy.errors import GpolicyError, UsageError
@@ -16,7 +16,7 @@ from gpolicy.suggest.tiling import Ground, part, tiling
 from gpolicy.suggest.volumes import smallest_volume, usable_volume
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import ClusterData, Policy
+    from gpolicy.allocator.cluster_data import ClusterData, Policy
     from gpolicy.cluster.state import ClusterState, Group
     from gpolicy.suggest.model import NodeKind, Request
     from gpolicy.suggest.tiling import Tiling

@@ -20,8 +20,8 @@ from gpolicy.suggest.model import NodeHardware, NodeKind
 from gpolicy.suggest.tiling import Resources
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.kinds import DiskTemplate
-    from gpolicy.allocator.model import ClusterData, NodeData
+    from gpolicy.allocator.cluster_data import ClusterData, NodeData
+    from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.allocator.node import Node
     from gpolicy.cluster import state as observed
     from gpolicy.suggest.model import Request

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.kinds import DiskTemplate
-    from gpolicy.allocator.model import Spec, SpecPair
+    from gpolicy.allocator.cluster_data import Spec, SpecPair
+    from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.analysis.binding import Binding
     from gpolicy.cluster.state import Snapshot
     from gpolicy.suggest.tiling import Ground, Resources

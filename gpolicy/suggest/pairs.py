@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from gpolicy.allocator.model import Policy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import Policy, Spec, SpecPair
 from gpolicy.errors import UsageError
-from gpolicy.ganeti.physical_volumes import largest_disk, volumes_needed
+from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
 from gpolicy.suggest.model import Bounds
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.tiling import Resources, Tiling

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.capacity import DivisionError
-from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.repeated_allocation import DivisionError
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import group_data
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
@@ -29,7 +29,7 @@ from gpolicy.suggest.tiling import Ground, fitting, left_over, wasted
 from gpolicy.writing.written import name_complaint
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import ClusterData, Policy, SpecPair
+    from gpolicy.allocator.cluster_data import ClusterData, Policy, SpecPair
     from gpolicy.analysis.capacity import Observer
     from gpolicy.cluster.state import ClusterState, Group
     from gpolicy.suggest.model import Bounds, Mix, NodeKind, Request

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpolicy.errors import GpolicyError, UsageError, about
-from gpolicy.ganeti.physical_volumes import sizes_differ, usable_size
+from gpolicy.ganeti.volume_arithmetic import sizes_differ, usable_size
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState

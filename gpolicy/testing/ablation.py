@@ -10,21 +10,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import FailReason
+from gpolicy.allocator.cluster_score import COMPONENTS, component_values, replaced, statistics
+from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates, count_failures, try_pair, try_single
 from gpolicy.allocator.redundancy import is_redundant, redundancy_predicate
-from gpolicy.allocator.score import COMPONENTS, component_values, replaced, statistics
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.cluster_score import Statistic
     from gpolicy.allocator.placement import Candidates, Nodes
     from gpolicy.allocator.redundancy import CapacityRules, Instances
-    from gpolicy.allocator.score import Statistic
 
 
 @dataclass(frozen=True, slots=True)
 class EngineWithout:
-    """The allocator's engine (`gpolicy.allocator.capacity.Engine`) without the components named in `without`."""
+    """The allocator's `Engine` without the components of the score that `without` names."""
 
     candidates: Candidates
     rules: CapacityRules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.capacity import Allocator
+from gpolicy.allocator.repeated_allocation import Allocator
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.extended_capacity import ExtendedOptions
 from gpolicy.analysis.pair_names import PairNames, pair_names

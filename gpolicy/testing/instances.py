@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import DiskTemplate
-from gpolicy.allocator.model import Spec
+from gpolicy.allocator.cluster_data import Spec
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
 from gpolicy.analysis.pair_names import find_pair, pair_names
@@ -18,7 +18,7 @@ from gpolicy.testing.outcome import CannotRunError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpolicy.allocator.model import Policy as AllocatorPolicy
+    from gpolicy.allocator.cluster_data import Policy as AllocatorPolicy
     from gpolicy.policy.located import Located
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Existing, Sizes

@@ -17,8 +17,8 @@ from gpolicy.analysis.declared_resources import declared
 from gpolicy.cluster.simulated import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
 from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.physical_volumes import usable_size
 from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.plan.change import MEMBERSHIP
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import projected

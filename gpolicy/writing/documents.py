@@ -10,7 +10,7 @@ from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, parameter_at
 from gpolicy.ganeti.values import FAMILIES, canonical
 from gpolicy.policy.schema_kinds import schemas
-from gpolicy.writing.key_order import BELOW
+from gpolicy.writing.first_keys import BELOW
 from gpolicy.writing.written import LeftOut, written_value
 from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow_fits, nested, scalar
 

@@ -20,7 +20,7 @@ from gpolicy.formatting.formatting import format_text
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, parameter_at
-from gpolicy.plan.planning import make_plan
+from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Leaves, Policy
 from gpolicy.policy.yaml_reader import read_yaml

@@ -14,9 +14,9 @@ from gpolicy.cluster.rapi_client import Client
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Value
-from gpolicy.plan.planning import make_plan
+from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
-from gpolicy.writing.files import write_files
+from gpolicy.writing.new_files import write_files
 
 CLUSTERS = Path(__file__).resolve().parents[1] / "data" / "clusters"
 

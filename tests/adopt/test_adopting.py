@@ -14,10 +14,10 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.values import fill
-from gpolicy.plan.planning import Plan, make_plan
+from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.writing.files import write_files
+from gpolicy.writing.new_files import write_files
 
 CLUSTERS = Path(__file__).resolve().parents[1] / "data" / "clusters"
 SOURCES = [

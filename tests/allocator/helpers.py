@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpolicy.allocator.capacity import Allocator, State
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, NodeData, Policy, Spec, SpecPair
 from gpolicy.allocator.engines import make_allocator
-from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
+from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.allocator.model import ClusterData, Disk, Group, Instance, NodeData, Policy, Spec, SpecPair
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 
 GIB = 1024
 
@@ -75,5 +75,5 @@ def allocator(where: Cluster, count: int, *, checks: bool = True, reference: boo
     )
 
 
-def start(where: Cluster) -> State:
-    return State(where.nodes, where.instances)
+def start(where: Cluster) -> AllocationState:
+    return AllocationState(where.nodes, where.instances)

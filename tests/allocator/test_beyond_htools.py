@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy.allocator.capacity import Allocator, ReferenceEngine, State
-from gpolicy.allocator.extended import ExtendedRules, fill
-from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
+from gpolicy.allocator.configured_resources import NodeResources, configured_cluster, with_configured_resources
+from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
+from gpolicy.allocator.extended import ExtendedRules, fill, survives
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.model import ClusterData, Group, Instance
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant
-from gpolicy.allocator.resource_model import NodeResources, configured_cluster, with_configured_resources
-from gpolicy.allocator.survival import survives
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.errors import InputError
 
 from .helpers import cluster, instance, node
@@ -46,7 +45,7 @@ def clusters(draw: st.DrawFn, template: DiskTemplate | None = None) -> tuple[Clu
     return cluster(nodes, existing), kind
 
 
-def run(where: Cluster, kind: DiskTemplate, rules: ExtendedRules, most: int | None = None) -> State:
+def run(where: Cluster, kind: DiskTemplate, rules: ExtendedRules, most: int | None = None) -> AllocationState:
     count = 2 if kind is DiskTemplate.DRBD else 1
     candidates = candidate_nodes(where.groups, where.nodes, count, drop_unallocable=True)
     wanted = instance(900, 1500, 1, kind)
@@ -77,7 +76,7 @@ def test_without_extra_limits_it_is_the_exact_allocation(found: tuple[Cluster, D
     count = 2 if kind is DiskTemplate.DRBD else 1
     candidates = candidate_nodes(where.groups, where.nodes, count, drop_unallocable=True)
     exact = Allocator(ReferenceEngine(candidates, CapacityRules()), capacity_checks=False)
-    law = exact.standard(State(where.nodes, where.instances), instance(900, 1500, 1, kind), 12)
+    law = exact.standard(AllocationState(where.nodes, where.instances), instance(900, 1500, 1, kind), 12)
     ours = run(where, kind, ExtendedRules(max_node_failures=0))
     assert ours.placed == law.placed
 

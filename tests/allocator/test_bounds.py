@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import sanitizers
 
-from gpolicy.allocator.kinds import DiskTemplate
-from gpolicy.allocator.model import Disk
-from gpolicy.allocator.model import SpecPair as Pair
+from gpolicy.allocator.cluster_data import Disk
+from gpolicy.allocator.cluster_data import SpecPair as Pair
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.errors import GpolicyError
 
 from .helpers import allocator, cluster, instance, node, policy, spec, start

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.allocator import score
-from gpolicy.allocator.dedicated import allocation_vector, sample_instances
-from gpolicy.allocator.kinds import DiskTemplate, FailReason
+from gpolicy.allocator import cluster_score as scoring
+from gpolicy.allocator.cluster_data import Disk, SpecPair
+from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, component_values, statistics
+from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
+from gpolicy.allocator.enumerations import DiskTemplate, FailReason
+from gpolicy.allocator.group_choice import RequestOptions
+from gpolicy.allocator.instance_moves import failover, may_migrate
 from gpolicy.allocator.merge import merge
-from gpolicy.allocator.model import Disk, SpecPair
-from gpolicy.allocator.moves import failover, may_migrate
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.policy_check import check_policy
-from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.allocator.requests import Wanted, allocate
-from gpolicy.allocator.score import COMPONENTS, cluster_score, component_values, statistics
 from gpolicy.htools.simulation import simulate
 
 from .helpers import GIB, allocator, cluster, instance, node, policy, spec, start
@@ -40,7 +40,7 @@ def test_allocation_efficiency_34_standard_instances_without_it(monkeypatch: pyt
         replace(component, weight=0.0) if component.name == "reserved_mem_rtotal" else component
         for component in COMPONENTS
     )
-    monkeypatch.setattr(score, "COMPONENTS", without)
+    monkeypatch.setattr(scoring, "COMPONENTS", without)
     where = merge(simulate(["p,6,204801,10241,21"]))
     wanted = instance(1024, 10240, 2, DiskTemplate.DRBD)
     result = allocator(where, 2, reference=True).standard(start(where), wanted, None)

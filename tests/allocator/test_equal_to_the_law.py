@@ -13,14 +13,14 @@ import pytest
 from htools.random_requests import document
 from htools.three_ways import by_the_law
 
-from gpolicy.allocator.capacity import State
+from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
 from gpolicy.allocator.engines import find_placement, make_allocator
-from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.model import ClusterData, Group, Instance
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import Attempt, Candidates, PairCandidates, SingleCandidates
 from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.errors import InputError
 
 from .helpers import cluster, instance, node
@@ -93,7 +93,7 @@ def test_a_mirrored_instance_without_a_second_node_ends_every_run() -> None:
         candidates = SingleCandidates((0, 1))
         runner = make_allocator(candidates, CapacityRules(), capacity_checks=True, reference=reference)
         with pytest.raises(InputError, match="has no secondary node"):
-            runner.standard(State(where.nodes, where.instances), wanted, None)
+            runner.standard(AllocationState(where.nodes, where.instances), wanted, None)
 
 
 def test_a_mirrored_instance_wished_for_on_one_node(tmp_path: Path) -> None:

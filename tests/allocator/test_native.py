@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpolicy.allocator import engines
-from gpolicy.allocator.capacity import Allocator, DivisionError
-from gpolicy.allocator.kinds import NO_NODE, DiskTemplate
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.native import build, library
-from gpolicy.allocator.native.library import Engine, Loaded, Status, load
-from gpolicy.allocator.native.streams import Cluster, Numbers, UnfitError
+from gpolicy.allocator.native.library import Loaded, NativeEngine, Status, load
+from gpolicy.allocator.native.streams import ClusterNumbers, Numbers, UnfitError
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import Allocator, DivisionError
 from gpolicy.errors import InputError
 
 from .helpers import allocator, cluster, instance, node, start
@@ -57,7 +57,9 @@ def streams() -> tuple[Numbers, Numbers]:
         tags=tags,
     )
     candidates = candidate_nodes(where.groups, where.nodes, 1, drop_unallocable=True)
-    known = Cluster(where.nodes, where.instances, candidates, CapacityRules(), wanted=WANTED, capacity_checks=True)
+    known = ClusterNumbers(
+        where.nodes, where.instances, candidates, CapacityRules(), wanted=WANTED, capacity_checks=True
+    )
     return known.numbers, known.instance(WANTED)
 
 
@@ -91,7 +93,7 @@ def test_cut_input_is_refused(integers: int, reals: int) -> None:
     cut = Numbers(
         numbers.integers[: integers % len(numbers.integers)], numbers.reals[: reals % (len(numbers.reals) + 1)]
     )
-    assert Engine(LIBRARY).open(cut) is Status.INVALID
+    assert NativeEngine(LIBRARY).open(cut) is Status.INVALID
 
 
 def test_a_divisor_near_nothing_is_refused_by_runs() -> None:
@@ -112,7 +114,7 @@ def test_numbers_that_no_cluster_has_are_refused_by_runs() -> None:
     candidates = candidate_nodes(SMALL.groups, SMALL.nodes, 1, drop_unallocable=True)
     huge = cluster([node(0, 16384, 204800, free_disk=2**70), node(1, 16384, 204800)])
     with pytest.raises(UnfitError):
-        Cluster(huge.nodes, huge.instances, candidates, CapacityRules(), wanted=WANTED)
+        ClusterNumbers(huge.nodes, huge.instances, candidates, CapacityRules(), wanted=WANTED)
     with pytest.raises(InputError, match=r"^node \S+: its free disk space is 1.18e\+21: no cluster has more than"):
         allocator(huge, 1).standard(start(huge), WANTED, 3)
 
@@ -139,11 +141,11 @@ def test_states_are_followed_forward_and_back() -> None:
 LONG_RUN = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would inherit that it is ignored
-from gpolicy.allocator.capacity import State
+from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.allocator.engines import make_allocator
-from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
+from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
-from gpolicy.allocator.model import Disk, Instance
+from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.errors import InputError
@@ -154,7 +156,7 @@ candidates = candidate_nodes(where.groups, where.nodes, 1, drop_unallocable=True
 wanted = Instance(-1, "new", 128, 1024, (Disk(1024, 1),), 1, InstanceStatus.RUNNING, DiskTemplate.PLAIN)
 run = make_allocator(candidates, CapacityRules(), capacity_checks=False)
 print("begin", flush=True)
-run.standard(State(where.nodes, where.instances), wanted, None)
+run.standard(AllocationState(where.nodes, where.instances), wanted, None)
 print("end", flush=True)
 """
 

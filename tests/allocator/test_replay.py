@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.allocator.capacity import State
-from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.repeated_allocation import AllocationState
 
 from .helpers import GIB, allocator, cluster, instance, node, start
 
@@ -27,7 +27,7 @@ def some_cluster(template: DiskTemplate, *, disk: int = 400, **more: object) -> 
     return cluster(nodes, given, tags=("htools:nlocation:rack",))
 
 
-def both_ways(where: Cluster, template: DiskTemplate, *, tiered: bool) -> tuple[State, State]:
+def both_ways(where: Cluster, template: DiskTemplate, *, tiered: bool) -> tuple[AllocationState, AllocationState]:
     """Return the state after a run of the engine, and of the law."""
     wanted = instance(5 * GIB, 30 * GIB, 3, template)
     count = 2 if template is DiskTemplate.DRBD else 1

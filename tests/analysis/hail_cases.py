@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from gpolicy.allocator.model import ClusterData, Spec
+from gpolicy.allocator.cluster_data import ClusterData, Spec
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.placing import PlaceRequest, WantedDisk
 from gpolicy.cluster.state import ClusterState

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from gpolicy.allocator.cluster_data import ClusterData
 from gpolicy.allocator.merge import merge
-from gpolicy.allocator.model import ClusterData
 from gpolicy.analysis.capacity import GroupCapacity
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.text import parse_text

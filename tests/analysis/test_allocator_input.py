@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hspace_cases import DATA, FULL, from_text, recorded_cases
 
-from gpolicy.allocator.kinds import DiskTemplate
-from gpolicy.allocator.model import ClusterData, Policy
+from gpolicy.allocator.cluster_data import ClusterData, Policy
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import cluster_data, natural_key
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.master import read_master

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hspace_cases import DATA, FULL, from_text, hspace_keys, recorded_cases, tiered
 
-from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import GroupCapacity, capacity, group_data

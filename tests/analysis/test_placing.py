@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from hspace_cases import from_text, text_of
 
-from gpolicy.allocator.dedicated import search_dedicated
-from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import Disk, Instance
+from gpolicy.allocator.dedicated_nodes import search_dedicated
+from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
+from gpolicy.allocator.group_choice import RequestOptions
 from gpolicy.allocator.merge import merge
-from gpolicy.allocator.model import Disk, Instance
-from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis import place_search
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.pair_names import PairNames, find_pair

@@ -15,7 +15,7 @@ from hspace_cases import from_text, recorded_cases
 from htools.random_clusters import TEMPLATES, random_cluster
 from htools.random_requests import allocation
 
-from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.placing import PlaceReport, place
 from gpolicy.cluster.snapshot import read_snapshot

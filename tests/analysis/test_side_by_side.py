@@ -58,11 +58,11 @@ import signal
 import threading
 import time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would inherit that it is ignored
-from gpolicy.allocator.capacity import State
+from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.allocator.engines import make_allocator
-from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
+from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
-from gpolicy.allocator.model import Disk, Instance
+from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.native import library
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
@@ -78,7 +78,7 @@ ended = []
 def job():
     run = make_allocator(candidates, CapacityRules(), capacity_checks=False)
     try:
-        run.standard(State(where.nodes, where.instances), wanted, None)
+        run.standard(AllocationState(where.nodes, where.instances), wanted, None)
     except library.StoppedError:
         ended.append("stopped")
         raise

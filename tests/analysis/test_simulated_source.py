@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from hspace_cases import hspace_keys, tiered
 
-from gpolicy.allocator.model import DEFAULT_POLICY
+from gpolicy.allocator.cluster_data import DEFAULT_POLICY
 from gpolicy.analysis.allocator_input import cluster_data, policy_of
 from gpolicy.analysis.capacity import capacity
 from gpolicy.cluster.simulated import built_in_values

@@ -11,18 +11,18 @@ from tempfile import TemporaryDirectory
 from planned import policy_of
 from pretend_ganeti import Job, PretendGaneti
 
-from gpolicy.apply.applying import Intention, Run
+from gpolicy.apply.final_look import FinalLook
 from gpolicy.apply.journal import Direction, EventName, History, read_history
 from gpolicy.apply.journal_file import JournalFile, read_journal
-from gpolicy.apply.runner import MarkedJob, Outcome, Patience, Result, Stop, Watch, job_status
-from gpolicy.apply.verdict import Verdict
+from gpolicy.apply.plan_run import Intention, PlanRun
+from gpolicy.apply.runner import JobOutcome, JobResult, MarkedJob, Patience, Stop, Watch, job_status
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.parameter import Value
+from gpolicy.plan.plan import make_plan
 from gpolicy.plan.plan_file import PlanFile, PlannedCommand, read_plan
 from gpolicy.plan.plan_json import plan_text
-from gpolicy.plan.planning import make_plan
 from gpolicy.policy.model import Policy
 
 QUICK = Patience(
@@ -71,26 +71,26 @@ class ModelRunner:
     def glance(self) -> ClusterState:
         return self.ganeti.state(*self.gaps)
 
-    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+    def run(self, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
         assert command.rapi is not None
         try:
             self.lose("before")
             if self.ganeti.drained:
                 self.ganeti.drained -= 1
-                return Outcome(Result.FAILED, "HTTP 500: Queue drained")
+                return JobOutcome(JobResult.FAILED, "HTTP 500: Queue drained")
             job = self.ganeti.submit(command.rapi, mark)
             self.lose("after")
         except UnreachableError as error:
-            return Outcome(Result.UNKNOWN, error.message)
+            return JobOutcome(JobResult.UNKNOWN, error.message)
         watch.job(job.number)
         self.lose("known")
-        return self.follow(job.number, watch) or Outcome(Result.UNKNOWN, "archived", job.number)
+        return self.follow(job.number, watch) or JobOutcome(JobResult.UNKNOWN, "archived", job.number)
 
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         found = [job for job in self.ganeti.jobs if job.mark.startswith(start) and job.status != "archived"]
         return [MarkedJob(job.number, job.mark, job_status(job.status)) for job in found]
 
-    def follow(self, job: int, watch: Watch) -> Outcome | None:
+    def follow(self, job: int, watch: Watch) -> JobOutcome | None:
         found = self._job(job)
         if found.status == "archived":
             return None
@@ -98,7 +98,7 @@ class ModelRunner:
         for line in found.log:
             watch.message(line)
         text = "" if found.result is None else f"{found.result[0]}: {', '.join(map(str, found.result[1]))}"
-        return Outcome(Result.SUCCESS if status == "success" else Result.FAILED, text, job)
+        return JobOutcome(JobResult.SUCCESS if status == "success" else JobResult.FAILED, text, job)
 
     def _job(self, number: int) -> Job:
         job = self.ganeti.job(number)
@@ -176,9 +176,9 @@ def run(
     stop: Stop | None = None,
     progressing: Quiet | None = None,
     lock_is_lost: Callable[[], bool] = lambda: False,
-) -> Verdict | None:
-    """Run a plan: the first time, or further, as the journal says."""
-    return Run(
+) -> FinalLook | None:
+    """PlanRun a plan: the first time, or further, as the journal says."""
+    return PlanRun(
         plan=plan,
         runner=runner,
         journal_file=journal,

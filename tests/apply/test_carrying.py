@@ -11,14 +11,13 @@ from model_runner import QUICK, Agreed, ModelRunner, Quiet, plan_for, run
 from planned import policy_of
 from pretend_ganeti import LOCKS_MOVED, UPDATED, PretendGaneti, fails, gone, half, lies, then
 
-from gpolicy.apply.applying import RefusedError, check_plan
 from gpolicy.apply.carrying import CarryingError, StoppedError
 from gpolicy.apply.journal import Direction
-from gpolicy.apply.runner import Outcome, Result, Stop, Watch
+from gpolicy.apply.plan_run import RefusedError, check_plan
+from gpolicy.apply.runner import JobOutcome, JobResult, Stop, Watch
 from gpolicy.cluster import unreadable
-from gpolicy.errors import UsageError
-from gpolicy.exit_codes import ExitCode
-from gpolicy.plan.guards import judge_again
+from gpolicy.errors import ExitCode, UsageError
+from gpolicy.plan.built_in_guards import judge_again
 from gpolicy.plan.plan_file import PlanFile, PlannedCommand
 
 
@@ -335,11 +334,11 @@ def test_a_request_that_comes_late_is_known_again(ganeti: PretendGaneti, tmp_pat
     held: list[tuple[Any, str]] = []
 
     class Slow(ModelRunner):
-        def run(self, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+        def run(self, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
             if len(ganeti.jobs) < 1 or held:
                 return super().run(command, mark, watch)
             held.append((command.rapi, mark))
-            return Outcome(Result.UNKNOWN, "no answer")
+            return JobOutcome(JobResult.UNKNOWN, "no answer")
 
     with pytest.raises(CarryingError, match="no answer"):
         run(plan, Slow(ganeti), tmp_path / "journal")

@@ -10,7 +10,7 @@ import pytest
 
 from gpolicy.apply.child import run_lines
 from gpolicy.apply.command_runner import CommandRunner
-from gpolicy.apply.runner import JobStatus, MarkedJob, Outcome, Patience, Result, Stop, Watch
+from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, MarkedJob, Patience, Stop, Watch
 from gpolicy.cluster.master import LocalMaster, parse_ssh_address
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.plan.plan_file import PlannedCommand
@@ -53,7 +53,7 @@ class Bench:
     def runner(self, patience: Patience = QUICK) -> CommandRunner:
         return CommandRunner(LocalMaster(self.environ), patience, self.stop)
 
-    def run(self, *argv: str, runner: CommandRunner | None = None) -> Outcome:
+    def run(self, *argv: str, runner: CommandRunner | None = None) -> JobOutcome:
         watch = Watch(self.jobs.append, self.messages.append)
         return (runner or self.runner()).run(PlannedCommand(argv=argv), "gpolicy-mark", watch)
 
@@ -72,7 +72,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 def test_t58_the_job_is_known_before_it_ends_and_its_log_is_shown(bench: Bench) -> None:
     bench.program("gnt-group", JOB)
     outcome = bench.run("gnt-group", "modify", "--alloc-policy=preferred", "gold")
-    assert outcome == Outcome(Result.SUCCESS, job=17)
+    assert outcome == JobOutcome(JobResult.SUCCESS, job=17)
     assert bench.jobs == [17]
     assert bench.messages == ["Fri Nov 20 10:00:00 2026  - WARNING: inst1 violates"]
     assert bench.calls() == [
@@ -88,7 +88,7 @@ def test_hostile_names_arrive_unchanged_and_no_secret_goes_along(bench: Bench, w
     if way == "ssh":
         runner = CommandRunner(parse_ssh_address("ssh://root@master:22", bench.environ), QUICK, bench.stop)
     for name in HOSTILE:
-        assert bench.run("gnt-group", "remove", "--", name, runner=runner).result is Result.SUCCESS
+        assert bench.run("gnt-group", "remove", "--", name, runner=runner).result is JobResult.SUCCESS
     assert [call[4:] for call in bench.calls()] == [["--", name] for name in HOSTILE]
     assert not (bench.directory / "pwned").exists()
     assert "a secret" not in bench.log.with_suffix(".env").read_text()
@@ -100,7 +100,7 @@ def test_hostile_names_arrive_unchanged_and_no_secret_goes_along(bench: Bench, w
 
 def test_the_queue_knows_better_than_the_command(bench: Bench) -> None:
     bench.program("gnt-group", JOB + "echo 'lost the daemon' >&2; exit 1\n")
-    for word, result in (("success", Result.SUCCESS), ("error", Result.FAILED), ("running", Result.UNKNOWN)):
+    for word, result in (("success", JobResult.SUCCESS), ("error", JobResult.FAILED), ("running", JobResult.UNKNOWN)):
         bench.program("gnt-job", f"#!/bin/sh\necho '17|{word}'\n")
         outcome = bench.run("gnt-group", "modify", "gold")
         assert (outcome.result, outcome.job, outcome.text) == (result, 17, "lost the daemon")
@@ -109,15 +109,17 @@ def test_the_queue_knows_better_than_the_command(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("complaint", "code", "result"),
     [
-        ("error type: wrong_input", 1, Result.FAILED),
-        ("Timeout while talking to the master daemon. Jobs might have been submitted", 1, Result.UNKNOWN),
-        ("ssh: connection closed", 255, Result.UNKNOWN),
-        ("usage: no such option", 2, Result.FAILED),
-        ("Error while connecting to luxi", 1, Result.UNKNOWN),
-        ("", 3, Result.UNKNOWN),
+        ("error type: wrong_input", 1, JobResult.FAILED),
+        ("Timeout while talking to the master daemon. Jobs might have been submitted", 1, JobResult.UNKNOWN),
+        ("ssh: connection closed", 255, JobResult.UNKNOWN),
+        ("usage: no such option", 2, JobResult.FAILED),
+        ("Error while connecting to luxi", 1, JobResult.UNKNOWN),
+        ("", 3, JobResult.UNKNOWN),
     ],
 )
-def test_without_a_job_it_was_refused_or_nobody_knows(bench: Bench, complaint: str, code: int, result: Result) -> None:
+def test_without_a_job_it_was_refused_or_nobody_knows(
+    bench: Bench, complaint: str, code: int, result: JobResult
+) -> None:
     bench.program("gnt-group", f"#!/bin/sh\necho '{complaint}' >&2\nexit {code}\n")
     outcome = bench.run("gnt-group", "modify", "gold")
     assert (outcome.result, outcome.job) == (result, None)
@@ -128,7 +130,7 @@ def test_half_a_number_is_no_job(bench: Bench) -> None:
     bench.program("gnt-group", "#!/bin/sh\nprintf 1; exit 255\n")
     bench.program("gnt-job", "#!/bin/sh\necho '1|success'\n")
     outcome = bench.run("gnt-group", "modify", "gold")
-    assert (outcome.result, outcome.job, bench.jobs) == (Result.UNKNOWN, None, [])
+    assert (outcome.result, outcome.job, bench.jobs) == (JobResult.UNKNOWN, None, [])
 
 
 def test_a_job_is_found_by_its_mark(bench: Bench) -> None:
@@ -162,7 +164,7 @@ if [ -e ended ]; then echo '17|error'; else echo '17|running'; fi
 """,
     )
     watch = Watch(bench.jobs.append, bench.messages.append)
-    assert bench.runner().follow(17, watch) == Outcome(Result.FAILED, "Job 17 failed: no", 17)
+    assert bench.runner().follow(17, watch) == JobOutcome(JobResult.FAILED, "Job 17 failed: no", 17)
     assert bench.messages == [" - WARNING: late"]
     bench.program("gnt-job", "#!/bin/sh\necho '17|-'\n")
     assert bench.runner().follow(17, watch) is None
@@ -173,7 +175,7 @@ def test_the_time_is_bounded_and_the_job_left_alone(bench: Bench) -> None:
     bench.program("gnt-job", "#!/bin/sh\necho '17|running'\n")
     begun = time.monotonic()
     outcome = bench.run("gnt-group", "modify", "gold", runner=bench.runner(Patience(job=0.5)))
-    assert (outcome.result, outcome.job, outcome.waiting) == (Result.UNKNOWN, 17, True)
+    assert (outcome.result, outcome.job, outcome.waiting) == (JobResult.UNKNOWN, 17, True)
     assert time.monotonic() - begun < 10
 
 
@@ -182,7 +184,7 @@ def test_stopped_at_once_it_does_not_wait(bench: Bench) -> None:
     bench.program("gnt-job", "#!/bin/sh\necho '17|running'\n")
     bench.stop.requests = 2
     begun = time.monotonic()
-    assert bench.run("gnt-group", "modify", "gold").result is Result.UNKNOWN
+    assert bench.run("gnt-group", "modify", "gold").result is JobResult.UNKNOWN
     assert time.monotonic() - begun < 10
 
 

@@ -14,16 +14,16 @@ from hypothesis import given
 from strategies import GeneratedPolicy
 from test_plan_laws import cases, job_of, law, plan_of
 
+from gpolicy.apply.final_look import judge_applied
 from gpolicy.apply.staleness import Sight, compare_objects, compare_plan, filled_in, leaf_differences
 from gpolicy.apply.tasks import Task, backward, forward
-from gpolicy.apply.verdict import judge_applied
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command
 from gpolicy.plan.contents import contents
 from gpolicy.plan.effects import Effect, Progress, carried_out, progress
+from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import PlanFile, read_plan
 from gpolicy.plan.plan_json import plan_text
-from gpolicy.plan.planning import Plan
 
 
 def through_a_file(plan: Plan) -> PlanFile:

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gpolicy.cluster.state import Identity
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
-from gpolicy.plan.change import Action
+from gpolicy.plan.change import ChangeAction
 from gpolicy.printable import terminal_text
 from gpolicy.report.drift_json import drift_data, drift_json
 from gpolicy.report.drift_prometheus import drift_metrics, failure_metrics
@@ -141,7 +141,7 @@ def test_any_name_survives_as_a_label(name: str, path: str, policy: str) -> None
     drift = Drift(
         object=f"group/{name}",
         path=(path,),
-        action=Action.SET,
+        action=ChangeAction.SET,
         declared=1,
         inherits=False,
         found=2,

@@ -20,7 +20,7 @@ from sections import SCHEMAS, Section, at_section, choices, sections
 
 from gpolicy.policy.kinds import KINDS, file_name
 from gpolicy.policy.schema_kinds import schemas
-from gpolicy.starter.files import starter_files
+from gpolicy.starter.starter_policy import starter_files
 from gpolicy.writing.documents import SCHEMA_FILE, modelines, schema_text
 
 SCRIPT = server_script()

@@ -12,7 +12,7 @@ from written_policies import shown
 from gpolicy.adopt.adopting import adopt
 from gpolicy.cluster.sources import read_state
 from gpolicy.formatting.formatting import format_text
-from gpolicy.starter.files import starter_files
+from gpolicy.starter.starter_policy import starter_files
 from gpolicy.suggest.model import Request
 from gpolicy.suggest.suggesting import suggest
 

@@ -22,13 +22,13 @@ import sanitizers
 from engine_inputs import Values, damaged, some_values
 from patience import TooSlow, within
 
-from gpolicy.allocator.capacity import DivisionError, State
 from gpolicy.allocator.compiled import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.engines import make_allocator
-from gpolicy.allocator.native.library import Engine, Leaving, Question, Status, StoppedError, load
-from gpolicy.allocator.native.streams import Cluster, Numbers, UnfitError
+from gpolicy.allocator.native.library import EngineStoppedError, Leaving, NativeEngine, Question, Status, load
+from gpolicy.allocator.native.streams import ClusterNumbers, Numbers, UnfitError
 from gpolicy.allocator.placement import Attempt, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
+from gpolicy.allocator.repeated_allocation import AllocationState, DivisionError
 from gpolicy.errors import InputError
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
@@ -67,7 +67,7 @@ def fed(seed: int) -> dict[str, object]:
 def streams_of(values: Values) -> tuple[Numbers, Numbers] | None:
     """Return the streams of cluster and wanted instance; None where Python says already that they do not fit."""
     try:
-        known = Cluster(
+        known = ClusterNumbers(
             values.nodes, values.instances, values.candidates, values.rules,
             wanted=values.wanted, force=values.force, capacity_checks=values.checked,
         )  # fmt: skip
@@ -82,7 +82,7 @@ def by_streams(rng: random.Random) -> list[str]:
     if one is None or two is None:
         return ["unfit"]
     cluster = damaged(rng, one[0], two[0]) if rng.random() < 0.6 else one[0]
-    engine = Engine(LIBRARY)
+    engine = NativeEngine(LIBRARY)
     statuses = [engine.open(cluster)]
     nodes = cluster.integers[0] if len(cluster.integers) else 0
     for _ in range(rng.choice([1, 2, 3, 6]) if statuses[0] is Status.DONE else 0):
@@ -92,7 +92,9 @@ def by_streams(rng: random.Random) -> list[str]:
     return [status.name for status in statuses]
 
 
-def ask_about_instance(question: Question, rng: random.Random, engine: Engine, wanted: Numbers, nodes: int) -> Status:
+def ask_about_instance(
+    question: Question, rng: random.Random, engine: NativeEngine, wanted: Numbers, nodes: int
+) -> Status:
     """Ask one question about a wanted instance, and hold against the cluster what comes back."""
     before = engine.placed
     keep = rng.choice([0, 0, before, before // 2, before + 1, -1])
@@ -100,7 +102,7 @@ def ask_about_instance(question: Question, rng: random.Random, engine: Engine, w
     with stopped_after(engine, PATIENCE):
         try:
             status, result = engine.ask(question, wanted, keep=keep, limit=limit, checked=rng.random() < 0.5)
-        except StoppedError:
+        except EngineStoppedError:
             status, result = Status.STOPPED, None
     if status is not Status.DONE:
         assert engine.placed in {before, keep}, "a question without an answer leaves placements behind"
@@ -118,7 +120,7 @@ def ask_about_instance(question: Question, rng: random.Random, engine: Engine, w
     return status
 
 
-def move_away(rng: random.Random, engine: Engine, wanted: Numbers, nodes: int) -> Status:
+def move_away(rng: random.Random, engine: NativeEngine, wanted: Numbers, nodes: int) -> Status:
     """Move an instance away from whatever nodes its numbers name, to some others."""
     rows = [rng.choice([row, row, row - 1, -1, nodes, 2**62]) for row in range(nodes) if rng.random() < 0.7]
     count = rng.choice([len(rows)] * 8 + [len(rows) + 1, -1, 2**40])
@@ -126,14 +128,14 @@ def move_away(rng: random.Random, engine: Engine, wanted: Numbers, nodes: int) -
     with stopped_after(engine, PATIENCE):
         try:
             status, result = engine.move_away(record, rng.choice(list(Leaving)), force=rng.random() < 0.5)
-        except StoppedError:
+        except EngineStoppedError:
             return Status.STOPPED
     assert -1 <= result.primary < nodes
     assert -1 <= result.secondary < nodes
     return status
 
 
-def lose(rng: random.Random, engine: Engine, _wanted: Numbers, nodes: int) -> Status:
+def lose(rng: random.Random, engine: NativeEngine, _wanted: Numbers, nodes: int) -> Status:
     """Lose some nodes, with the right number of instances or another one."""
     rows = [rng.choice([rng.randrange(-1, nodes + 1)] * 9 + [2**62]) for _ in range(rng.choice([0, 1, 1, 2, 3]))]
     with stopped_after(engine, PATIENCE):
@@ -143,7 +145,7 @@ def lose(rng: random.Random, engine: Engine, _wanted: Numbers, nodes: int) -> St
                 if status is Status.DONE:
                     assert all(-1 <= target < nodes for target in targets)
                     break
-        except StoppedError:
+        except EngineStoppedError:
             return Status.STOPPED
     return status
 
@@ -157,7 +159,7 @@ ASK = {
 
 
 @contextlib.contextmanager
-def stopped_after(engine: Engine, seconds: float) -> Iterator[None]:
+def stopped_after(engine: NativeEngine, seconds: float) -> Iterator[None]:
     """Stop the engine if the block takes longer."""
     timer = threading.Timer(seconds, engine.stop)
     timer.daemon = True
@@ -189,7 +191,7 @@ def by_values(rng: random.Random) -> list[str]:
             def run(*, reference: bool) -> object:
                 checked = values.checked
                 runner = make_allocator(values.candidates, values.rules, capacity_checks=checked, reference=reference)
-                state = State(values.nodes, values.instances)
+                state = AllocationState(values.nodes, values.instances)
                 return (runner.tiered if tiered else runner.standard)(state, wanted, limit)
 
             return [
@@ -237,7 +239,7 @@ def _short(answer: object) -> str:
         found = answer.solution
         where = None if found is None else (found.nodes, found.score, found.instance.location_score)
         return repr((answer.failures, answer.successes, where))
-    if isinstance(answer, State):
+    if isinstance(answer, AllocationState):
         placed = [(item.primary, item.secondary, item.memory, item.disk, item.vcpus) for item in answer.placed]
         return repr((answer.failures, answer.attempted, placed))
     return repr(answer)

@@ -14,9 +14,9 @@ from typing import Any
 
 from htools.random_clusters import TEMPLATES, random_cluster
 
-from gpolicy.allocator.kinds import NO_NODE, DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Instance, Policy, Spec, SpecPair
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, merge, with_offline
-from gpolicy.allocator.model import ClusterData, Disk, Instance, Policy, Spec, SpecPair
 from gpolicy.allocator.native.streams import Numbers
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import remove_primary

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gpolicy.allocator.kinds import NO_NODE, InstanceStatus
-from gpolicy.allocator.model import ClusterData, Group, Instance, NodeData, Policy, Spec
+from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData, Policy, Spec
+from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.htools.text_format import parse_cluster
 
 from .random_clusters import INSTANCE_TAGS, TEMPLATES, RandomCluster, random_cluster

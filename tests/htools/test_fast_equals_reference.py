@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy.allocator.capacity import Allocator, DivisionError, State
+from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.compiled import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
-from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, merge, with_offline
-from gpolicy.allocator.model import Disk, Instance
 from gpolicy.allocator.native.library import load
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import remove_primary
@@ -31,6 +30,7 @@ from gpolicy.allocator.placement import (
     try_allocate,
 )
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, DivisionError
 from gpolicy.errors import InputError
 from gpolicy.htools.text_format import parse_cluster
 
@@ -246,13 +246,13 @@ def test_whole_runs(seed: int, checks: bool, tiered: bool) -> None:
     rules = some_rules(rng, where) if rng.random() < 0.5 else CapacityRules()
     wanted = replace(wanted_instance(rng, template, where), index=-1)  # as hspace asks
     limit = rng.choice([None, None, 3])
-    results: list[State | str] = []
+    results: list[AllocationState | str] = []
     for reference in (True, False):
         runner = make_allocator(candidates, rules, capacity_checks=checks, reference=reference)
         assert (type(runner) is Allocator) is reference
         run = runner.tiered if tiered else runner.standard
         try:
-            results.append(run(State(where.nodes, where.instances), wanted, limit))
+            results.append(run(AllocationState(where.nodes, where.instances), wanted, limit))
         except (InputError, DivisionError) as error:
             results.append(str(error))
     law, fast = results

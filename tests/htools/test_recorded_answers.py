@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gpolicy.allocator.cluster_score import COMPONENTS, component_values, statistics
+from gpolicy.allocator.ghc_numbers import fixed
 from gpolicy.allocator.merge import merge
-from gpolicy.allocator.numerals import fixed
-from gpolicy.allocator.score import COMPONENTS, component_values, statistics
 from gpolicy.htools.text_format import parse_cluster
 
 from .recorded import DATA, Case, call, load_cases, unpack

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from hspace_cases import DATA, from_text, text_of
 
-from gpolicy.allocator.capacity import Allocator, ReferenceEngine, State
-from gpolicy.allocator.dedicated import allocation_vector, sample_instances
+from gpolicy.allocator.cluster_data import Spec, SpecPair
+from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
 from gpolicy.allocator.merge import merge
-from gpolicy.allocator.model import Spec, SpecPair
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import capacity
@@ -246,7 +246,7 @@ def test_stranded_is_what_is_left_when_the_law_has_placed_all_that_fits(state: C
     rules = CapacityRules()
     law = Allocator(ReferenceEngine(candidates, rules))
     run = Run(data, found.template)
-    final = State(cluster_.nodes, cluster_.instances)
+    final = AllocationState(cluster_.nodes, cluster_.instances)
     for size in data.policy.minmax:
         final = law.tiered(final, run.instance(size.max, data.policy.std.spindle_use), None)
     for size in data.policy.minmax:

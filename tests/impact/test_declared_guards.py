@@ -15,7 +15,7 @@ from gpolicy.impact.fit_change import CapacityChange, Fit, FitChange, GroupCapac
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
-from gpolicy.plan.guards import GUARDS, GuardResult
+from gpolicy.plan.built_in_guards import GUARDS, GuardResult
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.policy.loading import load_policy
 

@@ -10,8 +10,8 @@ import pytest
 from clusters_by_hand import cluster
 from strategies import instance
 
+from gpolicy.allocator.cluster_score import COMPONENTS, component_values, statistics
 from gpolicy.allocator.merge import merge
-from gpolicy.allocator.score import COMPONENTS, component_values, statistics
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.location import (
     DesiredLocationMissing,

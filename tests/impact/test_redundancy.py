@@ -10,12 +10,12 @@ import pytest
 from hspace_cases import FULL, from_text, recorded_cases, text_of
 from htools.random_clusters import TEMPLATES, random_cluster
 
-from gpolicy.allocator.kinds import NO_NODE, DiskTemplate
-from gpolicy.allocator.model import Instance
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
+from gpolicy.allocator.extended import survives
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, can_evacuate, move_foreign
-from gpolicy.allocator.survival import survives
 from gpolicy.analysis import losses
 from gpolicy.analysis import redundancy as module
 from gpolicy.analysis.allocator_input import cluster_data

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from hspace_cases import DATA, from_text, text_of
 
-from gpolicy.allocator.capacity import Allocator, State
 from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity_run import Run
 from gpolicy.analysis.clusters import Clusters
@@ -139,7 +139,7 @@ def standard_by_the_law(state: ClusterState) -> int:
     wanted = replace(run.instance(std, std.spindle_use))
     candidates = candidate_nodes(prepared.groups, prepared.nodes, 1, drop_unallocable=True)
     law = make_allocator(candidates, CapacityRules(), capacity_checks=True, reference=True)
-    return len(law.standard(State(prepared.nodes, prepared.instances), wanted, None).placed)
+    return len(law.standard(AllocationState(prepared.nodes, prepared.instances), wanted, None).placed)
 
 
 def test_capacity_under_both_models() -> None:

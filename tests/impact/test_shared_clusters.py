@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from hspace_cases import FULL, from_text
 
+from gpolicy.allocator.cluster_data import ClusterData
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.model import ClusterData
 from gpolicy.analysis.capacity_run import loaded
 from gpolicy.analysis.clusters import Clusters
 from gpolicy.impact.capacity_change import capacity_change

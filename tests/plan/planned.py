@@ -16,7 +16,7 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Identity, 
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.plan.change import Change
-from gpolicy.plan.planning import Plan, make_plan
+from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy

@@ -7,7 +7,7 @@ from planned import change, cluster, failed, plan_for, policy_of, recorded, with
 
 from gpolicy.cluster.state import Unreadable
 from gpolicy.ganeti.parameter import Level, TakesEffect
-from gpolicy.plan.change import Action
+from gpolicy.plan.change import ChangeAction
 from gpolicy.plan.diff import diff
 
 RATIO = ("ipolicy", "vcpu-ratio")
@@ -22,7 +22,7 @@ def codes(*documents: str, groups: tuple[str, ...] = ("a", "b"), nodes: dict[str
 def test_own_value_is_compared_with_own_value() -> None:
     state = cluster({RATIO: 4.0}, {"g": {}})
     pinned = change(plan_for(state, "NodeGroup\nname: g\nipolicy: {vcpu-ratio: 4}"), "group/g", "ipolicy.vcpu-ratio")
-    assert (pinned.action, pinned.before, pinned.after) == (Action.SET, None, 4.0)
+    assert (pinned.action, pinned.before, pinned.after) == (ChangeAction.SET, None, 4.0)
     assert (pinned.effective_before, pinned.effective_after) == (4.0, 4.0)
     assert plan_for(cluster({}, {"g": {RATIO: 4.0}}), "NodeGroup\nname: g\nipolicy: {vcpu-ratio: 4}").changes == ()
 
@@ -35,7 +35,7 @@ def test_inherit_removes_the_own_value_and_follows_the_cluster_as_it_will_be() -
         "NodeGroup\nname: g\nipolicy: {vcpu-ratio: inherit}",
     )
     found = change(plan, "group/g", "ipolicy.vcpu-ratio")
-    assert (found.action, found.before, found.after) == (Action.RESET, 2.0, None)
+    assert (found.action, found.before, found.after) == (ChangeAction.RESET, 2.0, None)
     assert (found.effective_before, found.effective_after) == (2.0, 8.0)
     assert plan_for(cluster(), "NodeGroup\nname: default\nipolicy: {vcpu-ratio: inherit}").changes == ()
 
@@ -87,15 +87,15 @@ def test_what_the_source_cannot_show_is_neither_changed_nor_unchanged(family: st
 def test_a_new_group_starts_from_nothing() -> None:
     plan = plan_for(cluster(), "NodeGroup\nname: new\nalloc_policy: preferred\nndparams: {ovs: inherit, ssh_port: 22}")
     assert [(item.action, ".".join(item.path)) for item in plan.changes] == [
-        (Action.CREATE, "name"),
-        (Action.SET, "ndparams.ssh_port"),
+        (ChangeAction.CREATE, "name"),
+        (ChangeAction.SET, "ndparams.ssh_port"),
     ]
 
 
 def test_a_rename_keeps_the_group_and_compares_it_with_the_old_one() -> None:
     state = cluster({}, {"old": {RATIO: 2.0}})
     plan = plan_for(state, "NodeGroup\nname: new\nrenamed_from: old\nipolicy: {vcpu-ratio: 2}")
-    assert [(item.action, item.before, item.after) for item in plan.changes] == [(Action.RENAME, "old", "new")]
+    assert [(item.action, item.before, item.after) for item in plan.changes] == [(ChangeAction.RENAME, "old", "new")]
     done = cluster({}, {"new": {RATIO: 2.0}})
     assert plan_for(done, "NodeGroup\nname: new\nrenamed_from: old\nipolicy: {vcpu-ratio: 2}").changes == ()
 
@@ -115,9 +115,9 @@ def test_the_old_name_can_go_to_a_new_group() -> None:
     documents = ("NodeGroup\nname: b\nrenamed_from: a", "NodeGroup\nname: a\nalloc_policy: last_resort")
     plan = plan_for(cluster({}, {"a": {}}), *documents)
     assert [(item.object, item.action) for item in plan.changes] == [
-        ("group/a", Action.CREATE),
-        ("group/a", Action.SET),
-        ("group/b", Action.RENAME),
+        ("group/a", ChangeAction.CREATE),
+        ("group/a", ChangeAction.SET),
+        ("group/b", ChangeAction.RENAME),
     ]
     done = cluster({}, {"b": {}, "a": {("alloc_policy",): "last_resort"}})
     assert (plan_for(done, *documents).changes, plan_for(done, *documents).findings) == ((), ())
@@ -139,14 +139,14 @@ def test_a_removed_group_is_found_by_its_own_name_only() -> None:
     state = cluster({}, {"a": {}, "b": {}})
     assert plan_for(state, "NodeGroup\nname: c\nrenamed_from: a\nremoved: true").changes == ()
     plan = plan_for(state, "NodeGroup\nname: a\nremoved: true")
-    assert [(item.object, item.action) for item in plan.changes] == [("group/a", Action.REMOVE)]
+    assert [(item.object, item.action) for item in plan.changes] == [("group/a", ChangeAction.REMOVE)]
 
 
 def test_a_node_moves_and_takes_what_it_inherits_from_the_new_group() -> None:
     state = cluster({}, {"a": {}, "b": {SPINDLES: 8}}, {"n1": "a"})
     plan = plan_for(state, "NodeGroup\nname: b\nnodes: [n1]")
     moved = change(plan, "node/n1", "group")
-    assert (moved.action, moved.before, moved.after) == (Action.MOVE, "a", "b")
+    assert (moved.action, moved.before, moved.after) == (ChangeAction.MOVE, "a", "b")
     assert "spindle_count 1 → 8" in moved.reason
 
 

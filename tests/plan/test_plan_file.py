@@ -24,15 +24,14 @@ from gpolicy import __version__
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.json_input import Record
 from gpolicy.cluster.state import ClusterState, Unreadable
-from gpolicy.errors import InputError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, InputError
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import PARAMETERS, VERSIONS, known_in
 from gpolicy.ganeti.reach import reach_of
 from gpolicy.plan.effect_words import effect_words
+from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import PlanFile, read_plan, rebuilt_plan
 from gpolicy.plan.plan_json import plan_as_json, plan_text
-from gpolicy.plan.planning import Plan, make_plan
 from gpolicy.policy.loading import load_policy
 
 MUTATIONS: Final = int(os.environ.get("GPOLICY_PLAN_MUTATIONS", "800"))

@@ -18,8 +18,8 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
+from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_json import plan_text
-from gpolicy.plan.planning import Plan, make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 

@@ -14,7 +14,7 @@ from gpolicy.cluster.state import ClusterState, Group, Unreadable
 from gpolicy.cluster.text import read_text_file
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
-from gpolicy.plan.change import Action
+from gpolicy.plan.change import ChangeAction
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import projected
 
@@ -31,10 +31,10 @@ def test_nothing_differs_any_more_from_the_policy(case: tuple[ClusterState, Gene
     after = projected(state, changes)
     left = diff(policy, after).changes
     occupied = {
-        str(item.before) for item in changes if item.action is Action.REMOVE and after.nodes_of(str(item.before))
+        str(item.before) for item in changes if item.action is ChangeAction.REMOVE and after.nodes_of(str(item.before))
     }
     assert {str(item.before) for item in left} == occupied
-    assert all(item.action is Action.REMOVE for item in left)
+    assert all(item.action is ChangeAction.REMOVE for item in left)
     assert after.instances == state.instances
 
 
@@ -81,8 +81,8 @@ def test_hidden_own_values_keep_their_meaning(case: tuple[ClusterState, Generate
     read = hidden(state, GROUP_POLICIES_HIDDEN)
     changes = diff(policy, read).changes
     after = projected(read, changes)
-    assert [item for item in diff(policy, after).changes if item.action is not Action.REMOVE] == []
-    names = {str(item.before): str(item.after) for item in changes if item.action is Action.RENAME}
+    assert [item for item in diff(policy, after).changes if item.action is not ChangeAction.REMOVE] == []
+    names = {str(item.before): str(item.after) for item in changes if item.action is ChangeAction.RENAME}
     for name, group in state.groups.items():
         now = after.groups.get(names.get(name, name))
         for path in group.effective if now else ():
@@ -100,7 +100,7 @@ def test_the_remote_apis_gaps_do_not_keep_a_plan_from_converging(case: tuple[Clu
     for gaps in (unreadable.RAPI, (*unreadable.RAPI, unreadable.NODE_OWN)):
         read = hidden(state, gaps)
         after = projected(read, diff(policy, read).changes)
-        assert [item for item in diff(policy, after).changes if item.action is not Action.REMOVE] == []
+        assert [item for item in diff(policy, after).changes if item.action is not ChangeAction.REMOVE] == []
 
 
 @law
@@ -189,7 +189,7 @@ def test_policies_are_generated_for_what_matters() -> None:
         seen.update(item.action.value for item in changes)
 
     look()
-    assert seen == {action.value for action in Action}
+    assert seen == {action.value for action in ChangeAction}
 
 
 def test_the_text_recording_reads_and_projects() -> None:

@@ -11,7 +11,7 @@ from strategies import instance
 from gpolicy.cluster.state import Unreadable
 from gpolicy.ganeti.parameter import Level, TakesEffect, Value
 from gpolicy.ganeti.vocabulary import DEFAULT_MIN
-from gpolicy.plan.change import Action, Risk
+from gpolicy.plan.change import ChangeAction, Risk
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.plan.step import Wave
 
@@ -251,7 +251,7 @@ def test_surprise_alloc_policy_has_no_default_word() -> None:
     state = cluster({}, {"g": {("alloc_policy",): "unallocable"}})
     assert complaints("NodeGroup\nname: g\nalloc_policy: inherit")[0].startswith("error ")
     plan = plan_for(state, "NodeGroup\nname: g\nalloc_policy: preferred")
-    assert (plan.changes[0].action, argv(plan)) == (Action.SET, ["gnt-group modify --alloc-policy=preferred g"])
+    assert (plan.changes[0].action, argv(plan)) == (ChangeAction.SET, ["gnt-group modify --alloc-policy=preferred g"])
 
 
 def test_surprise_a_split_pair_is_never_forced() -> None:

@@ -13,7 +13,7 @@ from gpolicy.cluster.state import Identity, Unreadable
 from gpolicy.ganeti.parameter import Level, TakesEffect, Value, Values
 from gpolicy.ganeti.values import flatten
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
-from gpolicy.plan.change import Action, Risk
+from gpolicy.plan.change import ChangeAction, Risk
 
 CLUSTER = "Cluster\nname: cluster.example.org\n"
 RATIO = ("ipolicy", "vcpu-ratio")
@@ -37,7 +37,7 @@ def test_t11_inherited_access_becomes_the_clusters_value_and_the_plan_converges(
     wanted = f"NodeGroup\nname: default\ndiskparams: {{{template}: {{access: inherit}}}}"
     plan = plan_for(cluster({}, {"default": {path: "userspace"}}), wanted)
     found = change(plan, "group/default", ".".join(path))
-    assert (found.action, found.after) == (Action.SET, "kernelspace")
+    assert (found.action, found.after) == (ChangeAction.SET, "kernelspace")
     assert "cannot remove" in found.reason
     assert argv(plan) == [f"gnt-group modify --disk-parameters={template}:access=kernelspace default"]
     assert plan_for(cluster({}, {"default": {path: "kernelspace"}}), wanted).changes == ()
@@ -89,7 +89,7 @@ def test_t20_an_equal_value_is_still_an_override() -> None:
         "group/follows",
     )
     assert [item.action for item in plan_for(state, "NodeGroup\nname: g\nipolicy: {vcpu-ratio: inherit}").changes] == [
-        Action.RESET
+        ChangeAction.RESET
     ]
     assert [item.object for item in plan_for(state, "NodeGroup\nname: follows\nipolicy: {vcpu-ratio: 4}").changes] == [
         "group/follows"

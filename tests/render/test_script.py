@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.errors import GpolicyError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.plan.effects import Effect
 from gpolicy.plan.plan_file import PlanFile, PlannedCommand, PlannedStep
 from gpolicy.plan.step import Wave

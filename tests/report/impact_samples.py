@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpolicy.allocator.kinds import DiskTemplate
-from gpolicy.allocator.model import Spec, SpecPair
+from gpolicy.allocator.cluster_data import Spec, SpecPair
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import GroupCapacity, Score, ScoreComponent, Size, SpecCapacity, StandardCapacity
 from gpolicy.analysis.location import (

@@ -7,9 +7,9 @@ from impact_samples import Named, plain
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.commands import Command, RapiCall
 from gpolicy.ganeti.parameter import Level, TakesEffect, Value
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, Risk, Unreadable
-from gpolicy.plan.guards import GuardResult
-from gpolicy.plan.planning import Plan
+from gpolicy.plan.built_in_guards import GuardResult
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, NotCompared, Risk
+from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Inverse, Step, Wave
 
 HOSTILE = (
@@ -57,7 +57,9 @@ def full_plan(named: Named = plain, *, safe: bool = False, many: int = 1) -> Pla
     group, node = named("shared"), named("node8")
     span = Span(named("policies/groups.yaml"), 7, 3, 7, 20)
 
-    def change(level: Level, name: str | None, path: tuple[str, ...], action: Action, old: Value, new: Value) -> Change:
+    def change(
+        level: Level, name: str | None, path: tuple[str, ...], action: ChangeAction, old: Value, new: Value
+    ) -> Change:
         return Change(
             level=level,
             object_name=name,
@@ -75,13 +77,16 @@ def full_plan(named: Named = plain, *, safe: bool = False, many: int = 1) -> Pla
         )
 
     changes = (
-        change(Level.CLUSTER, None, ("ipolicy", "minmax"), Action.SET, [pair(128, 32768)], [pair(1024, 65536)]),
-        change(Level.CLUSTER, None, TAGS, Action.SET, [named("old")], [named("new")]),
-        *(change(Level.GROUP, f"{group}{n}", ("alloc_policy",), Action.SET, None, "last_resort") for n in range(many)),
-        change(Level.GROUP, group, NAME, Action.RENAME, named("default"), group),
-        change(Level.GROUP, named("fresh"), NAME, Action.CREATE, None, named("fresh")),
-        change(Level.GROUP, group, ("ipolicy", "vcpu-ratio"), Action.RESET, 2.0, None),
-        change(Level.NODE, node, MEMBERSHIP, Action.MOVE, named("spare"), group),
+        change(Level.CLUSTER, None, ("ipolicy", "minmax"), ChangeAction.SET, [pair(128, 32768)], [pair(1024, 65536)]),
+        change(Level.CLUSTER, None, TAGS, ChangeAction.SET, [named("old")], [named("new")]),
+        *(
+            change(Level.GROUP, f"{group}{n}", ("alloc_policy",), ChangeAction.SET, None, "last_resort")
+            for n in range(many)
+        ),
+        change(Level.GROUP, group, NAME, ChangeAction.RENAME, named("default"), group),
+        change(Level.GROUP, named("fresh"), NAME, ChangeAction.CREATE, None, named("fresh")),
+        change(Level.GROUP, group, ("ipolicy", "vcpu-ratio"), ChangeAction.RESET, 2.0, None),
+        change(Level.NODE, node, MEMBERSHIP, ChangeAction.MOVE, named("spare"), group),
     )
     step = Step(
         wave=Wave.GROUPS,
@@ -112,7 +117,7 @@ def full_plan(named: Named = plain, *, safe: bool = False, many: int = 1) -> Pla
         changes=changes,
         steps=(*(step for _ in range(many)), rapi),
         guards=guards,
-        unreadable=(Unreadable(f"group/{group}", ("hv_state", "kvm", "mem_node"), 6144, span),),
+        unreadable=(NotCompared(f"group/{group}", ("hv_state", "kvm", "mem_node"), 6144, span),),
         findings=(finding,),
         notes=(f"{named('note')}: no run-time state",),
     )

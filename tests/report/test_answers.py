@@ -10,7 +10,7 @@ from command_line import ROOT
 from plan_samples import HOSTILE
 from rendered import Page, mentions, page_of_markdown
 
-from gpolicy.allocator.kinds import DiskTemplate
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk
 from gpolicy.cluster.snapshot import read_snapshot

@@ -13,8 +13,8 @@ from jsonschema import Draft7Validator
 from gpolicy.analysis.pair_names import pair_names
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.impact.impact import Impact, impact
+from gpolicy.plan.plan import make_plan
 from gpolicy.plan.plan_json import plan_text
-from gpolicy.plan.planning import make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.impact_json import impact_data

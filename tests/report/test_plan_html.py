@@ -16,7 +16,7 @@ from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, Node
 from gpolicy.impact.location_change import location_change
-from gpolicy.plan.planning import Plan, make_plan
+from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.printable import printable

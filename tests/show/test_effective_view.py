@@ -14,8 +14,8 @@ from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.values import fill
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy
-from gpolicy.show.rendering import effective_data, effective_json, effective_text
-from gpolicy.show.view import EffectiveObject, EffectivePolicy, EffectiveValue, State, effective_view
+from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, effective_view
+from gpolicy.show.effective_report import effective_data, effective_json, effective_text
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
 RATIO: ValuePath = ("ipolicy", "vcpu-ratio")
@@ -90,7 +90,7 @@ def value(view: EffectivePolicy, label: str, path: ValuePath, group: str | None 
 
 def test_an_own_value_wins_over_its_base_and_the_cluster(view: EffectivePolicy) -> None:
     found = value(view, "group/gold", RATIO)
-    assert (found.state, found.value) == (State.EXPLICIT, 1.0)
+    assert (found.state, found.value) == (Declaration.EXPLICIT, 1.0)
     assert [(over.object, over.base, over.value) for over in found.overrides] == [
         ("group/gold", "base", 2.0),
         ("cluster", None, 4.0),
@@ -100,7 +100,7 @@ def test_an_own_value_wins_over_its_base_and_the_cluster(view: EffectivePolicy) 
 def test_a_value_from_a_base_is_the_objects_own(view: EffectivePolicy) -> None:
     found = value(view, "group/gold", SPINDLES)
     assert found.origin is not None
-    assert (found.state, found.value, found.origin.base) == (State.EXPLICIT, 8.0, "base")
+    assert (found.state, found.value, found.origin.base) == (Declaration.EXPLICIT, 8.0, "base")
     assert found.origin.span.line == 13
 
 
@@ -108,19 +108,19 @@ def test_inherit_gives_the_value_of_the_level_above(view: EffectivePolicy) -> No
     found = value(view, "group/gold", PORT)
     assert found.origin is not None
     assert found.span is not None
-    assert (found.state, found.value, found.origin.object) == (State.INHERIT, 22, "cluster")
+    assert (found.state, found.value, found.origin.object) == (Declaration.INHERIT, 22, "cluster")
     assert found.span.line == 22
 
 
 def test_inherit_of_what_nobody_manages_is_not_known(view: EffectivePolicy) -> None:
     found = value(view, "group/plain", SPINDLES)
-    assert (found.state, found.value, found.origin) == (State.INHERIT, None, None)
+    assert (found.state, found.value, found.origin) == (Declaration.INHERIT, None, None)
 
 
 def test_what_a_group_does_not_say_comes_from_the_cluster(view: EffectivePolicy) -> None:
     found = value(view, "group/plain", RATIO)
     assert found.origin is not None
-    assert (found.state, found.value, found.origin.object) == (State.UNMANAGED, 4.0, "cluster")
+    assert (found.state, found.value, found.origin.object) == (Declaration.UNMANAGED, 4.0, "cluster")
 
 
 def test_disk_parameters_are_filled_one_by_one(view: EffectivePolicy) -> None:

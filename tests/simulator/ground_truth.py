@@ -12,7 +12,7 @@ from simulated_ganeti import Job, SimulatedGaneti
 
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster import unreadable
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.contents import Contents, shown_by
 from gpolicy.plan.effects import Effect
 
@@ -237,9 +237,9 @@ class Judge:
         seen = self.seen
         values = seen.get(change.object, {})
         match change.action:
-            case Action.REMOVE:
+            case ChangeAction.REMOVE:
                 return f"group/{change.before}" not in seen
-            case Action.RENAME:
+            case ChangeAction.RENAME:
                 return f"group/{change.before}" not in seen and change.object in seen
         if change.path == TAGS:
             have = {path[1] for path in values if path[:1] == TAGS}

@@ -17,9 +17,9 @@ from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Identity, Instance, Node
 from gpolicy.ganeti.parameter import Level, Path, Values
 from gpolicy.ganeti.values import fill
+from gpolicy.plan.plan import make_plan
 from gpolicy.plan.plan_file import PlanFile, read_plan
 from gpolicy.plan.plan_json import plan_text
-from gpolicy.plan.planning import make_plan
 from gpolicy.policy.loading import load_policy
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)

@@ -16,12 +16,12 @@ from mischief import APART
 from scenarios import scenario
 from simulation import simulate
 
-from gpolicy.apply import applying, rapi_runner
-from gpolicy.apply.applying import Intention
+from gpolicy.apply import plan_run, rapi_runner
 from gpolicy.apply.carrying import Carrier, ClusterIdentity
+from gpolicy.apply.final_look import FinalLook
+from gpolicy.apply.plan_run import Intention
 from gpolicy.apply.rapi_runner import RapiRunner
-from gpolicy.apply.runner import Outcome, Result, Watch
-from gpolicy.apply.verdict import Verdict
+from gpolicy.apply.runner import JobOutcome, JobResult, Watch
 from gpolicy.cli import applying as cli_applying
 from gpolicy.plan.plan_file import PlannedCommand
 
@@ -92,14 +92,14 @@ def refuse_nothing(*_: object, **__: object) -> None:
     """Stand in for a check."""
 
 
-def believe_statuses(self: RapiRunner, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+def believe_statuses(self: RapiRunner, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
     """Take every answer but 200 for a refusal."""
     outcome = real_run(self, command, mark, watch)
-    lost = outcome.result is Result.UNKNOWN and outcome.text.startswith("HTTP")
-    return replace(outcome, result=Result.FAILED) if lost else outcome
+    lost = outcome.result is JobResult.UNKNOWN and outcome.text.startswith("HTTP")
+    return replace(outcome, result=JobResult.FAILED) if lost else outcome
 
 
-def ask_for_more(self: RapiRunner, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+def ask_for_more(self: RapiRunner, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
     """Set one value more than the step says."""
     assert command.rapi is not None
     body = deepcopy(command.rapi.body)
@@ -108,7 +108,7 @@ def ask_for_more(self: RapiRunner, command: PlannedCommand, mark: str, watch: Wa
     return real_run(self, replace(command, rapi=replace(command.rapi, body=body)), mark, watch)
 
 
-def send_twice(self: RapiRunner, command: PlannedCommand, mark: str, watch: Watch) -> Outcome:
+def send_twice(self: RapiRunner, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
     """Send each request a second time."""
     real_run(self, command, mark, watch)
     return real_run(self, command, mark, watch)
@@ -119,9 +119,9 @@ def say_nothing(_: object, intention: Intention) -> list[str]:
     return [f"{len(intention.tasks)} steps"]
 
 
-def all_is_well(*_: object) -> Verdict:
+def all_is_well(*_: object) -> FinalLook:
     """Find no difference."""
-    return Verdict((), ())
+    return FinalLook((), ())
 
 
 real_run = RapiRunner.run
@@ -133,8 +133,8 @@ BROKEN: Final[dict[str, tuple[Any, str, Callable[..., Any], str]]] = {
     "requests": (rapi_runner.RapiRunner, "run", ask_for_more, "which it does not say"),
     "marks": (rapi_runner.RapiRunner, "run", send_twice, "a second time"),
     "consent": (cli_applying._Agreement, "_lines", say_nothing, "was not shown in the consent"),
-    "applied": (applying, "judge_applied", all_is_well, "exit code 0, and"),
-    "restored": (applying, "judge_restored", all_is_well, "taken back, and"),
+    "applied": (plan_run, "judge_applied", all_is_well, "exit code 0, and"),
+    "restored": (plan_run, "judge_restored", all_is_well, "taken back, and"),
 }
 
 

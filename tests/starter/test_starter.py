@@ -11,8 +11,8 @@ import pytest
 from gpolicy.checking.checking import check_policy
 from gpolicy.errors import UsageError
 from gpolicy.policy.loading import load_policy
-from gpolicy.starter.files import starter_files
-from gpolicy.writing.files import write_files
+from gpolicy.starter.starter_policy import starter_files
+from gpolicy.writing.new_files import write_files
 
 TODAY = date(2026, 1, 1)
 

@@ -11,8 +11,8 @@ from gpolicy.adopt.soundness import policy_of
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.sources import read_state
 from gpolicy.findings import Severity
-from gpolicy.ganeti.physical_volumes import largest_disk, volumes_needed
-from gpolicy.plan.planning import make_plan
+from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
+from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 
 ROOT = Path(__file__).resolve().parents[2]

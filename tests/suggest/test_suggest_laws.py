@@ -10,7 +10,7 @@ from groups_of_nodes import Hardware, group, hardware
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from gpolicy.allocator.kinds import FailReason
+from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
@@ -20,8 +20,8 @@ from gpolicy.analysis.capacity import capacity, group_data
 from gpolicy.checking.checking import check_policy as check_rules
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.physical_volumes import volumes_needed
-from gpolicy.plan.planning import make_plan
+from gpolicy.ganeti.volume_arithmetic import volumes_needed
+from gpolicy.plan.plan import make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from policy_tests import SMALL, outcome, outcomes, policy_of, problems
 
-from gpolicy.allocator.capacity import Allocator
+from gpolicy.allocator.repeated_allocation import Allocator
 from gpolicy.analysis.binding import Cause
 from gpolicy.policy.schema_expectations import REFUSALS
 from gpolicy.testing.ablation import EngineWithout

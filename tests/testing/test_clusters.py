@@ -10,7 +10,7 @@ from policy_tests import CLUSTER, SMALL, outcome, policy_of, problems, with_test
 from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Resources
-from gpolicy.ganeti.physical_volumes import usable_size
+from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.policy.model import Policy
 from gpolicy.testing.running import run_tests
 from gpolicy.testing.stage import Stages

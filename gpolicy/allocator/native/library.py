@@ -10,7 +10,7 @@ from enum import IntEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import FailReason
+from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.native.build import LIBRARY, source_number
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Leaving(IntEnum):
     BOTH = 2
 
 
-class Result(ctypes.Structure):
+class NativeResult(ctypes.Structure):
     """`struct result` of library.c: rows of nodes are -1 where there is none."""
 
     _fields_ = (
@@ -64,7 +64,7 @@ class Result(ctypes.Structure):
     )
 
 
-class Placed(ctypes.Structure):
+class NativePlacement(ctypes.Structure):
     """`struct placement` of library.c: rows of the nodes (-1: none), and sizes (MiB; spindles -1: unknown)."""
 
     _fields_ = tuple(
@@ -118,19 +118,19 @@ def _declare(library: ctypes.CDLL) -> None:
         *numbers,
         ctypes.c_int64,
         ctypes.c_int,
-        ctypes.POINTER(Result),
+        ctypes.POINTER(NativeResult),
     )
-    library.gpolicy_move_away.argtypes = (engine, ctypes.c_int, ctypes.c_int, *numbers, ctypes.POINTER(Result))
+    library.gpolicy_move_away.argtypes = (engine, ctypes.c_int, ctypes.c_int, *numbers, ctypes.POINTER(NativeResult))
     library.gpolicy_lose.argtypes = (engine, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
     library.gpolicy_placed.argtypes = (engine,)
     library.gpolicy_placed.restype = ctypes.c_int64
-    library.gpolicy_placements.argtypes = (engine, ctypes.c_int64, ctypes.POINTER(Placed))
+    library.gpolicy_placements.argtypes = (engine, ctypes.c_int64, ctypes.POINTER(NativePlacement))
     library.gpolicy_placements.restype = None
     library.gpolicy_missing.argtypes = (engine,)
     library.gpolicy_missing.restype = ctypes.c_int64
 
 
-class StoppedError(Exception):
+class EngineStoppedError(Exception):
     """An engine was stopped before it had an answer (`stop_engines`)."""
 
 
@@ -142,16 +142,16 @@ def _wait(thread: threading.Thread, ended: threading.Lock, turn: threading.Lock)
     return True
 
 
-_asked: set[Engine] = set()
+_asked: set[NativeEngine] = set()
 
 
 def stop_engines() -> None:
-    """Let all engines that are looking for an answer give up; their callers get StoppedError."""
+    """Let all engines that are looking for an answer give up; their callers get EngineStoppedError."""
     for engine in tuple(_asked):
         engine.stop()
 
 
-class Engine:
+class NativeEngine:
     """One cluster inside the library. Calls from several threads wait for one another."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
@@ -177,27 +177,27 @@ class Engine:
         keep: int = 0,
         limit: int | None = None,
         checked: bool = False,
-    ) -> tuple[Status, Result]:
+    ) -> tuple[Status, NativeResult]:
         """Take back all placements but the first `keep`, and answer.
 
         `limit` is the number of instances to place (None: no limit), for an attempt the number of the new instance.
-        Raises StoppedError after `stop`.
+        Raises EngineStoppedError after `stop`.
         """
-        result = Result()
+        result = NativeResult()
         numbers = (None, 0, None, 0) if wanted is None else wanted.arguments
         arguments = keep, question, *numbers, -1 if limit is None else limit, checked, ctypes.byref(result)
         return self._call(self._library.gpolicy_ask, *arguments), result
 
-    def move_away(self, instance: Numbers, leaving: Leaving, *, force: bool) -> tuple[Status, Result]:
-        """Move an instance away from its nodes; the state is that after it. Raises StoppedError after `stop`."""
-        result = Result()
+    def move_away(self, instance: Numbers, leaving: Leaving, *, force: bool) -> tuple[Status, NativeResult]:
+        """Move an instance away from its nodes; the state is that after it. Raises EngineStoppedError after `stop`."""
+        result = NativeResult()
         arguments = leaving, force, *instance.arguments, ctypes.byref(result)
         return self._call(self._library.gpolicy_move_away, *arguments), result
 
     def lose(self, rows: Sequence[int], residents: int) -> tuple[Status, list[int]]:
         """Return where the instances of the nodes at `rows` run on (rows; -1: nowhere) if all these nodes are lost.
 
-        `residents` is how many there are. Raises StoppedError after `stop`.
+        `residents` is how many there are. Raises EngineStoppedError after `stop`.
         """
         lost, targets = array("q", rows), array("q", bytes(8 * residents))
         arguments = *lost.buffer_info(), *targets.buffer_info()
@@ -244,7 +244,7 @@ class Engine:
         if not begun or status is Status.OUT_OF_MEMORY:
             raise MemoryError("not enough memory for the allocation")
         if status is Status.STOPPED:
-            raise StoppedError
+            raise EngineStoppedError
         return status
 
     def stop(self) -> None:
@@ -256,10 +256,10 @@ class Engine:
         """How many placements there are."""
         return int(self._library.gpolicy_placed(self._handle))
 
-    def placements(self, start: int) -> list[Placed]:
+    def placements(self, start: int) -> list[NativePlacement]:
         """Return the placements from number `start` on."""
         count = max(0, self.placed - start)
-        table = (Placed * count)()
+        table = (NativePlacement * count)()
         self._library.gpolicy_placements(self._handle, start, table)
         return list(table)
 

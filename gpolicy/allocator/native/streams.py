@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from gpolicy.allocator.kinds import DiskTemplate, InstanceStatus
+from gpolicy.allocator.cluster_score import node_values
+from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.placement import PairCandidates, SingleCandidates
 from gpolicy.allocator.redundancy import CapacityRules
-from gpolicy.allocator.score import node_values
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gpolicy.allocator.model import Instance, Policy, Spec
+    from gpolicy.allocator.cluster_data import Instance, Policy, Spec
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Candidates
 
@@ -68,7 +68,7 @@ class Numbering(Generic[Item]):
         return [int(relation(a, b)) for a in self.number for b in other.number]
 
 
-class Cluster:
+class ClusterNumbers:
     """The streams of a cluster, and of instances wanted on it or moved away.
 
     Without `instances` no node has any: what remains of the instances is in the nodes' books.

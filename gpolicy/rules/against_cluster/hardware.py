@@ -12,7 +12,7 @@ from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.parameter import Level, Path
-from gpolicy.ganeti.physical_volumes import sizes_differ
+from gpolicy.ganeti.volume_arithmetic import sizes_differ
 from gpolicy.rules.specs.overlap import bounds
 
 _NAME: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

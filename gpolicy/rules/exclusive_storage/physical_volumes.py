@@ -15,7 +15,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import release_key
-from gpolicy.ganeti.physical_volumes import sizes_differ
+from gpolicy.ganeti.volume_arithmetic import sizes_differ
 from gpolicy.policy import edits
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
 from gpolicy.rules.exclusive_storage.spindles import exclusive_groups

@@ -9,7 +9,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
-from gpolicy.ganeti.physical_volumes import largest_disk, volumes_needed
+from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.rules.specs.overlap import bounds
 

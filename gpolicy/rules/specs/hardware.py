@@ -9,7 +9,7 @@ from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
-from gpolicy.ganeti.physical_volumes import largest_disk
+from gpolicy.ganeti.volume_arithmetic import largest_disk
 from gpolicy.policy.model import GroupPolicy, Hardware
 from gpolicy.rules.specs.overlap import bounds
 

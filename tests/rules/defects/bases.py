@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from defects.seeding import Base
-from gpolicy.starter.files import starter_files
+from gpolicy.starter.starter_policy import starter_files
 
 TOP = Path(__file__).resolve().parents[3]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gpolicy.apply.staleness import Difference, Sight, compare_objects, path_text
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Action, Change, words
+from gpolicy.apply.staleness import LeafDifference, Sight, compare_objects, path_text
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.effects import Effect
 from gpolicy.plan.plan_file import PlanFile
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FinalLook:
     """What is not as it was to be, and which values nobody can see this way."""
 
-    differences: tuple[Difference, ...]
+    differences: tuple[LeafDifference, ...]
     unseen: tuple[str, ...]
 
     @property
@@ -24,40 +24,40 @@ class Verdict:
         return not self.differences
 
 
-def judge_applied(changes: Iterable[Change], sight: Sight) -> Verdict:
+def judge_applied(changes: Iterable[Change], sight: Sight) -> FinalLook:
     """Hold every change of a plan against a new look."""
-    differences: list[Difference] = []
+    differences: list[LeafDifference] = []
     unseen: list[str] = []
     for change in changes:
         if not sight.shows(change.object, change.path) and change.path not in (NAME, MEMBERSHIP, TAGS):
             unseen.append(f"{change.object} {path_text(change.path)}")
         else:
             differences += _not_as_planned(change, sight)
-    return Verdict(tuple(differences), tuple(unseen))
+    return FinalLook(tuple(differences), tuple(unseen))
 
 
-def _not_as_planned(change: Change, sight: Sight) -> list[Difference]:
+def _not_as_planned(change: Change, sight: Sight) -> list[LeafDifference]:
     values = sight.contents.get(change.object)
-    if change.action is Action.REMOVE:
+    if change.action is ChangeAction.REMOVE:
         gone = f"group/{change.before}" not in sight.contents
-        return [] if gone else [Difference(f"group/{change.before}", (), "not there", "there")]
+        return [] if gone else [LeafDifference(f"group/{change.before}", (), "not there", "there")]
     if values is None:
-        return [Difference(change.object, (), "there", "not there")]
-    if change.action is Action.RENAME:
+        return [LeafDifference(change.object, (), "there", "not there")]
+    if change.action is ChangeAction.RENAME:
         old = f"group/{change.before}"
-        return [Difference(old, (), "not there", "there")] if old in sight.contents else []
+        return [LeafDifference(old, (), "not there", "there")] if old in sight.contents else []
     if change.path == TAGS:
         before, after = set(words(change.before)), set(words(change.after))
         have = {path[1] for path in values if path[:1] == TAGS}
         return [
-            *(Difference(change.object, (*TAGS, tag), True, None) for tag in sorted(after - before - have)),
-            *(Difference(change.object, (*TAGS, tag), None, True) for tag in sorted((before - after) & have)),
+            *(LeafDifference(change.object, (*TAGS, tag), True, None) for tag in sorted(after - before - have)),
+            *(LeafDifference(change.object, (*TAGS, tag), None, True) for tag in sorted((before - after) & have)),
         ]
     found = values.get(change.path)
-    return [] if found == change.after else [Difference(change.object, change.path, change.after, found)]
+    return [] if found == change.after else [LeafDifference(change.object, change.path, change.after, found)]
 
 
-def judge_restored(plan: PlanFile, sight: Sight, effects: Sequence[Effect]) -> Verdict:
+def judge_restored(plan: PlanFile, sight: Sight, effects: Sequence[Effect]) -> FinalLook:
     """Hold the objects of a plan that was taken back against what they were; `effects` are all those, there and back.
 
     What no command can bring back is part of neither; the plan says so step by step.
@@ -65,4 +65,4 @@ def judge_restored(plan: PlanFile, sight: Sight, effects: Sequence[Effect]) -> V
     unseen = dict.fromkeys(
         f"{effect.object} {path_text(effect.path)}" for effect in effects if not sight.shows(effect.object, effect.path)
     )
-    return Verdict(tuple(compare_objects(plan, sight, effects)), tuple(unseen))
+    return FinalLook(tuple(compare_objects(plan, sight, effects)), tuple(unseen))

@@ -19,7 +19,7 @@ from gpolicy.policy.located import Located
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy
 
 
-class State(StrEnum):
+class Declaration(StrEnum):
     """What an object's own document says of a value."""
 
     UNMANAGED = "unmanaged"
@@ -51,7 +51,7 @@ class EffectiveValue:
     """
 
     path: Path
-    state: State
+    state: Declaration
     origin: Origin | None
     overrides: tuple[Origin, ...] = ()
     span: Span | None = None
@@ -151,11 +151,11 @@ def _fill(own: Origins, above: Origins, level: Level) -> Values:
 def _value(path: Path, declared: Declared, origin: Origin | None, above: Origins) -> EffectiveValue:
     leaf = declared.leaves.get(path)
     if leaf is None:
-        return EffectiveValue(path=path, state=State.UNMANAGED, origin=origin)
-    state = State.INHERIT if leaf.value is INHERIT else State.EXPLICIT
+        return EffectiveValue(path=path, state=Declaration.UNMANAGED, origin=origin)
+    state = Declaration.INHERIT if leaf.value is INHERIT else Declaration.EXPLICIT
     overrides = [_origin(base, declared) for base in leaf.overridden]
     inherits = path[0] in INHERITED_FAMILIES and declared.level is not Level.CLUSTER
-    if state is State.EXPLICIT and inherits and path in above:
+    if state is Declaration.EXPLICIT and inherits and path in above:
         overrides.append(above[path])
     return EffectiveValue(path=path, state=state, origin=origin, overrides=tuple(overrides), span=leaf.span)
 

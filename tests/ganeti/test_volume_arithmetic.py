@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.findings import Span
-from gpolicy.ganeti.physical_volumes import largest_disk, sizes_differ, usable_size, volumes_needed
+from gpolicy.ganeti.volume_arithmetic import largest_disk, sizes_differ, usable_size, volumes_needed
 from gpolicy.policy.located import Located
 from gpolicy.policy.model import Hardware
 from gpolicy.rules.specs.hardware import total_disk

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gpolicy.allocator.cluster_data import Group, Instance, Policy
 from gpolicy.allocator.engines import find_dedicated
-from gpolicy.allocator.kinds import AllocPolicy, DiskTemplate, FailReason, InstanceStatus
-from gpolicy.allocator.model import Group, Instance, Policy
+from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary
 from gpolicy.allocator.placement import (
@@ -27,9 +27,9 @@ from gpolicy.allocator.policy_check import check_policy
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.group_choice import RequestOptions
     from gpolicy.allocator.placement import Candidates
     from gpolicy.allocator.redundancy import Instances
-    from gpolicy.allocator.request_options import RequestOptions
 
 Nodes = Mapping[int, Node]
 

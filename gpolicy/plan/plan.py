@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.snapshot import state_digest
-from gpolicy.cluster.state import ClusterState, Snapshot
-from gpolicy.cluster.state import Unreadable as Gap
+from gpolicy.cluster.state import ClusterState, Snapshot, Unreadable
 from gpolicy.findings import Finding
 from gpolicy.ganeti.parameters import VERSIONS, release_key
-from gpolicy.plan.change import Change, Unreadable
+from gpolicy.plan.built_in_guards import GuardResult, judge, outlook
+from gpolicy.plan.change import Change, NotCompared
 from gpolicy.plan.contents import Observed, observed, touched
 from gpolicy.plan.diff import diff
 from gpolicy.plan.digest import policy_digest
-from gpolicy.plan.guards import GuardResult, judge, outlook
 from gpolicy.plan.step import Step
 from gpolicy.plan.steps import Basis, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
@@ -42,14 +41,14 @@ class Plan:
     state_digest: str
     state_digest_rapi: str = ""
     observed: dict[str, Observed] = field(default_factory=dict)
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[Unreadable, ...] = ()
     staying: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     steps: tuple[Step, ...] = ()
     guards: tuple[GuardResult, ...] = ()
     declared_guards: tuple[Guard, ...] = ()
     pair_names: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
-    unreadable: tuple[Unreadable, ...] = ()
+    unreadable: tuple[NotCompared, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     snapshot: Snapshot | None = None

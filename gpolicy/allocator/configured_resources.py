@@ -16,15 +16,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import InstanceStatus
+from gpolicy.allocator.enumerations import InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.model import ClusterData, Instance, NodeData
     from gpolicy.allocator.node import Node
 
 _STOPPED = frozenset({InstanceStatus.STATUS_DOWN, InstanceStatus.USER_DOWN, InstanceStatus.ERROR_DOWN})

@@ -1,4 +1,4 @@
-"""Repeated allocation: how many instances fit, of one size (standard) or of shrinking sizes (tiered).
+"""Standard and tiered allocation: how many instances of one size fit, or of shrinking sizes.
 
 This is the law: short, step by step, the way htools goes. `gpolicy.allocator.compiled` gives the same
 answers without doing the same work twice.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from gpolicy.allocator.kinds import DiskTemplate, FailReason
+from gpolicy.allocator.cluster_data import Disk
+from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.placement import (
     NO_FAILURES,
     Attempt,
@@ -18,10 +19,9 @@ from gpolicy.allocator.placement import (
     try_allocate,
 )
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
-from gpolicy.allocator.shrink import shrink
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.placement import Nodes
     from gpolicy.allocator.redundancy import Instances
 
@@ -31,7 +31,7 @@ SMALL_STEP = 10
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class AllocationState:
     """Where a run of allocations stands: nodes, all instances, those placed by us, last failures."""
 
     nodes: Nodes
@@ -79,7 +79,7 @@ class Allocator:
     engine: Engine
     capacity_checks: bool = True
 
-    def standard(self, state: State, instance: Instance, limit: int | None) -> State:
+    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` until none fits or `limit` new ones are placed."""
         if not self.capacity_checks:
             return self._small(state, instance, limit, checked=False)
@@ -98,14 +98,14 @@ class Allocator:
             else:
                 return self._small(state, instance, limit, checked=True)
 
-    def tiered(self, state: State, instance: Instance, limit: int | None) -> State:
+    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place `instance` until none fits, shrink it by what failed most, and go on.
 
         Each level first explores everything below the instance that is one unit smaller; only if that
         places nothing more, other resources are shrunk. `limit` is reduced at each level by the total
         number of instances placed so far.
         """
-        pending: list[tuple[State, Instance, int | None]] = []
+        pending: list[tuple[AllocationState, Instance, int | None]] = []
         while True:
             reached = self.standard(state, instance, limit)
             count = len(reached.placed)
@@ -133,7 +133,9 @@ class Allocator:
             else:
                 return result
 
-    def _small(self, state: State, instance: Instance, limit: int | None, *, checked: bool) -> State:
+    def _small(
+        self, state: AllocationState, instance: Instance, limit: int | None, *, checked: bool
+    ) -> AllocationState:
         checked = checked and instance.template is not DiskTemplate.DRBD
         while True:
             number = len(state.instances)
@@ -149,7 +151,7 @@ class Allocator:
             state = replace(state, nodes=nodes, instances=instances, placed=(attempt.solution.instance, *state.placed))
             limit = None if limit is None else limit - 1
 
-    def _probe(self, state: State, instance: Instance) -> Instance | None:
+    def _probe(self, state: AllocationState, instance: Instance) -> Instance | None:
         """Find a smaller instance that fits, shrinking one resource at a time."""
         for reason in reversed(ascending(state.failures)):
             current = instance
@@ -166,7 +168,7 @@ class Allocator:
         return None
 
     @staticmethod
-    def _huge_step(state: State, instance: Instance) -> int:
+    def _huge_step(state: AllocationState, instance: Instance) -> int:
         if instance.memory == 0:
             raise DivisionError("divide by zero")
         available = sum(node.available_memory for node in state.nodes.values())
@@ -181,3 +183,28 @@ def ascending(failures: FailCounts) -> list[FailReason]:
 def most_frequent(failures: FailCounts) -> FailReason:
     """Return the reason to shrink by: the one with most failures, of equals the last one."""
     return ascending(failures)[-1]
+
+
+MEMORY_UNIT = 64
+"""MiB by which memory shrinks, and the least that must be left."""
+DISK_UNIT = 256
+"""MiB by which each disk shrinks, and the least that must be left of each."""
+
+
+def shrink(instance: Instance, reason: FailReason) -> Instance | None:
+    """Return `instance` one unit smaller in what `reason` names, None if that is not possible."""
+    if reason is FailReason.MEM:
+        memory = instance.memory - MEMORY_UNIT
+        return replace(instance, memory=memory) if memory >= MEMORY_UNIT else None
+    if reason is FailReason.DISK:
+        if any(disk.size - DISK_UNIT < DISK_UNIT for disk in instance.disks):
+            return None
+        disks = tuple(Disk(disk.size - DISK_UNIT, disk.spindles) for disk in instance.disks)
+        return replace(instance, disks=disks, disk=instance.disk - DISK_UNIT * len(disks))
+    if reason is FailReason.CPU:
+        return replace(instance, vcpus=instance.vcpus - 1) if instance.vcpus > 1 else None
+    if reason is FailReason.SPINDLES:
+        if len(instance.disks) != 1 or instance.disks[0].spindles is None or instance.disks[0].spindles <= 1:
+            return None
+        return replace(instance, disks=(Disk(instance.disks[0].size, instance.disks[0].spindles - 1),))
+    return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpolicy.allocator.kinds import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
 
 
 @dataclass(frozen=True, slots=True)

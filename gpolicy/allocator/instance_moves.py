@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.kinds import NO_NODE, FailReason
+from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.model import Instance
+    from gpolicy.allocator.cluster_data import Instance
 
 Nodes = Mapping[int, Node]
 

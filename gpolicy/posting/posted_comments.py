@@ -17,7 +17,7 @@ _MOST_COMMENTS: Final = 10_000  # of one request that are looked through
 
 
 @dataclass(frozen=True, slots=True)
-class Comment:
+class PostedComment:
     """A comment: its number, its text, and whether whoever holds our token wrote it."""
 
     number: int
@@ -27,13 +27,13 @@ class Comment:
 
 def read_comments(
     items: Iterable[Mapping[str, Any]], is_ours: Callable[[Mapping[str, Any]], bool], called: str
-) -> Iterator[Comment]:
+) -> Iterator[PostedComment]:
     """Yield comments from the items of an API, at most 10,000; `called` is what errors call one. Raise InputError."""
     for item in itertools.islice(items, _MOST_COMMENTS):
         number = item.get("id")
         if not isinstance(number, int):
             raise InputError(f"{called} without a number")
-        yield Comment(number, str(item.get("body") or ""), is_ours(item))
+        yield PostedComment(number, str(item.get("body") or ""), is_ours(item))
 
 
 class NotAllowedError(Exception):
@@ -47,7 +47,7 @@ class Service(Protocol):
     def longest(self) -> int:
         """Most characters of a comment."""
 
-    def comments(self) -> Iterator[Comment]:
+    def comments(self) -> Iterator[PostedComment]:
         """Yield the comments, oldest first. Raise NotAllowedError."""
 
     def update(self, number: int, text: str) -> None:

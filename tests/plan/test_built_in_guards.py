@@ -9,7 +9,7 @@ from strategies import instance
 from gpolicy.cluster.state import Instance, Unreadable
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
-from gpolicy.plan.guards import GUARDS, OVERRIDABLE
+from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE
 
 ALLOWED = ("ipolicy", "disk-templates")
 POOL = ("diskparams", "rbd", "pool")

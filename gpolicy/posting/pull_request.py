@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.posting.comments import Comment, NotAllowedError, read_comments
 from gpolicy.posting.json_api import Api, token_of
+from gpolicy.posting.posted_comments import NotAllowedError, PostedComment, read_comments
 
 _WORKFLOW: Final = "github-actions[bot]"
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
@@ -26,7 +26,7 @@ class PullRequest:
     number: int
     longest: int = 65_536
 
-    def comments(self) -> Iterator[Comment]:
+    def comments(self) -> Iterator[PostedComment]:
         """Yield the comments, oldest first."""
         login = self._login()
 

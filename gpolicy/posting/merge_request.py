@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpolicy.errors import UsageError
-from gpolicy.posting.comments import Comment, read_comments
 from gpolicy.posting.json_api import Api, token_of
+from gpolicy.posting.posted_comments import PostedComment, read_comments
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class MergeRequest:
     number: int
     longest: int = 1_000_000
 
-    def comments(self) -> Iterator[Comment]:
+    def comments(self) -> Iterator[PostedComment]:
         """Yield the notes, oldest first."""
         user = self.api.ask("GET", "/user")
         mine = user.get("id") if isinstance(user, dict) else None

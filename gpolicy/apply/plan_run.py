@@ -25,31 +25,30 @@ from gpolicy.apply.carrying import (
     told,
 )
 from gpolicy.apply.deciding import Decision, decide_by_looking, left_of
+from gpolicy.apply.final_look import FinalLook, judge_applied, judge_restored
 from gpolicy.apply.journal import (
     DISTRUSTED,
     FORMAT_VERSION,
     KIND,
-    Attempt,
     Direction,
     EventName,
     Fate,
     History,
+    StepAttempt,
     mark_start,
 )
 from gpolicy.apply.journal_file import JournalError, JournalFile, create_journal, reopen_journal
-from gpolicy.apply.runner import JobStatus, Outcome, Patience, Result, Runner, Stop
-from gpolicy.apply.staleness import Comparison, Difference, Sight, compare_plan, elsewhere
+from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, Patience, Runner, Stop
+from gpolicy.apply.staleness import Comparison, LeafDifference, Sight, compare_plan, elsewhere
 from gpolicy.apply.tasks import Task, backward, forward
-from gpolicy.apply.verdict import Verdict, judge_applied, judge_restored
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.exit_codes import ExitCode
+from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.impact.declared_guards import judge_declared_again, measure_impact
+from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, written
-from gpolicy.plan.guards import GuardResult, judge_again
+from gpolicy.plan.plan import release_of
 from gpolicy.plan.plan_file import PlanFile
-from gpolicy.plan.planning import release_of
 
 
 class RefusedError(GpolicyError):
@@ -57,7 +56,7 @@ class RefusedError(GpolicyError):
 
     exit_code = ExitCode.FINDINGS
 
-    def __init__(self, message: str, *, differences: Sequence[Difference] = (), hint: str | None = None) -> None:
+    def __init__(self, message: str, *, differences: Sequence[LeafDifference] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.differences = tuple(differences)
 
@@ -78,7 +77,7 @@ class Intention:
 
 
 @dataclass(slots=True)
-class Run:
+class PlanRun:
     """One run of a plan.
 
     `history` is what earlier runs of this plan did, None for the first. `agree` shows the intention and returns
@@ -99,7 +98,7 @@ class Run:
     judging: Callable[[], AbstractContextManager[Callable[[str], None]]] = lambda: nullcontext(lambda _: None)
     _journal_id: str = field(default="", init=False)
 
-    def go(self, state: ClusterState) -> Verdict | None:
+    def go(self, state: ClusterState) -> FinalLook | None:
         """Carry the run out on the cluster that `state` shows, read a moment ago. Return what is seen at the end.
 
         None if it was not agreed to. Raise RefusedError with nothing done, or CarryingError half-way.
@@ -115,7 +114,7 @@ class Run:
 
     # --- the first run ---------------------------------------------------------------------------------------------
 
-    def _first(self, state: ClusterState) -> Verdict | None:
+    def _first(self, state: ClusterState) -> FinalLook | None:
         sight = Sight.of(state)
         comparison = compare_plan(self.plan, sight, (), {})
         _refuse(comparison.differences, "the cluster has changed since the plan was made; nothing was done")
@@ -133,7 +132,7 @@ class Run:
 
     # --- going on --------------------------------------------------------------------------------------------------
 
-    def _further(self, state: ClusterState, history: History) -> Verdict | None:
+    def _further(self, state: ClusterState, history: History) -> FinalLook | None:
         if history.direction is Direction.ROLLBACK:
             raise UsageError("this plan is being taken back", hint="go on with --rollback, or make a fresh plan")
         tasks = forward(self.plan)
@@ -180,9 +179,9 @@ class Run:
                     self._settle_begun(carrier, task, attempt, settled)
         return settled
 
-    def _settle_begun(self, carrier: Carrier, task: Task, attempt: Attempt, settled: _Settled) -> None:
+    def _settle_begun(self, carrier: Carrier, task: Task, attempt: StepAttempt, settled: _Settled) -> None:
         carrier.progressing.note(f"step {task.key} ({task.title}) had begun: asking what became of it")
-        outcome = carrier.resolve(task, attempt.mark, attempt.job, Outcome(Result.UNKNOWN))
+        outcome = carrier.resolve(task, attempt.mark, attempt.job, JobOutcome(JobResult.UNKNOWN))
         if self._was_done(carrier, task, outcome):
             carrier.found_done(task)
             settled.done.add(task.key)
@@ -192,9 +191,9 @@ class Run:
         ours = written(task.command.effects)
         settled.serials.update((name, number) for name, number in carrier.known.serials().items() if name in ours)
 
-    def _was_done(self, carrier: Carrier, task: Task, outcome: Outcome) -> bool:
+    def _was_done(self, carrier: Carrier, task: Task, outcome: JobOutcome) -> bool:
         """Return whether a step that had begun is done. Raise CarryingError if nobody can tell."""
-        if outcome.result is Result.SUCCESS:
+        if outcome.result is JobResult.SUCCESS:
             carrier.known = carrier.look(task, outcome)
             decision = decide_by_looking(task, carrier.known)
             seen = [effect for effect in task.command.effects if carrier.known.shows(effect.object, effect.path)]
@@ -210,7 +209,7 @@ class Run:
 
     # --- taking back -----------------------------------------------------------------------------------------------
 
-    def _back(self, state: ClusterState, history: History) -> Verdict | None:
+    def _back(self, state: ClusterState, history: History) -> FinalLook | None:
         tasks = [task for task in forward(self.plan) if task.key in history.attempts]
         undo = backward(self.plan, {task.step for task in tasks})
         tried = {task.step for task in tasks}
@@ -336,7 +335,7 @@ class _Settled:
         return [effect for task in tasks for effect in self.effects.get(task.key, ())]
 
 
-def _refuse(differences: Sequence[Difference], why: str) -> None:
+def _refuse(differences: Sequence[LeafDifference], why: str) -> None:
     if differences:
         raise RefusedError(why, differences=differences, hint="make a fresh plan from the cluster as it is now")
 

@@ -11,7 +11,7 @@ from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.printable import BOLD, DIM, PLAIN, as_text, printable
-from gpolicy.show.view import EffectiveObject, EffectivePolicy, EffectiveValue, Origin, State
+from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
 from gpolicy.writing.written import written_value
 from gpolicy.writing.yaml_text import Node, flow, scalar
 
@@ -43,7 +43,7 @@ class _Text:
         for value, row in zip(item.values, rows, strict=True):
             cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
             line = f"  {'  '.join(cells)}".rstrip()
-            yield self._styled(DIM, line) if value.state is not State.EXPLICIT else line
+            yield self._styled(DIM, line) if value.state is not Declaration.EXPLICIT else line
             yield from self._specs(value)
             if self._origin:
                 yield from self._places(value)
@@ -61,7 +61,7 @@ class _Text:
                 yield f"      {text}"
 
     def _places(self, value: EffectiveValue) -> Iterator[str]:
-        if value.state is State.INHERIT and value.span is not None:
+        if value.state is Declaration.INHERIT and value.span is not None:
             yield f"      inherit: {value.span}"
         for other in value.overrides:
             text = _brief(value.path, other.value)
@@ -118,10 +118,10 @@ def _ranges(pair: Any) -> str:
 
 
 def _note(value: EffectiveValue, item: EffectiveObject) -> str:
-    if value.state is State.UNMANAGED:
+    if value.state is Declaration.UNMANAGED:
         source = value.origin.object if value.origin else ""
         return f"from {source}, if it has none of its own" if _settable(value.path, item) else f"from {source}"
-    if value.state is State.INHERIT:
+    if value.state is Declaration.INHERIT:
         return f"inherited from {value.origin.object}" if value.origin else "inherited"
     if item.kind == "Cluster":
         return _through(value.origin).strip() if value.origin else ""
@@ -168,9 +168,9 @@ def _object(item: EffectiveObject) -> dict[str, Any]:
 
 def _value(value: EffectiveValue) -> dict[str, Any]:
     own: Value = None
-    if value.state is State.INHERIT:
+    if value.state is Declaration.INHERIT:
         own = "inherit"
-    elif value.state is State.EXPLICIT:
+    elif value.state is Declaration.EXPLICIT:
         own = value.value
     origin = value.origin
     return {

@@ -14,7 +14,7 @@ from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.plan.change import Action, Change, some, words
+from gpolicy.plan.change import Change, ChangeAction, some, words
 from gpolicy.plan.projection import projected
 from gpolicy.plan.risk import instances_with
 from gpolicy.policy.model import Policy
@@ -178,7 +178,7 @@ def _number(value: Value) -> float:
 
 
 def _groups_empty(view: Outlook) -> Iterator[str]:
-    removed = {str(change.before) for change in view.changes if change.action is Action.REMOVE}
+    removed = {str(change.before) for change in view.changes if change.action is ChangeAction.REMOVE}
     for name in sorted(removed):
         nodes = sorted(node.name for node in view.after.nodes_of(name))
         if nodes:

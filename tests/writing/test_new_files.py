@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.writing import files as writing
-from gpolicy.writing.files import write_files
+from gpolicy.writing import new_files as writing
+from gpolicy.writing.new_files import write_files
 
 FILES = {"cluster.yaml": "a: 1\n", "groups/default.yaml": "b: ü\n", ".gpolicy/policy.json": "{}\n"}
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.ieee import divide
+from gpolicy.allocator.ghc_numbers import divide
 
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node

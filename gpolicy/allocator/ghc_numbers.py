@@ -1,0 +1,119 @@
+"""Numbers as GHC, which compiles htools, computes, prints and sorts them, where Python would do otherwise."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Item = TypeVar("Item")
+
+_INT64_MIN: Final = -(2**63)
+_WIDE: Final = Context(prec=1100)
+
+
+def divide(numerator: float, denominator: float) -> float:
+    """Return the IEEE-754 quotient: x/0 is a signed infinity, 0/0 is NaN."""
+    if denominator != 0.0:
+        return numerator / denominator
+    if numerator == 0.0 or math.isnan(numerator) or math.isnan(denominator):
+        return math.nan
+    return math.copysign(math.inf, numerator) * math.copysign(1.0, denominator)
+
+
+def truncate(value: float) -> int:
+    """Round toward zero, to a 64-bit integer: what does not fit becomes the smallest one."""
+    return int(value) if _fits(value) else _INT64_MIN
+
+
+def floor(value: float) -> int:
+    """Round toward minus infinity, to a 64-bit integer: what does not fit becomes the smallest one."""
+    return math.floor(value) if _fits(value) else _INT64_MIN
+
+
+def _fits(value: float) -> bool:
+    return -(2.0**63) <= value < 2.0**63
+
+
+def fixed(value: float, digits: int) -> str:
+    """Return `value` with `digits` decimals, as `%.Nf` of GHC's printf: the shortest decimal, rounded half to even."""
+    if not math.isfinite(value):
+        return _not_finite(value)
+    exact = Decimal(repr(value))
+    return format(exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_EVEN, context=_WIDE), "f")
+
+
+def shown_float(value: float) -> str:
+    """Return `value` as Haskell's `show` prints a Double."""
+    if not math.isfinite(value):
+        return _not_finite(value)
+    sign = "-" if math.copysign(1.0, value) < 0 else ""
+    if value == 0:
+        return f"{sign}0.0"
+    _, digits, exponent = Decimal(repr(abs(value))).normalize(_WIDE).as_tuple()
+    text = "".join(map(str, digits))
+    point = len(text) + int(exponent)
+    if 0.1 <= abs(value) < 1e7:
+        if point <= 0:
+            return f"{sign}0.{'0' * -point}{text}"
+        text = text.ljust(point, "0")
+        return f"{sign}{text[:point]}.{text[point:] or '0'}"
+    return f"{sign}{text[0]}.{text[1:] or '0'}e{point - 1}"
+
+
+def _not_finite(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def sorted_by_score(items: Sequence[Item], score: Callable[[Item], float]) -> list[Item]:
+    """Return `items` by ascending score, as GHC's `Data.List.sortBy` does.
+
+    Without NaN this is any stable sort. GHC takes whatever is compared with NaN for greater, so the order then depends
+    on the algorithm: it collects runs (descending ones reversed) and merges them pairwise.
+    """
+    keyed = [(score(item), item) for item in items]
+    if not any(math.isnan(key) for key, _ in keyed):
+        return [item for _, item in sorted(keyed, key=lambda pair: pair[0])]
+    runs = _runs(keyed)
+    while len(runs) > 1:
+        runs = [
+            _merge(runs[place], runs[place + 1]) if place + 1 < len(runs) else runs[place]
+            for place in range(0, len(runs), 2)
+        ]
+    return [item for _, item in runs[0]]
+
+
+def _greater(left: float, right: float) -> bool:
+    return not left <= right
+
+
+def _runs(keyed: list[tuple[float, Item]]) -> list[list[tuple[float, Item]]]:
+    runs = []
+    place = 0
+    while place < len(keyed):
+        end = place + 1
+        descending = end < len(keyed) and _greater(keyed[place][0], keyed[end][0])
+        while end < len(keyed) and _greater(keyed[end - 1][0], keyed[end][0]) is descending:
+            end += 1
+        run = keyed[place:end]
+        runs.append(run[::-1] if descending else run)
+        place = end
+    return runs
+
+
+def _merge(left: list[tuple[float, Item]], right: list[tuple[float, Item]]) -> list[tuple[float, Item]]:
+    merged = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        if _greater(left[i][0], right[j][0]):
+            merged.append(right[j])
+            j += 1
+        else:
+            merged.append(left[i])
+            i += 1
+    return merged + left[i:] + right[j:]
