@@ -116,6 +116,7 @@ struct whole_search;
 struct evacuating;
 struct room;
 struct memo;
+struct bounds;
 struct steps;
 
 struct engine {
@@ -163,6 +164,7 @@ struct engine {
     struct room *room;
     struct memo *memo;
     struct steps *steps;
+    struct bounds *bounds;
     struct buffer levels, rows, flags, scored, scores, moving, merged;
 };
 

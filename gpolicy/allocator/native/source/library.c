@@ -51,6 +51,7 @@ EXPORTED void gpolicy_close(struct engine *engine) {
     close_room(engine);
     close_memo(engine);
     close_steps(engine);
+    close_bounds(engine);
     close_cluster(engine);
     free(engine);
 }

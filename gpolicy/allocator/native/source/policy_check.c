@@ -16,14 +16,23 @@ static enum reason check_bound(const struct spec *bound, const struct instance *
     return FITS;
 }
 
+static enum reason check_pair(const struct spec_pair *pair, const struct instance *instance, bool exclusive,
+                              unsigned unbounded) {
+    enum reason verdict = check_bound(&pair->min, instance, exclusive, -1, unbounded);
+    return verdict == FITS ? check_bound(&pair->max, instance, exclusive, 1, unbounded) : verdict;
+}
+
+/* Where no pair takes the instance, the reason is that of the first one. */
 enum reason check_policy(const struct engine *engine, int64_t row, const struct instance *instance,
                          unsigned unbounded) {
     const struct facts *facts = &engine->facts[row];
     const struct policy *policy = &engine->policies[facts->policy];
     enum reason verdict = FITS;
     for (int64_t place = policy->count - 1; place >= 0; place--) {
-        verdict = check_bound(&policy->pairs[place].min, instance, facts->exclusive, -1, unbounded);
-        if (verdict == FITS) verdict = check_bound(&policy->pairs[place].max, instance, facts->exclusive, 1, unbounded);
+        const struct spec_pair *pair = &policy->pairs[place];
+        bool memory_alone = instance->memory < pair->min.memory || instance->memory > pair->max.memory;
+        if (memory_alone && place > 0 && !(unbounded & 1u << MEM)) continue; /* most of many pairs end here */
+        verdict = check_pair(pair, instance, facts->exclusive, unbounded);
         if (verdict == FITS) break;
     }
     if (verdict == FITS && !(policy->templates >> instance->disk_template & 1)) return DISK;

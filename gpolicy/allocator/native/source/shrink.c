@@ -141,18 +141,57 @@ static int64_t bound_of(const struct spec *spec, enum reason reason) {
     return reason == CPU ? spec->cpus : spec->spindle_use;
 }
 
-static void consider_policies(const struct engine *engine, enum reason reason, struct demand *least_of,
-                              struct demand *most_of) {
+/* What the policies allow of one resource: all lower bounds, and all numbers that are above an upper one, in order. */
+struct bounds { int64_t count, *least_of, *most_of; };
+
+static int by_number(const void *one, const void *other) {
+    int64_t left = *(const int64_t *)one, right = *(const int64_t *)other;
+    return (left > right) - (left < right);
+}
+
+/* Return the bounds for `reason`, which no placement changes; NULL after fail(). */
+static const struct bounds *bounds_for(struct engine *engine, enum reason reason) {
+    if (engine->bounds == NULL) engine->bounds = zeroed(engine, REASONS, sizeof *engine->bounds);
+    if (failed(engine)) return NULL;
+    struct bounds *bounds = &engine->bounds[reason];
+    if (bounds->least_of != NULL) return bounds;
+    int64_t pairs = 0;
+    for (int64_t number = 0; number < engine->policy_count; number++) pairs += engine->policies[number].count;
+    bounds->least_of = zeroed(engine, most(2 * pairs, 1), sizeof *bounds->least_of);
+    if (failed(engine)) return NULL;
+    bounds->most_of = bounds->least_of + pairs;
     for (int64_t number = 0; number < engine->policy_count; number++) {
         const struct policy *policy = &engine->policies[number];
         for (int64_t place = 0; place < policy->count; place++) {
-            consider(least_of, bound_of(&policy->pairs[place].min, reason));
-            consider(most_of, bound_of(&policy->pairs[place].max, reason) + 1);
+            bounds->least_of[bounds->count] = bound_of(&policy->pairs[place].min, reason);
+            bounds->most_of[bounds->count++] = bound_of(&policy->pairs[place].max, reason) + 1;
         }
     }
+    qsort(bounds->least_of, (size_t)pairs, sizeof *bounds->least_of, by_number);
+    qsort(bounds->most_of, (size_t)pairs, sizeof *bounds->most_of, by_number);
+    return bounds;
 }
 
-int64_t steps_until_other_bounds(const struct engine *engine, const struct instance *instance, enum reason reason) {
+/* Take into account the greatest of `count` ordered numbers that is not above the demand. */
+static void consider_greatest(struct demand *demand, const int64_t *numbers, int64_t count) {
+    int64_t low = 0, high = count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (numbers[middle] <= demand->value) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low > 0) consider(demand, numbers[low - 1]);
+}
+
+void close_bounds(struct engine *engine) {
+    for (int reason = 0; engine->bounds != NULL && reason < REASONS; reason++) free(engine->bounds[reason].least_of);
+    free(engine->bounds);
+}
+
+int64_t steps_until_other_bounds(struct engine *engine, const struct instance *instance, enum reason reason) {
     int64_t value = reason == MEM ? instance->memory : reason == CPU ? instance->vcpus : instance->spindles;
     int64_t unit = reason == MEM ? MEMORY_UNIT : 1;
     struct demand least_of = demand_of(value, unit), most_of = least_of;
@@ -160,7 +199,10 @@ int64_t steps_until_other_bounds(const struct engine *engine, const struct insta
         least_of = demand_of(instance->least_disk, DISK_UNIT);
         most_of = demand_of(instance->most_disk, DISK_UNIT);
     }
-    consider_policies(engine, reason, &least_of, &most_of);
+    const struct bounds *bounds = bounds_for(engine, reason);
+    if (bounds == NULL) return 1;
+    consider_greatest(&least_of, bounds->least_of, bounds->count);
+    consider_greatest(&most_of, bounds->most_of, bounds->count);
     return least(steps_below(&least_of), steps_below(&most_of));
 }
 
