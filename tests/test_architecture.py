@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "drift": {"ganeti", "policy", "cluster", "fit", "checking", "plan"},
     "suggest": {"ganeti", "policy", "cluster", "allocator", "analysis", "writing"},
     "testing": {"ganeti", "policy", "cluster", "plan", "analysis", "allocator"},
-    "report": {"ganeti", "cluster", "plan", "allocator", "analysis", "impact", "suggest", "testing", "drift"},
+    "report": {"policy", "ganeti", "cluster", "plan", "allocator", "analysis", "impact", "suggest", "testing", "drift"},
     "posting": set[str](),
     "allocator": set[str](),
     "htools": {"allocator", "cluster", "ganeti"},

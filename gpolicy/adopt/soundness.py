@@ -10,7 +10,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.building import Builder
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
-from gpolicy.policy.yaml_document import YamlDocument
+from gpolicy.policy.source_file import YamlDocument
 from gpolicy.policy.yaml_reader import read_yaml
 
 Place = tuple[str, str]

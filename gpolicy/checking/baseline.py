@@ -19,6 +19,7 @@ from gpolicy.errors import InputError
 from gpolicy.findings import Finding, RuleInfo, Severity, Span
 from gpolicy.opening import read_named, reason
 from gpolicy.policy.boundary import Boundary, boundary, relative_path
+from gpolicy.policy.source_file import Files
 
 FORMAT_VERSION: Final = "1.0"
 _MAX_BYTES: Final = 64 * 1024**2
@@ -47,7 +48,7 @@ class Baseline:
     lines: dict[Key, int] = field(default_factory=dict)
 
     def split(
-        self, findings: Iterable[Finding], sources: Mapping[str, str], acceptable: frozenset[str]
+        self, findings: Iterable[Finding], files: Files, acceptable: frozenset[str]
     ) -> tuple[list[Finding], list[Finding], Counter[Key]]:
         """Return the findings that are new, those that are accepted, and how often each entry was met.
 
@@ -56,7 +57,7 @@ class Baseline:
         met: Counter[Key] = Counter()
         new, accepted = [], []
         for finding in findings:
-            key = key_of(finding, sources, self.path)
+            key = key_of(finding, files, self.path)
             if finding.code in acceptable and met[key] < self.counts.get(key, 0):
                 met[key] += 1
                 accepted.append(finding)
@@ -88,10 +89,10 @@ class Baseline:
             return False
 
 
-def key_of(finding: Finding, sources: Mapping[str, str], baseline: Path) -> Key:
+def key_of(finding: Finding, files: Files, baseline: Path) -> Key:
     """Return what a finding is known by in a baseline."""
     file = relative_path(finding.span.file, baseline.parent) if finding.span else ""
-    return finding.code, file, fingerprint(finding, sources)
+    return finding.code, file, fingerprint(finding, files)
 
 
 def baseline_text(findings: Iterable[tuple[Finding, Key]]) -> str:

@@ -63,7 +63,7 @@ def examine(
     """
     context = Context(policy, state, settings)
     rules = [rule for rule in RULES if _applies(rule, context)]
-    waivers = Waivers(policy.waivers, find_rule, today, policy.sources)
+    waivers = Waivers(policy.waivers, find_rule, today)
     suppressions = Suppressions(policy, rules_named, can_be_waived)
     kept: list[Finding] = []
     accepted: list[Accepted] = []
@@ -87,7 +87,7 @@ def examine(
     kept += [finding for finding in about if settings.counts(finding)]
     found = by_place(settings.as_bad_as_wanted(finding) for finding in kept)
     if baseline is not None:
-        found, known, met = baseline.split(found, policy.sources, ACCEPTABLE)
+        found, known, met = baseline.split(found, policy.files, ACCEPTABLE)
         accepted += [Accepted(finding, BASELINE) for finding in known]
         if context.whole and not policy.is_part:
             stale = baseline.stale(met, policy.paths, ran)

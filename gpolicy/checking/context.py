@@ -14,7 +14,7 @@ from gpolicy.findings import Finding, Related, Severity, Span
 from gpolicy.fit.desired import Desired, resolve
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
-from gpolicy.policy.yaml_document import Pointer
+from gpolicy.policy.source_file import Pointer
 
 EXCLUSIVE_STORAGE: Path = ("ndparams", "exclusive_storage")
 MINMAX: Path = ("ipolicy", "minmax")

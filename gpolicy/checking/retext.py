@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gpolicy.checking.context import Context
 from gpolicy.findings import Edit, Fix, Span
-from gpolicy.policy.source_text import span_offsets
 
 
 def retext(context: Context, span: Span | None, old: str, new: str) -> Fix | None:
@@ -12,11 +11,10 @@ def retext(context: Context, span: Span | None, old: str, new: str) -> Fix | Non
 
     For words that need no escapes in YAML; one that stands without quotes keeps to letters that need none.
     """
-    source = context.policy.sources.get(span.file) if span else None
-    if source is None or span is None:
+    file = context.policy.files.get(span.file) if span else None
+    if file is None or span is None:
         return None
-    start, stop = span_offsets(source, span)
-    written = source[start:stop]
+    written = file.written(span)
     for quote in ('"', "'", ""):
         if written == f"{quote}{old}{quote}" and (quote or _needs_no_quotes(new)):
             return Fix(f"write {new}", (Edit(span, f"{quote}{new}{quote}"),))

@@ -10,16 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from gpolicy.findings import Edit, Finding, Fix, RuleInfo, Severity, Span
-from gpolicy.policy.comments import comments_like
 from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.policy.model import Policy
-from gpolicy.policy.source_text import line_and_column, line_starts, line_text, span_between
-from gpolicy.policy.yaml_document import YamlDocument
-from gpolicy.policy.yaml_reader import read_yaml
+from gpolicy.policy.source_file import SourceFile
 
 _BAD: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {ssh_port: 22}"
 _GOOD: Final = (
@@ -107,19 +103,16 @@ class Suppressions:
         self._rules_named = rules_named
         self._can_be_accepted = can_be_accepted
         self._own_files = frozenset(policy.paths)
-        self._sources = policy.sources
+        self._files = policy.files
         self._templates = [
             item for item in policy.documents if isinstance(item.root, dict) and item.root.get("template") is True
         ]
         self._accepted: dict[tuple[str, int], list[tuple[int, str, frozenset[str]]]] = {}
         self._comments: list[_Comment] = []
         self._used: set[tuple[int, str]] = set()
-        documents: dict[str, list[YamlDocument]] = {file: [] for file in policy.paths}
-        for document in policy.documents:
-            documents.setdefault(document.file, []).append(document)
-        for file, text in policy.sources.items():
-            if _WORDS.search(text):
-                self._read(file, text, documents[file] if file in documents else read_yaml(text, file).documents)
+        for file in policy.files.values():
+            if _WORDS.search(file.text):
+                self._read(file)
 
     def reason(self, finding: Finding) -> str | None:
         """Return what a comment says that accepts the finding (it may say nothing); None if none does."""
@@ -160,10 +153,11 @@ class Suppressions:
 
     # --- reading -----------------------------------------------------------------------------------------------
 
-    def _read(self, file: str, text: str, documents: list[YamlDocument]) -> None:
-        first_value = min((document.mark[0] for document in documents if document.root is not None), default=0)
-        for found in comments_like(text, documents, _WORDS):
-            span = span_between(file, text, found.start(), found.end())
+    def _read(self, file: SourceFile) -> None:
+        first_value = min((document.mark[0] for document in file.documents if document.root is not None), default=0)
+        lines_about = _lines_about(file)
+        for found in _words_in_comments(file):
+            span = file.span(*found.span())
             word = found["word"].lower()
             if not found["colon"]:
                 if word in (_LINE, _FILE) and found["end"]:  # else it is a sentence about gpolicy
@@ -173,16 +167,16 @@ class Suppressions:
                 self._malformed(span, *_what_is_wrong(word, found))
                 continue
             words = tuple(dict.fromkeys(item.strip() for item in found["rules"].split(",") if item.strip()))
-            before = line_text(text, span.line)[: span.column - 1].strip()
+            before = file.line(span.line)[: span.column - 1].strip()
             own_line = not before or before.startswith("#")
             if not words or len(words) > _MOST_WORDS:
                 self._malformed(span, "names no rules", "write the codes or names of rules, such as ignore[GP201]")
             elif word == _FILE and first_value and span.line > first_value:
                 self._malformed(span, "stands behind the head of the file", "move it above the first line of values")
             elif word == _FILE:
-                self._add(_Comment(span, 0, words, _reason(text, found)))
-            elif line := _line_about(text, span.line) if own_line else span.line:
-                self._add(_Comment(span, line, words, _reason(text, found)))
+                self._add(_Comment(span, 0, words, _reason(file, found)))
+            elif line := lines_about[span.line] if own_line else span.line:
+                self._add(_Comment(span, line, words, _reason(file, found)))
             else:
                 self._malformed(span, "is about nothing: no values follow", "remove it")
 
@@ -208,21 +202,27 @@ class Suppressions:
 
     def _without(self, comment: _Comment, unused: list[str]) -> Fix:
         """Return the fix that takes rules out of a comment, or all of it if none is left."""
-        file, text = comment.span.file, self._sources[comment.span.file]
+        file = self._files[comment.span.file]
         kept = [word for word in comment.words if word not in unused]
-        starts = line_starts(text)
-        begin = starts[comment.span.line - 1] + comment.span.column - 1
+        begin = file.offset(comment.span.line, comment.span.column)
         if kept:
-            opening = text.index("[", begin)
-            place = span_between(file, text, opening + 1, text.index("]", opening))
+            opening = file.text.index("[", begin)
+            place = file.span(opening + 1, file.text.index("]", opening))
             return Fix(f"remove {', '.join(unused)} from the comment", (Edit(place, ", ".join(kept)),))
-        end = starts[comment.span.line - 1] + len(line_text(text, comment.span.line))
-        before = text[starts[comment.span.line - 1] : begin]
+        start = file.offset(comment.span.line, 1)
+        before = file.text[start:begin]
         if before.strip():
-            begin -= len(before) - len(before.rstrip())
+            place = file.span(start + len(before.rstrip()), start + len(file.line(comment.span.line)))
         else:  # the line holds nothing else
-            begin, end = starts[comment.span.line - 1], starts[comment.span.line]
-        return Fix("remove the comment", (Edit(span_between(file, text, begin, end), ""),))
+            place = file.span(start, file.offset(comment.span.line + 1, 1))
+        return Fix("remove the comment", (Edit(place, ""),))
+
+
+def _words_in_comments(file: SourceFile) -> Iterator[re.Match[str]]:
+    for comment in file.comments:
+        for found in _WORDS.finditer(file.text, comment.start, comment.stop):
+            if not found.start() or file.text[found.start() - 1].isspace():
+                yield found
 
 
 def _what_is_wrong(word: str, found: re.Match[str]) -> tuple[str, str]:
@@ -233,23 +233,17 @@ def _what_is_wrong(word: str, found: re.Match[str]) -> tuple[str, str]:
     return "lacks its closing bracket", f"write {word}[RULE, ...] on one line"
 
 
-def _line_about(text: str, line: int) -> int:
-    """Return the next line that is neither blank nor a comment nor the mark of a document; 0 if there is none."""
-    return _lines_about(text)[line]
-
-
-@lru_cache(maxsize=4)
-def _lines_about(text: str) -> list[int]:
-    """Return, by line, the next one that says something: found backwards, once, as a file may be full of comments."""
-    last = len(line_starts(text)) - 1
+def _lines_about(file: SourceFile) -> list[int]:
+    """Return, by line, the next one that is neither blank nor a comment nor the mark of a document; 0 for none."""
+    last = len(file.starts) - 1
     about = [0] * (last + 2)
     for number in range(last, 0, -1):
-        stripped = line_text(text, number).strip()
+        stripped = file.line(number).strip()
         says = stripped and not stripped.startswith("#")
         about[number - 1] = (0 if stripped.startswith(("---", "...")) else number) if says else about[number]
     return about
 
 
-def _reason(text: str, found: re.Match[str]) -> str:
-    line, column = line_and_column(text, found.end())
-    return line_text(text, line)[column - 1 :].strip(" \t-:#")
+def _reason(file: SourceFile, found: re.Match[str]) -> str:
+    line, column = file.line_and_column(found.end())
+    return file.line(line)[column - 1 :].strip(" \t-:#")

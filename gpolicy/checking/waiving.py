@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Final
@@ -94,11 +94,8 @@ WAIVER_RULES: Final = (WAIVER_EXPIRED, WAIVER_UNUSED, WAIVER_UNKNOWN_RULE, WAIVE
 class Waivers:
     """The waivers of one policy, held against its findings; what is wrong with the waivers is in `findings`."""
 
-    def __init__(
-        self, waivers: Iterable[Waiver], find: Find, today: date, sources: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, waivers: Iterable[Waiver], find: Find, today: date) -> None:
         self.findings: list[Finding] = []
-        self._sources = sources or {}
         self._today = today
         self._find = find
         self._active: list[tuple[Waiver, RuleInfo]] = [
@@ -138,9 +135,9 @@ class Waivers:
     def _removal(self, waiver: Waiver) -> Fix | None:
         if waiver.document is None:
             return None
-        removed = edits.remove_entry(self._sources, waiver.document, waiver.pointer)
+        removed = edits.remove_entry(waiver.document, waiver.pointer)
         if len(waiver.document.root["waivers"]) == 1:
-            removed = edits.remove_document(self._sources, waiver.document)
+            removed = edits.remove_document(waiver.document)
         return edits.fix("remove the waiver", removed)
 
     def _in_force(self, waiver: Waiver) -> RuleInfo | None:

@@ -85,14 +85,14 @@ def _one_purpose(request: Request) -> None:
 def _report(judged: list[Judged], request: Request, *, fixable: bool = True) -> int:
     """Print what was found, and return the exit code."""
     findings = by_place(finding for item in judged for finding in item.findings)
-    sources = {file: text for item in judged for file, text in item.policy.sources.items()}
+    files = {name: file for item in judged for name, file in item.policy.files.items()}
     failing = {finding for item in judged for finding in item.findings if item.settings.fails(finding)}
     accepted = list(dict.fromkeys(known for item in judged for known in item.accepted))
     editable = frozenset(editable_files(item.policy for item in judged) if fixable else ())
     count = sum(finding.fix is not None and _files(finding) <= editable for finding in findings)
     text = shown(
         findings,
-        sources,
+        files,
         request.form,
         budget=request.budget,
         fails=failing.__contains__,
@@ -116,8 +116,8 @@ def _keep_as_baseline(judged: list[Judged], path: Path, request: Request) -> int
     from gpolicy.checking.checking import ACCEPTABLE  # noqa: PLC0415
     from gpolicy.writing.replacing import Replacement, replace_files  # noqa: PLC0415
 
-    sources = {file: text for item in judged for file, text in item.policy.sources.items()}
-    _may_become_baseline(path, sources)
+    files = {name: file for item in judged for name, file in item.policy.files.items()}
+    _may_become_baseline(path, files)
     findings = by_place(finding for item in judged for finding in item.findings)
     taken = [finding for finding in findings if finding.code in ACCEPTABLE]
     left = [replace(item, findings=[one for one in item.findings if one.code not in ACCEPTABLE]) for item in judged]
@@ -125,20 +125,20 @@ def _keep_as_baseline(judged: list[Judged], path: Path, request: Request) -> int
         _report(left, request)
         sys.stderr.write("no baseline was written: mend these first, they cannot be accepted\n")
         return int(ExitCode.FINDINGS)
-    text = baseline_text((finding, key_of(finding, sources, path)) for finding in taken)
+    text = baseline_text((finding, key_of(finding, files, path)) for finding in taken)
     replace_files([Replacement(path, None, text.encode())])
     what = "1 finding is" if len(taken) == 1 else f"{len(taken)} findings are"
     sys.stderr.write(as_text([f"{path}: {what} accepted from now on"]))
     return _report(left, request)
 
 
-def _may_become_baseline(path: Path, sources: Iterable[str]) -> None:
+def _may_become_baseline(path: Path, files: Iterable[str]) -> None:
     """Raise UsageError where a baseline would replace something else: a file of the policy, or of anybody."""
     from gpolicy.checking.baseline import read_baseline  # noqa: PLC0415
 
     if not path.is_file():
         return  # nothing is there, or nothing that can be replaced
-    if any(Path(file).is_file() and path.samefile(file) for file in sources):
+    if any(Path(file).is_file() and path.samefile(file) for file in files):
         raise UsageError(f"{path} is a file of the policy, it cannot be its baseline", hint="name another file")
     if path.stat().st_size == 0:
         return
@@ -155,7 +155,7 @@ def sound_policy(path: Path, state: ClusterState | None = None) -> Policy | None
     policy, errors = policy_with_errors(path, state)
     if not errors:
         return policy
-    sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
+    sys.stderr.write(findings_text(errors, policy.files, colour=wants_colour(sys.stderr)))
     return None
 
 

@@ -13,6 +13,7 @@ from gpolicy.cli.checking import known_format, policy_with_errors, read
 from gpolicy.cli.judging import settings_of
 from gpolicy.cli.terminal import complain, wants_colour
 from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.policy.source_file import Files
 from gpolicy.report.findings_text import findings_text
 
 if TYPE_CHECKING:
@@ -59,15 +60,15 @@ def _compare(request: Request) -> tuple[DriftReport, str] | None:
     state = read(request.state, request.options)
     policy, errors = policy_with_errors(request.path, state)
     if errors:
-        sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
+        sys.stderr.write(findings_text(errors, policy.files, colour=wants_colour(sys.stderr)))
         return None
     settings = settings_of(policy.root or Path())
     today = date.today()  # noqa: DTZ011 (a waiver ends at the reader's midnight)
     report = find_drift(policy, state, today=today, settings=settings)
-    return report, _rendered(request, report, policy.sources)
+    return report, _rendered(request, report, policy.files)
 
 
-def _rendered(request: Request, report: DriftReport, sources: dict[str, str]) -> str:
+def _rendered(request: Request, report: DriftReport, sources: Files) -> str:
     now = time.time()
     if request.form == "json":
         from gpolicy.report.drift_json import drift_json  # noqa: PLC0415

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from gpolicy.cli.terminal import wants_colour
 from gpolicy.errors import UsageError
 from gpolicy.findings import Accepted, Finding
 from gpolicy.opening import real_path
+from gpolicy.policy.source_file import Files
 from gpolicy.report.budget import LEAST_BUDGET
 from gpolicy.report.findings_json import findings_json
 from gpolicy.report.findings_text import findings_text
@@ -21,7 +22,7 @@ CHECK_FORMATS = ("text", "json", "markdown", "github", "sarif", "junit", "gitlab
 
 def shown(
     findings: list[Finding],
-    sources: Mapping[str, str],
+    sources: Files,
     form: str,
     *,
     budget: int,
@@ -62,7 +63,7 @@ def shown(
             return findings_text(findings, sources, colour=colour, fixable=fixable, accepted=len(accepted))
 
 
-def _sarif(findings: list[Finding], sources: Mapping[str, str]) -> str:
+def _sarif(findings: list[Finding], sources: Files) -> str:
     from gpolicy import __version__  # noqa: PLC0415
     from gpolicy.checking.catalogue import CATALOGUE, FAMILIES  # noqa: PLC0415
     from gpolicy.report.findings_sarif import Catalogue, findings_sarif  # noqa: PLC0415
@@ -76,7 +77,7 @@ def _sarif(findings: list[Finding], sources: Mapping[str, str]) -> str:
     )
 
 
-def _fingerprints(findings: list[Finding], sources: Mapping[str, str]) -> dict[Finding, str]:
+def _fingerprints(findings: list[Finding], sources: Files) -> dict[Finding, str]:
     from gpolicy.checking.fingerprint import unique_fingerprints  # noqa: PLC0415
 
     found = list(dict.fromkeys(findings))  # what two policies share is one finding

@@ -58,13 +58,13 @@ class _Run:
 
     def look(self, texts: Mapping[str, str]) -> Look:
         judged = self.judge.judge(texts)
-        sources = {file: text for item in judged for file, text in item.policy.sources.items()}
+        files = {name: file for item in judged for name, file in item.policy.files.items()}
         if not texts:
-            self.original = sources
+            self.original = {name: file.text for name, file in files.items()}
             self.targets = editable_files(item.policy for item in judged)
         return Look(
             findings=by_place(finding for item in judged for finding in item.findings),
-            sources=sources,
+            files=files,
             editable=frozenset(self.targets),
         )
 

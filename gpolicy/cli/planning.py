@@ -61,7 +61,7 @@ def plan(request: Request) -> int:
     if errors:
         if request.form != "text":  # there the errors say it all
             _show(refused_plan(policy, state, errors), _Effect(state, state, PairNames(), None), policy, request)
-        sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
+        sys.stderr.write(findings_text(errors, policy.files, colour=wants_colour(sys.stderr)))
         return int(ExitCode.FINDINGS)
     _can_be_allowed(request.allowed, policy)
     made = make_plan(policy, state, allowed=request.allowed)
@@ -138,7 +138,7 @@ def _show(made: Plan, effect: _Effect, policy: Policy, request: Request) -> None
         case "text":
             from gpolicy.report.plan_text import plan_report  # noqa: PLC0415
 
-            text = plan_report(made, policy.sources, impact=known, colour=wants_colour(sys.stdout))
+            text = plan_report(made, policy.files, impact=known, colour=wants_colour(sys.stdout))
         case "json":
             from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
 

@@ -52,7 +52,7 @@ def run(request: Request) -> int:
     for policy in policies:
         errors = [finding for finding in find(policy, state) if finding.severity is Severity.ERROR]
         if errors:
-            sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
+            sys.stderr.write(findings_text(errors, policy.files, colour=wants_colour(sys.stderr)))
             return int(ExitCode.FINDINGS)
     chosen = [(policy, _chosen(policy, request.name)) for policy in policies]
     if request.name is not None and not any(scenarios for _, scenarios in chosen):

@@ -30,7 +30,7 @@ def under_policy(path: Path, state: ClusterState) -> tuple[ClusterState, PairNam
     difference = diff(policy, state)
     errors = [finding for finding in difference.findings if finding.severity == "error"]
     if errors:
-        sys.stderr.write(findings_text(errors, policy.sources, colour=wants_colour(sys.stderr)))
+        sys.stderr.write(findings_text(errors, policy.files, colour=wants_colour(sys.stderr)))
         return None
     after = projected(state, difference.changes)
     return after, pair_names(policy, after)

@@ -10,8 +10,8 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Related, Span
 from gpolicy.fit.fit_rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, RENAME_CLASH, UNKNOWN_NODE
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
+from gpolicy.policy.source_file import Located
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from gpolicy.findings import Edit, Finding
-from gpolicy.policy.source_text import span_offsets
-
-Texts = Mapping[str, str]
+from gpolicy.policy.source_file import Files
 
 
 def without_overlap(findings: Iterable[Finding]) -> list[Finding]:
@@ -31,24 +29,13 @@ def without_overlap(findings: Iterable[Finding]) -> list[Finding]:
     return chosen
 
 
-def applied(texts: Texts, findings: Iterable[Finding]) -> dict[str, str]:
+def applied(files: Files, findings: Iterable[Finding]) -> dict[str, str]:
     """Return the texts of the files that the fixes of findings change. The fixes must not overlap."""
     edits = {edit for finding in findings if finding.fix for edit in finding.fix.edits}
     changed: dict[str, list[Edit]] = {}
     for edit in edits:
         changed.setdefault(edit.span.file, []).append(edit)
-    return {file: edited(texts[file], edits) for file, edits in changed.items()}
-
-
-def edited(text: str, edits: Iterable[Edit]) -> str:
-    """Return `text` after edits that do not overlap."""
-    parts: list[str] = []
-    position = 0
-    places = sorted((*span_offsets(text, edit.span), edit.text) for edit in edits)
-    for start, stop, new in places:
-        parts += [text[position:start], new]
-        position = stop
-    return "".join([*parts, text[position:]])
+    return {name: files[name].edited(edits) for name, edits in changed.items()}
 
 
 def _range(edit: Edit) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from gpolicy.findings import Edit, Finding, Severity
 from gpolicy.fixing.applying import applied, without_overlap
+from gpolicy.policy.source_file import Files
 
 MOST_LOOKS: Final = 200
 """Checks that mending one policy may take; each costs as much as `gpolicy check`."""
@@ -15,10 +16,10 @@ MOST_LOOKS: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What a check finds: the findings, the texts of all files, and which files may be edited."""
+    """What a check finds: the findings, all files by name, and which files may be edited."""
 
     findings: list[Finding]
-    sources: Mapping[str, str]
+    files: Files
     editable: frozenset[str]
 
 
@@ -56,7 +57,7 @@ class _Mending:
 
     def run(self) -> Mended:
         now = self.check({})
-        self.original = now.sources
+        self.original = {name: file.text for name, file in now.files.items()}
         self.seen.add(frozenset())
         while self.looks < MOST_LOOKS:
             batch = without_overlap(finding for finding in now.findings if self._is_wanted(finding, now))
@@ -68,7 +69,7 @@ class _Mending:
 
     def _is_wanted(self, finding: Finding, now: Look) -> bool:
         files = {edit.span.file for edit in finding.fix.edits} if finding.fix else set()
-        can_be_edited = bool(files) and files <= now.editable and files <= now.sources.keys()
+        can_be_edited = bool(files) and files <= now.editable and files <= now.files.keys()
         return can_be_edited and _key(finding) not in self.refused
 
     def _accept(self, batch: list[Finding], now: Look) -> Look | None:
@@ -76,7 +77,7 @@ class _Mending:
         pending = [batch]
         while pending and self.looks < MOST_LOOKS:
             part = pending.pop()
-            every = self.texts | applied(now.sources, part)
+            every = self.texts | applied(now.files, part)
             texts = {file: text for file, text in every.items() if text != self.original.get(file)}
             state = frozenset(texts.items())
             then = None

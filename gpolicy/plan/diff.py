@@ -13,8 +13,8 @@ from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.values import canonical, fill
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, NotCompared, Risk, action_on, takes_effect
 from gpolicy.plan.risk import MOVE_CHANGES, MOVE_UNCHECKED, RISK_OF_ACTION, STANDS_IN, risk_of, risk_when_new
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import INHERIT, Leaf, Leaves, OwnedPrefix, Policy
+from gpolicy.policy.source_file import Located
 
 TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")
 """Tags that Ganeti's own tools set and remove; never pruned, whatever a policy owns."""

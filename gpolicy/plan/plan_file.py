@@ -28,7 +28,7 @@ from gpolicy.plan.signature import Signers, signer_of
 from gpolicy.plan.step import Step
 from gpolicy.plan.steps import Basis, make_steps
 from gpolicy.policy.guard import Guard, Measure
-from gpolicy.policy.located import Located
+from gpolicy.policy.source_file import Located
 
 _REMAKE: Final = "make the plan anew with this gpolicy"
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)

@@ -14,7 +14,6 @@ from gpolicy.ganeti.units import parse_rate, round_size
 from gpolicy.ganeti.values import FAMILIES, canonical
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy import edits
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import (
     INHERIT,
     ClusterPolicy,
@@ -28,10 +27,9 @@ from gpolicy.policy.model import (
     TagRulesPolicy,
     Waiver,
 )
-from gpolicy.policy.places import last_key, place_name
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+from gpolicy.policy.source_file import Located, Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import NOT_PLAIN_TEXT, SIZE_ROUNDED, WRONG_VALUE
-from gpolicy.policy.yaml_document import Pointer, YamlDocument
 
 Report = Callable[[Finding], None]
 
@@ -42,9 +40,8 @@ MAX_UID = 2**32 - 1
 class Builder:
     """Builds the objects of one document; what is wrong with its values goes to `report`."""
 
-    def __init__(self, document: YamlDocument, report: Report, sources: edits.Sources | None = None) -> None:
+    def __init__(self, document: YamlDocument, report: Report) -> None:
         self.document = document
-        self._sources = sources or {}
         self.root: dict[str, Any] = document.root
         self._report = report
 
@@ -202,7 +199,7 @@ class Builder:
         if size != exact:
             message = f"{written} is no multiple of 4 MiB: Ganeti stores {size} MiB"
             hint = f"write {size}"
-            fix = edits.fix(hint, edits.replace_value(self._sources, self.document, pointer, str(size)))
+            fix = edits.fix(hint, edits.replace_value(self.document, pointer, str(size)))
             self._report(SIZE_ROUNDED.finding(message, self.document.value_span(pointer), hint=hint, fix=fix))
         return size
 

@@ -1,25 +1,21 @@
 """Edits of a policy's text that change one thing and leave the rest, comments too, as it was written.
 
-    edits.fix("write 132", edits.replace_value(context.policy.sources, leaf.document, leaf.pointer, "132"))
+    edits.fix("write 132", edits.replace_value(leaf.document, leaf.pointer, "132"))
 
-Each function takes the texts of the policy's files (`policy.sources`), a document and the pointer to a value in it. It
-returns the edits, or None where they cannot be told for sure to change that one thing: inside an anchor or an alias,
-in exotic YAML, or the only entry of a collection.
+Each function takes a document and the pointer to a value in it. It returns the edits, or None where they cannot be told
+for sure to change that one thing: inside an anchor or an alias, in exotic YAML, or the only entry of a collection.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gpolicy.findings import Edit, Fix
-from gpolicy.policy.source_text import line_end, line_starts, line_text, offset, span_between
-from gpolicy.policy.yaml_document import Mark, Pointer, YamlDocument, YamlMapping, YamlSequence
+from gpolicy.policy.source_file import BREAKS, Mark, Pointer, SourceFile, YamlDocument, YamlMapping, YamlSequence
 
 Edits = tuple[Edit, ...]
-Sources = Mapping[str, str]
 
 _ANCHOR: Final = re.compile(r"(?:^|[\s\[{,])&\S")
 _COMMENT: Final = re.compile(r"(?:^|\s)#")
@@ -35,73 +31,78 @@ def fix(message: str, *parts: Edits | None) -> Fix | None:
     return Fix(message, tuple(edits)) if edits and None not in parts else None
 
 
-def replace_value(sources: Sources, document: YamlDocument, pointer: Pointer, yaml_text: str) -> Edits | None:
+def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> Edits | None:
     """Write `yaml_text` in place of the value at `pointer`. It is put there as it is: quoted where YAML needs it.
 
     A collection is replaced if it is written in braces or brackets with no comment inside.
     """
-    place = _Place.find(sources, document, pointer)
+    place = _Place.find(document, pointer)
     if place is None:
         return None
-    start, stop = place.offsets(place.mark)
-    old = place.source[start:stop]
+    start, stop = place.file.offsets(place.mark)
+    old = place.file.text[start:stop]
     is_collection = isinstance(place.value, YamlMapping | YamlSequence) and not old.startswith("*")
     if old.startswith(("&", "!", "|", ">")) or (is_collection and not _is_plain_flow(old)):
         return None
-    if not old and start and not place.source[start - 1].isspace():
+    if not old and start and not place.file.text[start - 1].isspace():
         yaml_text = f" {yaml_text}"  # behind a colon or a dash with nothing after it
     return (place.edit(start, stop, yaml_text),)
 
 
-def rename_key(sources: Sources, document: YamlDocument, pointer: Pointer, new: str) -> Edits | None:
+def rename_key(document: YamlDocument, pointer: Pointer, new: str) -> Edits | None:
     """Write `new` in place of the key that ends `pointer`; None if its mapping has that key already."""
-    place = _Place.find(sources, document, pointer)
+    place = _Place.find(document, pointer)
     if place is None or not isinstance(place.parent, YamlMapping) or new in place.parent:
         return None
-    start, stop = place.offsets(place.parent.key_marks[str(place.step)])
-    if place.source[start : start + 1] in ("&", "!", "*", ""):
+    start, stop = place.file.offsets(place.parent.key_marks[str(place.step)])
+    if place.file.text[start : start + 1] in ("&", "!", "*", ""):
         return None
     return (place.edit(start, stop, new),)
 
 
-def remove_entry(sources: Sources, document: YamlDocument, pointer: Pointer, *, climb: bool = False) -> Edits | None:
+def remove_entry(document: YamlDocument, pointer: Pointer, *, climb: bool = False) -> Edits | None:
     """Take out the entry of a mapping or the item of a list, with its comma or its lines.
 
     The comments that are about it go too: behind it, inside it, and on the lines right above it. The only entry of a
     collection stays, unless `climb`: then the entry that holds the mapping goes as well.
     """
-    place = _Place.find(sources, document, pointer)
+    place = _Place.find(document, pointer)
     if place is None:
         return None
     if len(place.parent) == 1:
         can_climb = climb and isinstance(place.parent, YamlMapping) and len(pointer) > 1
         can_climb = can_climb and not isinstance(pointer[-2], int)
-        return remove_entry(sources, document, pointer[:-1], climb=True) if can_climb else None
+        return remove_entry(document, pointer[:-1], climb=True) if can_climb else None
     start, stop = place.entry(place.number)
-    if stop is None or _ANCHOR.search(place.source[start:stop]):
+    if stop is None or _ANCHOR.search(place.file.text[start:stop]):
         return None
     return place.without_in_flow() if place.is_flow else place.without_lines()
 
 
-def remove_document(sources: Sources, document: YamlDocument) -> Edits | None:
-    """Take out a whole document, with its `---` and the comments below that; None for the first one of a file."""
-    source = sources.get(document.file)
-    if source is None:
-        return None
-    begin, end = offset(source, *document.mark[:2]), offset(source, *document.mark[2:])
-    line = span_between("", source, begin, begin).line - 1
-    while line and (not line_text(source, line).strip() or _is_comment(line_text(source, line))):
+def remove_document(document: YamlDocument) -> Edits | None:
+    """Take out a whole document, with its `---` and the comments below that; None for the first one of a file.
+
+    Comments behind it that are not indented stay: they may be about what follows.
+    """
+    file = document.source
+    begin, end = file.offsets(document.mark)
+    line = document.mark[0] - 1
+    while line and (not file.line(line).strip() or _is_comment(file.line(line))):
         line -= 1
-    if not line or line_text(source, line).rstrip() != "---" or _ANCHOR.search(source[begin:end]):
+    if not line or file.line(line).rstrip() != "---" or _ANCHOR.search(file.text[begin:end]):
         return None
-    behind = source[end:].lstrip("\n\r \t")
+    behind = file.text[end:].lstrip("\n\r \t")
     if behind and not behind.startswith("---"):
         return None  # an end mark, or something that belongs to what follows
-    stop = len(source) - len(behind)
-    return (Edit(span_between(document.file, source, line_starts(source)[line - 1], stop), ""),)
+    last = _last_end(file, document.root, document.mark)
+    stop = len(file.text) - len(behind)
+    if last is not None:
+        at_margin = (item.start for item in file.comments if item.start > last and file.text[item.start - 1] in BREAKS)
+        stop = next(at_margin, stop)
+    return (Edit(file.span(file.starts[line - 1], stop), ""),)
 
 
-def insert_entry(sources: Sources, document: YamlDocument, pointer: Pointer, key: str, yaml_text: str) -> Edits | None:
+def insert_entry(document: YamlDocument, pointer: Pointer, key: str, yaml_text: str) -> Edits | None:
     """Add `key: yaml_text` (of one line) as the last entry of the mapping at `pointer`."""
     mapping: Any = document.root
     for step in pointer:
@@ -110,7 +111,7 @@ def insert_entry(sources: Sources, document: YamlDocument, pointer: Pointer, key
         mapping = _below(mapping, step)
     if not isinstance(mapping, YamlMapping) or not mapping or key in mapping:
         return None
-    place = _Place.find(sources, document, (*pointer, next(reversed(mapping))))
+    place = _Place.find(document, (*pointer, next(reversed(mapping))))
     if place is None:
         return None
     _, stop = place.entry(place.number)
@@ -118,22 +119,21 @@ def insert_entry(sources: Sources, document: YamlDocument, pointer: Pointer, key
         return None
     if place.is_flow:
         return (place.edit(stop, stop, f", {key}: {yaml_text}"),)
-    if place.source.startswith(("|", ">"), place.offsets(place.mark)[0]):
+    if place.file.text.startswith(("|", ">"), place.file.offsets(place.mark)[0]):
         return None
     line = place.line_of(stop)
-    end = offset(place.source, line, len(line_text(place.source, line)) + 1)
-    if not _LEFT_ON_LINE.fullmatch(place.source[stop:end]):
+    end = place.file.offset(line, len(place.file.line(line)) + 1)
+    if not _LEFT_ON_LINE.fullmatch(place.file.text[stop:end]):
         return None
     indentation = " " * (place.parent_keys()[0][1] - 1)
-    return (place.edit(end, end, f"{line_end(place.source)}{indentation}{key}: {yaml_text}"),)
+    return (place.edit(end, end, f"{place.file.line_end}{indentation}{key}: {yaml_text}"),)
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     """An entry of a collection, in its source text."""
 
-    source: str
-    document: YamlDocument
+    file: SourceFile
     parent: YamlMapping | YamlSequence
     step: str | int
     value: Any
@@ -142,16 +142,13 @@ class _Place:
     at_root: bool
 
     @classmethod
-    def find(cls, sources: Sources, document: YamlDocument, pointer: Pointer) -> _Place | None:
+    def find(cls, document: YamlDocument, pointer: Pointer) -> _Place | None:
         """Return the entry at `pointer`; None where there is none, or where an edit would be seen elsewhere too."""
-        source = sources.get(document.file)
-        if source is None or not pointer:
-            return None
-        value, mark, is_flow = document.root, document.mark, False
+        file, value, mark, is_flow = document.source, document.root, document.mark, False
         for number, step in enumerate(pointer):
             if not isinstance(value, YamlMapping | YamlSequence) or not _has(value, step):
                 return None
-            begin = source[(at := offset(source, *mark[:2])) : at + 1]
+            begin = file.text[(at := file.offset(*mark[:2])) : at + 1]
             if begin in ("&", "*", "!"):
                 return None
             if is_flow and begin not in ("{", "["):
@@ -161,7 +158,7 @@ class _Place:
             mark = parent.value_marks[str(step)] if isinstance(parent, YamlMapping) else parent.marks[int(step)]
             value = _below(parent, step)
             if number == len(pointer) - 1:
-                return cls(source, document, parent, step, value, mark, is_flow, at_root=number == 0)
+                return cls(file, parent, step, value, mark, is_flow, at_root=number == 0)
         return None
 
     @property
@@ -169,14 +166,11 @@ class _Place:
         """The place of the entry among its siblings."""
         return self.step if isinstance(self.step, int) else list(self.parent).index(self.step)
 
-    def offsets(self, mark: Mark) -> tuple[int, int]:
-        return offset(self.source, *mark[:2]), offset(self.source, *mark[2:])
-
     def edit(self, start: int, stop: int, text: str) -> Edit:
-        return Edit(span_between(self.document.file, self.source, start, stop), text)
+        return Edit(self.file.span(start, stop), text)
 
     def line_of(self, place: int) -> int:
-        return span_between("", self.source, place, place).line
+        return self.file.line_and_column(place)[0]
 
     def parent_keys(self) -> list[Mark]:
         """Return where each entry of the collection begins: its key, or the item."""
@@ -189,20 +183,7 @@ class _Place:
 
     def entry(self, number: int) -> tuple[int, int | None]:
         """Return where an entry begins and where its last character ends; None for an end that cannot be told."""
-        return self.offsets(self.parent_keys()[number])[0], self._end(*self.parent_values()[number])
-
-    def _end(self, value: Any, mark: Mark) -> int | None:
-        """Return the offset behind the last character of a value: not, as the parser has it, of what follows it."""
-        start, stop = self.offsets(mark)
-        text = self.source[start:stop]
-        if text.startswith(("|", ">")):
-            return start + len(text.rstrip())
-        if not isinstance(value, YamlMapping | YamlSequence) or text.startswith(("{", "[", "*")):
-            return stop
-        values = list(value.values()) if isinstance(value, YamlMapping) else list(value)
-        marks = list(value.value_marks.values()) if isinstance(value, YamlMapping) else value.marks
-        end = self._end(values[-1], marks[-1]) if values else None
-        return end if end is not None and _ONLY_COMMENTS.fullmatch(self.source, end, stop) else None
+        return self.file.offsets(self.parent_keys()[number])[0], _last_end(self.file, *self.parent_values()[number])
 
     # --- in braces and brackets --------------------------------------------------------------------------------
 
@@ -213,7 +194,7 @@ class _Place:
         number, last = self.number, len(self.parent) - 1
         start, stop = self.entry(number)
         opening = next(
-            (letter for letter in reversed(self.source[max(start - 1000, 0) : start]) if not letter.isspace()), ""
+            (letter for letter in reversed(self.file.text[max(start - 1000, 0) : start]) if not letter.isspace()), ""
         )
         if opening not in ("{", "[", ","):
             return None  # a comment, or the ? of a key
@@ -232,23 +213,23 @@ class _Place:
 
     def _comma_between(self, start: int | None, stop: int) -> str | None:
         """Return what stands between two entries if it is a comma and blanks alone."""
-        text = "" if start is None else self.source[start:stop]
+        text = "" if start is None else self.file.text[start:stop]
         return text if "," in text and _COMMA.fullmatch(text) else None
 
     def _without_flow_lines(self) -> Edits | None:
         """Take out an entry that has its lines to itself; None where it has not."""
         start, stop = self.entry(self.number)
-        if stop is None or self.source[offset(self.source, self.line_of(start), 1) : start].strip(" "):
+        if stop is None or self.file.text[self.file.offset(self.line_of(start), 1) : start].strip(" "):
             return None
         last_line = self.line_of(stop)
-        left = line_text(self.source, last_line)[stop - offset(self.source, last_line, 1) :]
+        left = self.file.line(last_line)[stop - self.file.offset(last_line, 1) :]
         if not _LEFT_ON_LINE.fullmatch(left):
             return None
         lines = (self._lines(self._first_comment(self.line_of(start)), last_line),)
         previous = self.entry(self.number - 1)[1] if self.number else None
         if self.number < len(self.parent) - 1 or previous is None or "," in left.partition("#")[0]:
             return lines
-        comma = re.compile(r"[ \t]*,").match(self.source, previous)
+        comma = re.compile(r"[ \t]*,").match(self.file.text, previous)
         return (self.edit(previous, comma.end(), ""), *lines) if comma else lines
 
     # --- in lines ----------------------------------------------------------------------------------------------
@@ -258,8 +239,8 @@ class _Place:
         if stop is None:
             return None
         first, last = self.line_of(start), self.line_of(stop)
-        before = self.source[offset(self.source, first, 1) : start]
-        left = line_text(self.source, last)[stop - offset(self.source, last, 1) :]
+        before = self.file.text[self.file.offset(first, 1) : start]
+        left = self.file.line(last)[stop - self.file.offset(last, 1) :]
         if not re.fullmatch(r"[ \t]*(?:#.*)?", left):
             return None
         if isinstance(self.parent, YamlSequence):
@@ -270,18 +251,18 @@ class _Place:
             return self._without_first_of_item(start, stop)
         else:
             column = len(before) + 1
-        while _is_comment(deeper := line_text(self.source, last + 1)) and _indentation(deeper) >= column:
+        while _is_comment(deeper := self.file.line(last + 1)) and _indentation(deeper) >= column:
             last += 1
         return (self._lines(self._first_comment(first), last),)
 
     def _without_first_of_item(self, start: int, stop: int) -> Edits | None:
         """Take out the first key of a mapping that begins on the line of its dash: the second moves there."""
         line = self.line_of(start)
-        before = line_text(self.source, line)[: start - offset(self.source, line, 1)]
+        before = self.file.line(line)[: start - self.file.offset(line, 1)]
         if self.number != 0 or not _DASH.fullmatch(before):
             return None
         following = self.entry(1)[0]
-        return None if self.source[stop:following].strip() else (self.edit(start, following, ""),)
+        return None if self.file.text[stop:following].strip() else (self.edit(start, following, ""),)
 
     def _first_comment(self, first: int) -> int:
         """Return the first of the comment lines right above an entry: those about it, not the head of the document."""
@@ -291,22 +272,33 @@ class _Place:
         if previous is None:
             return first
         floor = self.line_of(previous) if previous else 0
-        indentation = _indentation(line_text(self.source, first))
+        indentation = _indentation(self.file.line(first))
         while (
-            first - 1 > floor
-            and _is_comment(above := line_text(self.source, first - 1))
-            and _indentation(above) == indentation
+            first - 1 > floor and _is_comment(above := self.file.line(first - 1)) and _indentation(above) == indentation
         ):
             first -= 1
         return first
 
     def _lines(self, first: int, last: int) -> Edit:
         """Return the removal of whole lines; of two blank lines that would meet, one goes too."""
-        starts = line_starts(self.source)
-        above = first == 1 or not line_text(self.source, first - 1).strip()
-        if above and last + 1 < len(starts) and not line_text(self.source, last + 1).strip():
+        starts = self.file.starts
+        above = first == 1 or not self.file.line(first - 1).strip()
+        if above and last + 1 < len(starts) and not self.file.line(last + 1).strip():
             last += 1
-        return self.edit(starts[first - 1], starts[last] if last < len(starts) else len(self.source), "")
+        return self.edit(starts[first - 1], starts[last] if last < len(starts) else len(self.file.text), "")
+
+
+def _last_end(file: SourceFile, value: Any, mark: Mark) -> int | None:
+    """Return the offset behind the last character of a value: not, as the parser has it, of what follows it."""
+    start, stop = file.offsets(mark)
+    if file.text.startswith(("|", ">"), start):
+        return start + len(file.text[start:stop].rstrip())
+    if not isinstance(value, YamlMapping | YamlSequence) or file.text.startswith(("{", "[", "*"), start):
+        return stop
+    values = list(value.values()) if isinstance(value, YamlMapping) else list(value)
+    marks = list(value.value_marks.values()) if isinstance(value, YamlMapping) else value.marks
+    end = _last_end(file, values[-1], marks[-1]) if values else None
+    return end if end is not None and _ONLY_COMMENTS.fullmatch(file.text, end, stop) else None
 
 
 def _has(value: YamlMapping | YamlSequence, step: str | int) -> bool:

@@ -8,8 +8,8 @@ from typing import TypeVar, cast
 
 from gpolicy.findings import Finding, Related
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, Leaves, NodeSetPolicy
+from gpolicy.policy.source_file import Located
 from gpolicy.policy.structure import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE, EXTENDS_UNKNOWN
 
 Object = TypeVar("Object", bound=Declared)

@@ -11,8 +11,8 @@ from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span
 from gpolicy.opening import YAML_SUFFIXES, reason
 from gpolicy.policy.boundary import Boundary, boundary
+from gpolicy.policy.source_file import SourceFile, YamlDocument
 from gpolicy.policy.structure import UNREADABLE_FILE
-from gpolicy.policy.yaml_document import YamlDocument
 from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 
 SUFFIXES = YAML_SUFFIXES
@@ -23,11 +23,15 @@ MAX_DEPTH = 64
 
 @dataclass(slots=True)
 class FileSet:
-    """What the files of a policy hold. `sources` are their texts, to show the lines that findings are about."""
+    """The files of a policy by name. `findings` say what is wrong with their YAML, and which cannot be read."""
 
-    documents: list[YamlDocument] = field(default_factory=list)
+    files: dict[str, SourceFile] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    sources: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def documents(self) -> Iterator[YamlDocument]:
+        """All documents, file by file."""
+        return (document for file in self.files.values() for document in file.documents)
 
 
 def policy_files(path: Path) -> list[Path]:
@@ -91,10 +95,8 @@ def read_files(paths: Iterable[Path], within: Boundary, texts: Mapping[str, str]
         text = texts[name] if texts and name in texts else _read(path, within, result)
         if text is None:
             continue
-        reading = read_yaml(text, name)
-        result.sources[name] = text
-        result.documents += reading.documents
-        result.findings += reading.findings
+        result.files[name] = file = read_yaml(text, name)
+        result.findings += file.findings
     return result
 
 

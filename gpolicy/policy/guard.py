@@ -8,9 +8,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from gpolicy.findings import Finding, Span
-from gpolicy.policy.located import Located
+from gpolicy.policy.source_file import Located, Pointer, YamlDocument
 from gpolicy.policy.structure import WRONG_VALUE
-from gpolicy.policy.yaml_document import Pointer, YamlDocument
 
 Report = Callable[[Finding], None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.policy.yaml_document import Pointer
+from gpolicy.policy.source_file import Pointer
 
 _OF_GNT_OS: Final = "it belongs to one operating system, not to the policy of the cluster: set it with gnt-os modify"
 

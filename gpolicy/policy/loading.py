@@ -15,7 +15,6 @@ from gpolicy.policy.building import Builder
 from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.files import SUFFIXES, is_part, policy_files, read_files
 from gpolicy.policy.guard import Guard, build_guards
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import (
     ClusterPolicy,
     Declared,
@@ -27,9 +26,9 @@ from gpolicy.policy.model import (
 )
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.scenario_building import build_scenarios
+from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.policy.structure import DUPLICATE_OBJECT, SEVERAL_CLUSTERS, UNKNOWN_SNAPSHOT
 from gpolicy.policy.validating import validate
-from gpolicy.policy.yaml_document import YamlDocument
 
 LARGEST_SNAPSHOT = 64 * 1024**2
 """Bytes of a snapshot that a test reads."""
@@ -68,10 +67,10 @@ class _Loader:
         self._scenarios: list[Scenario] = []
 
     def policy(self, paths: tuple[str, ...]) -> Policy:
-        for document in self._files.documents:
-            if document.root is None:
-                continue  # an empty document between two ---
-            self._add(document)
+        documents = tuple(self._files.documents)
+        for document in documents:
+            if document.root is not None:  # else an empty document between two ---
+                self._add(document)
         self._here = Bases(self._objects)
         extender = Extender(self._find, self._findings.append)
         whole = [extender.extend(declared) for declared in self._objects]
@@ -87,19 +86,19 @@ class _Loader:
             guards=tuple(self._guards),
             scenarios=tuple(self._scenarios),
             waivers=tuple(self._waivers),
-            documents=tuple(self._files.documents),
+            documents=documents,
             findings=tuple(sorted(self._findings, key=Finding.sort_key)),
-            sources=self._files.sources,
+            files=self._files.files,
             root=self._root,
             is_part=is_part(self._root),
         )
 
     def _add(self, document: YamlDocument) -> None:
-        found = validate(document, self._files.sources)
+        found = validate(document)
         if found:
             self._findings += found
             return
-        builder = Builder(document, self._findings.append, self._files.sources)
+        builder = Builder(document, self._findings.append)
         match document.root["kind"]:
             case "Cluster" | "NodeGroup" | "NodeSet":
                 self._objects.append(_build(builder))
@@ -168,13 +167,13 @@ class _Loader:
     def _load_base(self, path: Path) -> list[Declared]:
         files = read_files([path], self._boundary, self._texts)
         self._findings += files.findings
-        self._files.sources |= files.sources
+        self._files.files |= files.files
         objects: list[Declared] = []
         for document in files.documents:
-            found = validate(document, self._files.sources) if document.root is not None else []
+            found = validate(document) if document.root is not None else []
             self._findings += found
             if document.root is not None and not found and document.root["kind"] in ("Cluster", "NodeGroup", "NodeSet"):
-                objects.append(_build(Builder(document, self._findings.append, self._files.sources)))
+                objects.append(_build(Builder(document, self._findings.append)))
         return objects
 
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import DEFAULT_VERSION
-from gpolicy.policy.located import Located
-from gpolicy.policy.yaml_document import Pointer, YamlDocument
+from gpolicy.policy.source_file import Located, Pointer, SourceFile, YamlDocument
 
 if TYPE_CHECKING:
     import pathlib
@@ -205,7 +204,7 @@ class Policy:
     waivers: tuple[Waiver, ...] = ()
     documents: tuple[YamlDocument, ...] = ()
     findings: tuple[Finding, ...] = ()
-    sources: dict[str, str] = field(default_factory=dict)
+    files: dict[str, SourceFile] = field(default_factory=dict)  # by name, with those of bases
     root: pathlib.Path | None = None  # the file or directory that was named
     is_part: bool = False  # one file was named that lies among others
 

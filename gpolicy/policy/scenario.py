@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpolicy.findings import Span
-    from gpolicy.policy.located import Located
+    from gpolicy.policy.source_file import Located
 
 
 class Action(StrEnum):

@@ -7,8 +7,6 @@ from typing import Any
 
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.bounds import parse_bounded_size
-from gpolicy.policy.located import Located
-from gpolicy.policy.places import last_key, place_name
 from gpolicy.policy.scenario import (
     Action,
     CapacityQuestion,
@@ -27,8 +25,8 @@ from gpolicy.policy.scenario import (
     Wanted,
 )
 from gpolicy.policy.schema_stage import FILLINGS, MOST_NODES
+from gpolicy.policy.source_file import Located, Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import WRONG_VALUE
-from gpolicy.policy.yaml_document import Pointer, YamlDocument
 
 Report = Callable[[Finding], None]
 

@@ -17,16 +17,13 @@ from gpolicy.ganeti.bounds import BOUNDS
 from gpolicy.ganeti.forms import FORMS, PATHS
 from gpolicy.policy import edits
 from gpolicy.policy.conformance import all_different, first_double
-from gpolicy.policy.edits import Sources
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.known_elsewhere import known_elsewhere
 from gpolicy.policy.misspelt import surely_meant
-from gpolicy.policy.places import last_key, place_name
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_parameters import DAY_PATTERN, PERCENT_PATTERN, RATE_PATTERN, SIZE_PATTERN, UID_PATTERN
-from gpolicy.policy.source_text import span_offsets
+from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
-from gpolicy.policy.yaml_document import Pointer, YamlDocument
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -35,7 +32,7 @@ _MOST_FINDINGS = 200  # of one document; behind that many the file is of another
 _MOST_ERRORS = 1000  # of the schema's, several of which may be one finding
 
 
-def explained(document: YamlDocument, sources: Sources) -> list[Finding]:
+def explained(document: YamlDocument) -> list[Finding]:
     """Return in words what is wrong with a document that does not conform to the schema of its kind."""
     from jsonschema import Draft7Validator, validators  # noqa: PLC0415 (takes longer to import than most policies)
 
@@ -45,7 +42,7 @@ def explained(document: YamlDocument, sources: Sources) -> list[Finding]:
     errors = islice(validator(schema).iter_errors(document.root), _MOST_ERRORS)
     findings: dict[tuple[object, ...], Finding] = {}
     for error in sorted(errors, key=lambda error: str(error.path)):
-        for finding in _explain(error, document, sources):
+        for finding in _explain(error, document):
             findings[finding.sort_key()] = finding
             if len(findings) == _MOST_FINDINGS:
                 return list(findings.values())
@@ -77,7 +74,7 @@ def head_findings(document: YamlDocument) -> list[Finding]:
     return []
 
 
-def _explain(error: ValidationError, document: YamlDocument, sources: Sources) -> Iterator[Finding]:
+def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding]:
     pointer: Pointer = tuple(error.absolute_path)
     instance: Any = error.instance
     argument: Any = error.validator_value
@@ -93,19 +90,19 @@ def _explain(error: ValidationError, document: YamlDocument, sources: Sources) -
         times = Counter(meant.values())
         for key, word in meant.items():
             sure = word if times[word] == 1 else None  # else: which of the two?
-            yield _unknown_key(document, pointer, key, known, sources, sure)
+            yield _unknown_key(document, pointer, key, known, sure)
     elif error.validator == "required" and isinstance(instance, dict):
         missing = [name for name in argument if name not in instance]
         if error.message.startswith(f"'{missing[0]}'" if missing else ""):  # one finding for all, not one each
             message = f"{place} lacks {_enumerate(missing)}"
             yield MISSING_KEY.finding(message, document.key_span(pointer), hint=_missing_hint(pointer, missing))
     elif error.validator in ("anyOf", "oneOf"):
-        yield from _explain_branches(error, document, sources)
+        yield from _explain_branches(error, document)
     else:
-        yield _wrong_value(error, document, place, sources)
+        yield _wrong_value(error, document, place)
 
 
-def _explain_branches(error: ValidationError, document: YamlDocument, sources: Sources) -> Iterator[Finding]:
+def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterator[Finding]:
     """Explain the branch that the author most likely meant: the one that got furthest, or fits the type."""
     pointer: Pointer = tuple(error.absolute_path)
     context = list(error.context or ())
@@ -123,23 +120,19 @@ def _explain_branches(error: ValidationError, document: YamlDocument, sources: S
     if deepest > len(pointer):
         for branch in context:
             if len(branch.absolute_path) == deepest:
-                yield from _explain(branch, document, sources)
+                yield from _explain(branch, document)
         return
     same_type = [branch for branch in context if branch.validator not in ("type", "const")]
     if len(same_type) == 1 and same_type[0].validator not in ("enum", "pattern"):
-        yield from _explain(same_type[0], document, sources)
+        yield from _explain(same_type[0], document)
         return
     place = place_name(pointer)
     message = f"{place} cannot be {_quote(error.instance)}: expected {_expected(_schema(error))}"
-    fix = _value_fix(error, document, sources)
-    yield WRONG_VALUE.finding(
-        message, document.value_span(pointer), hint=_value_hint(error, document, sources), fix=fix
-    )
+    fix = _value_fix(error, document)
+    yield WRONG_VALUE.finding(message, document.value_span(pointer), hint=_value_hint(error, document), fix=fix)
 
 
-def _unknown_key(
-    document: YamlDocument, pointer: Pointer, key: str, known: list[str], sources: Sources, meant: str | None
-) -> Finding:
+def _unknown_key(document: YamlDocument, pointer: Pointer, key: str, known: list[str], meant: str | None) -> Finding:
     """Return the finding of a key that is not known; `meant` is the one that it can only be a slip of."""
     place = place_name(pointer)
     where = f"in {place}" if place else f"in a {document.root['kind']}"
@@ -147,7 +140,7 @@ def _unknown_key(
     hint = elsewhere or _did_you_mean(key, known) or _known_hint(known)
     fix = None
     if meant and not elsewhere:
-        fix = edits.fix(f"write {meant}", edits.rename_key(sources, document, (*pointer, key), meant))
+        fix = edits.fix(f"write {meant}", edits.rename_key(document, (*pointer, key), meant))
     message = f"unknown key {_quote(key)} {where}"
     return UNKNOWN_KEY.finding(message, document.key_span((*pointer, key)), hint=hint, fix=fix)
 
@@ -183,10 +176,10 @@ def _is_required(error: ValidationError, document: YamlDocument) -> bool:
     return bool(error.absolute_path) and error.absolute_path[-1] in around.get("required", ())
 
 
-def _wrong_value(error: ValidationError, document: YamlDocument, place: str, sources: Sources) -> Finding:
+def _wrong_value(error: ValidationError, document: YamlDocument, place: str) -> Finding:
     instance: Any = error.instance
     span = document.value_span(tuple(error.absolute_path))
-    hint = _value_hint(error, document, sources)
+    hint = _value_hint(error, document)
     match error.validator:
         case "minimum" | "exclusiveMinimum":
             bound = "above" if error.validator == "exclusiveMinimum" else "at least"
@@ -203,13 +196,13 @@ def _wrong_value(error: ValidationError, document: YamlDocument, place: str, sou
             message = f"{place} names {_quote(first_double(instance))} twice"
         case _:
             message = f"{place} cannot be {_quote(instance)}: expected {_expected(_schema(error))}"
-    return WRONG_VALUE.finding(message, span, hint=hint, fix=_value_fix(error, document, sources))
+    return WRONG_VALUE.finding(message, span, hint=hint, fix=_value_fix(error, document))
 
 
 _BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 
 
-def _value_hint(error: ValidationError, document: YamlDocument, sources: Sources) -> str:
+def _value_hint(error: ValidationError, document: YamlDocument) -> str:
     instance: Any = error.instance
     if instance == "inherit" and document.root["kind"] == "Cluster":
         return "only a group or a node can inherit; write the value"
@@ -229,7 +222,7 @@ def _value_hint(error: ValidationError, document: YamlDocument, sources: Sources
         return f"Ganeti's word for it is {_GANETIS_WORD}"
     pointer: Pointer = tuple(error.absolute_path)
     quoted_number = isinstance(instance, str) and instance.isdigit() and "pattern" not in _schema(error)
-    if quoted_number and _written(document, pointer, sources)[:1] in ('"', "'"):
+    if quoted_number and document.written(pointer)[:1] in ('"', "'"):
         return "write the number without quotes"
     return _did_you_mean(str(instance), choices) or _path_hint(instance, _schema(error).get("pattern"))
 
@@ -250,7 +243,7 @@ def _fits(word: str, error: ValidationError) -> bool:
     return any(_only_letters(pattern) and re.match(pattern, word) for pattern in patterns)
 
 
-def _value_fix(error: ValidationError, document: YamlDocument, sources: Sources) -> Fix | None:
+def _value_fix(error: ValidationError, document: YamlDocument) -> Fix | None:
     """Return the fix of a word that can only mean one thing: a slip, a yes for true, quotes too few or too many."""
     instance: Any = error.instance
     branches = _branches(_schema(error))
@@ -265,17 +258,11 @@ def _value_fix(error: ValidationError, document: YamlDocument, sources: Sources)
     elif isinstance(instance, str) and choices:
         meant = surely_meant(instance, choices)
         meant = f'"{meant}"' if meant and not meant[:1].isalpha() else meant
-    elif isinstance(instance, int | float) and _written(document, pointer, sources) in choices:
-        meant = f'"{_written(document, pointer, sources)}"'
+    elif isinstance(instance, int | float) and document.written(pointer) in choices:
+        meant = f'"{document.written(pointer)}"'
     if meant is None:
         return None
-    return edits.fix(f"write {meant}", edits.replace_value(sources, document, pointer, meant))
-
-
-def _written(document: YamlDocument, pointer: Pointer, sources: Sources) -> str:
-    text = sources.get(document.file, "")
-    start, stop = span_offsets(text, document.value_span(pointer))
-    return text[start:stop]
+    return edits.fix(f"write {meant}", edits.replace_value(document, pointer, meant))
 
 
 def _schema(error: ValidationError) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from gpolicy.policy.schema_files import schema_of
 
 if TYPE_CHECKING:
     from gpolicy.findings import Finding
-    from gpolicy.policy.edits import Sources
-    from gpolicy.policy.yaml_document import YamlDocument
+    from gpolicy.policy.source_file import YamlDocument
 
 
 @cache
@@ -20,15 +19,12 @@ def _conforms(kind: str) -> Test:
     return compile_schema(schema_of(kind))
 
 
-def validate(document: YamlDocument, sources: Sources | None = None) -> list[Finding]:
-    """Return what is wrong with the shape of `document`; nothing if it conforms to the schema of its kind.
-
-    With `sources`, the texts of files, findings that have one safe fix carry it.
-    """
+def validate(document: YamlDocument) -> list[Finding]:
+    """Return what is wrong with the shape of `document`; nothing if it conforms to the schema of its kind."""
     root: Any = document.root
     has_head = isinstance(root, dict) and root.get("gpolicy") == "v1" and root.get("kind") in KINDS
     if has_head and _conforms(root["kind"])(root):
         return []
     from gpolicy.policy.schema_errors import explained, head_findings  # noqa: PLC0415 (most documents are sound)
 
-    return head_findings(document) or explained(document, sources or {})
+    return head_findings(document) or explained(document)

@@ -8,7 +8,7 @@ number of nodes, aliases followed, are bounded; nothing recurses.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -25,9 +25,8 @@ from yaml.events import (
 )
 
 from gpolicy.findings import Finding, Related, Span
-from gpolicy.policy.source_text import line_text, span_between
+from gpolicy.policy.source_file import Mark, SourceFile, YamlDocument, YamlMapping, YamlSequence
 from gpolicy.policy.structure import ALIAS_BOMB, DUPLICATE_KEY, UNSUPPORTED_YAML, YAML_SYNTAX
-from gpolicy.policy.yaml_document import Mark, YamlDocument, YamlMapping, YamlSequence
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 MAX_DEPTH: Final = 64
@@ -50,24 +49,18 @@ _TAG: Final = "tag:yaml.org,2002:"
 _KNOWN_TAGS: Final = frozenset({f"{_TAG}{name}" for name in ("str", "map", "seq", "int", "float", "bool", "null")})
 
 
-@dataclass(slots=True)
-class Reading:
-    """The documents of one file and what is wrong with its YAML."""
-
-    documents: list[YamlDocument] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-
-
-def read_yaml(text: str, file: str) -> Reading:
-    """Return the documents in `text`, which is named `file` in what is found wrong with it.
+def read_yaml(text: str, file: str) -> SourceFile:
+    """Return the file with the documents in `text`; `file` is its name in what is found wrong with it.
 
     After a syntax error the documents before it are still there; it is reported at its place.
     """
+    source = SourceFile(file, text)
     if len(text) > MAX_BYTES:
-        place = Span(file, 1, 1, 1, 1)
         message = f"the file is larger than {MAX_BYTES // 1024**2} MiB"
-        return Reading(findings=[ALIAS_BOMB.finding(message, place, hint="split it into several files")])
-    reader = _Reader(file)
+        hint = "split it into several files"
+        source.findings.append(ALIAS_BOMB.finding(message, Span(file, 1, 1, 1, 1), hint=hint))
+        return source
+    reader = _Reader(source)
     try:
         next_event = _LOADER(text).get_event
         event = next_event()
@@ -75,33 +68,36 @@ def read_yaml(text: str, file: str) -> Reading:
             reader.take(event)
             event = next_event()
     except yaml.MarkedYAMLError as error:
-        reader.findings.append(_syntax_finding(error, text, file))
+        source.findings.append(_syntax_finding(error, source))
     except yaml.reader.ReaderError as error:
-        reader.findings.append(_forbidden_finding(error, text, file))
+        source.findings.append(_forbidden_finding(error, source))
     except (yaml.YAMLError, ValueError) as error:  # half a character, which no file can hold, has no place
-        reader.findings.append(YAML_SYNTAX.finding(_one_line(str(error)), Span(file, 1, 1, 1, 1)))
-    return Reading(reader.documents, reader.findings)
+        source.findings.append(YAML_SYNTAX.finding(_one_line(str(error)), Span(file, 1, 1, 1, 1)))
+    source.unfinished = reader.unfinished
+    return source
 
 
-def _forbidden_finding(error: yaml.reader.ReaderError, text: str, file: str) -> Finding:
+def _forbidden_finding(error: yaml.reader.ReaderError, source: SourceFile) -> Finding:
     letter = error.character if isinstance(error.character, str) else chr(error.character)
-    place = max(text.find(letter), 0)  # where it stands first: YAML allows it nowhere, and counts its place in bytes
+    place = max(source.text.find(letter), 0)  # where it stands first: YAML counts its place in bytes
     message = f"this is not YAML: the character U+{ord(letter):04X} is allowed nowhere in it"
-    return YAML_SYNTAX.finding(message, span_between(file, text, place, place + 1), hint="take it out")
+    return YAML_SYNTAX.finding(message, source.span(place, place + 1), hint="take it out")
 
 
-def _syntax_finding(error: yaml.MarkedYAMLError, text: str, file: str) -> Finding:
+def _syntax_finding(error: yaml.MarkedYAMLError, source: SourceFile) -> Finding:
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    lines = text.splitlines()
+    lines = source.text.splitlines()
     if lines and line > len(lines):  # at the end of the file: show its last line
         line, column = len(lines), len(lines[-1]) + 1
     message = _one_line(" ".join(part for part in (error.problem, error.context) if part))
     hint = ""
-    before = line_text(text, line)[:column]  # up to and with the character that is wrong
+    before = source.line(line)[:column]  # up to and with the character that is wrong
     if before.endswith("\t") and before.isspace():
         message, hint = "a tab: YAML indents with blanks only", "write blanks in its place"
-    return YAML_SYNTAX.finding(f"this is not YAML: {message}", Span(file, line, column, line, column + 1), hint=hint)
+    return YAML_SYNTAX.finding(
+        f"this is not YAML: {message}", Span(source.name, line, column, line, column + 1), hint=hint
+    )
 
 
 def _one_line(text: str) -> str:
@@ -135,20 +131,25 @@ class _Open:
 
 
 class _Reader:
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.documents: list[YamlDocument] = []
-        self.findings: list[Finding] = []
+    def __init__(self, source: SourceFile) -> None:
         self.full = False
+        self._source = source
         self._nodes = 0
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, Mark, int]] = {}
+
+    @property
+    def unfinished(self) -> YamlDocument | None:
+        """The document that is being read, if it is a mapping."""
+        root = self._open[0] if self._open else None
+        return YamlDocument(self._source, root.value, root.mark) if root is not None and root.is_mapping else None
 
     def take(self, event: Any) -> None:
         kind = type(event)
         if kind is ScalarEvent:  # most events are: what nearly all of them have in common stands here, without a call
             start, end = event.start_mark, event.end_mark
             mark = (start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+            self._source.scalars.append(mark)
             text: str = event.value
             plain = event.tag is None
             value = (resolve(text) if event.implicit[0] else text) if plain else self._tagged(event, mark)
@@ -171,6 +172,7 @@ class _Reader:
             self._alias(event)
         elif kind is DocumentStartEvent:
             self._anchors = {}
+            self._source.document_lines.append(event.start_mark.line + 1)
 
     def _begin(self, event: Any, value: YamlMapping | YamlSequence) -> None:
         mark = _mark(event)
@@ -220,7 +222,7 @@ class _Reader:
             self._anchors[anchor] = (value, mark, nodes)
         if not self._open:
             self._nodes = total
-            self.documents.append(YamlDocument(self.file, value, mark))
+            self._source.documents.append(YamlDocument(self._source, value, mark))
             return
         parent = self._open[-1]
         parent.nodes = total
@@ -238,11 +240,11 @@ class _Reader:
             self._unsupported("YAML 1.2 has no merge key <<", mark, hint="use extends: to share settings")
             parent.dropped = True
         elif key in parent.value:
-            first = Span(self.file, *parent.value.key_marks[key])
-            self.findings.append(
+            first = Span(self._source.name, *parent.value.key_marks[key])
+            self._source.findings.append(
                 DUPLICATE_KEY.finding(
                     f"the key {key!r} stands twice here",
-                    Span(self.file, *mark),
+                    Span(self._source.name, *mark),
                     hint="keep one of the two; YAML would silently take the last",
                     related=(Related(first, "first here"),),
                 )
@@ -252,11 +254,11 @@ class _Reader:
             parent.key, parent.key_mark = key, mark
 
     def _unsupported(self, message: str, mark: Mark, hint: str = "") -> None:
-        self.findings.append(UNSUPPORTED_YAML.finding(message, Span(self.file, *mark), hint=hint))
+        self._source.findings.append(UNSUPPORTED_YAML.finding(message, Span(self._source.name, *mark), hint=hint))
 
     def _stop(self, message: str, mark: Mark) -> None:
         hint = "no policy needs this; write the values out, or split the file"
-        self.findings.append(ALIAS_BOMB.finding(message, Span(self.file, *mark), hint=hint))
+        self._source.findings.append(ALIAS_BOMB.finding(message, Span(self._source.name, *mark), hint=hint))
         self.full = True
 
 

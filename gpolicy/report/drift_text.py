@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from gpolicy.cluster.state import Identity, read_from
 from gpolicy.drift.comparing import Drift, DriftReport
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction, words
+from gpolicy.policy.source_file import Files
 from gpolicy.printable import BOLD, DIM, GREEN, PLAIN, RED, as_text
 from gpolicy.report.findings_text import findings_lines
 from gpolicy.report.values_text import pair_lines, value_text
 
 
-def drift_report(report: DriftReport, sources: Mapping[str, str], *, colour: bool = False) -> str:
+def drift_report(report: DriftReport, sources: Files, *, colour: bool = False) -> str:
     """Return the report as text. `sources` are the policy's files, to show the lines that findings are about."""
     return as_text(_Report(report, sources, colour=colour).lines())
 
@@ -38,7 +39,7 @@ def utc(seconds: float | None) -> str | None:
 
 
 class _Report:
-    def __init__(self, report: DriftReport, sources: Mapping[str, str], *, colour: bool) -> None:
+    def __init__(self, report: DriftReport, sources: Files, *, colour: bool) -> None:
         self._report, self._sources, self._colour = report, sources, colour
 
     def lines(self) -> Iterator[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gpolicy.findings import Finding, Severity, Span
+from gpolicy.policy.source_file import Files
 from gpolicy.printable import BOLD, CYAN, DIM, PLAIN, RED, YELLOW, as_text, printable
 from gpolicy.report.findings_json import summary
 
@@ -17,7 +17,6 @@ MOST_SHOWN: Final = 1000
 WIDTH: Final = 120
 """Columns of a source line that are shown; a longer line is clipped around what is wrong."""
 
-_LINE_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what the YAML reader counts; splitlines counts more
 _TAB: Final = 4
 _ELLIPSIS: Final = "…"
 _NEAR: Final = 4  # widths of a line, before and behind the place: what is farther away cannot be shown
@@ -26,14 +25,14 @@ _COLOURS: Final = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.INFO:
 
 def findings_text(
     findings: Iterable[Finding],
-    sources: Mapping[str, str],
+    sources: Files,
     *,
     colour: bool = False,
     width: int = WIDTH,
     fixable: int = 0,
     accepted: int = 0,
 ) -> str:
-    """Return findings as text, ending in a summary line. `sources` holds the files' text by name.
+    """Return findings as text, ending in a summary line. `sources` holds the files by name.
 
     The summary says how many of them can be mended (`fixable`), and how many more are accepted. `width` is in columns.
     """
@@ -42,7 +41,7 @@ def findings_text(
 
 def findings_lines(
     findings: Iterable[Finding],
-    sources: Mapping[str, str],
+    sources: Files,
     *,
     colour: bool = False,
     width: int = WIDTH,
@@ -65,9 +64,8 @@ def summary_line(findings: Iterable[Finding]) -> str:
 
 
 class _Writer:
-    def __init__(self, sources: Mapping[str, str], *, colour: bool, width: int) -> None:
+    def __init__(self, sources: Files, *, colour: bool, width: int) -> None:
         self._sources = sources
-        self._lines: dict[str, list[str]] = {}
         self._colour = colour
         self._width = width
 
@@ -118,10 +116,8 @@ class _Writer:
         yield f"{' ' * (len(gutter) - 2)}| {' ' * (len(left) + before)}{self._paint(carets, paint)}"
 
     def _line(self, file: str, number: int) -> str | None:
-        if file not in self._lines:
-            self._lines[file] = _LINE_BREAK.split(self._sources.get(file, ""))
-        lines = self._lines[file]
-        return lines[number - 1] if file in self._sources and 0 < number <= len(lines) else None
+        source = self._sources.get(file)
+        return source.line(number) if source and 0 < number <= source.line_count else None
 
     def _paint(self, text: str, paint: str) -> str:
         return f"{paint}{text}{PLAIN}" if self._colour else text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.cluster.state import read_from
@@ -11,6 +11,7 @@ from gpolicy.ganeti.parameter import TakesEffect, Value
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import Change, ChangeAction, Risk, some
 from gpolicy.plan.plan import Plan
+from gpolicy.policy.source_file import Files
 from gpolicy.printable import BOLD, DIM, GREEN, PLAIN, RED, YELLOW, as_text
 from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command
 from gpolicy.report.findings_text import findings_lines
@@ -26,7 +27,7 @@ _PAINT: Final = {"+": GREEN, "-": RED, "~": YELLOW, "dim": DIM, "bold": BOLD}
 _RISK_PAINT: Final = {Risk.HIGH: "-", Risk.MEDIUM: "~"}
 
 
-def plan_report(plan: Plan, sources: Mapping[str, str], *, impact: Impact | None = None, colour: bool = False) -> str:
+def plan_report(plan: Plan, sources: Files, *, impact: Impact | None = None, colour: bool = False) -> str:
     """Return the plan as text, with its impact if known.
 
     `sources` are the policy's files, to show the lines that findings are about.
@@ -35,7 +36,7 @@ def plan_report(plan: Plan, sources: Mapping[str, str], *, impact: Impact | None
 
 
 class _Report:
-    def __init__(self, plan: Plan, sources: Mapping[str, str], impact: Impact | None, *, colour: bool) -> None:
+    def __init__(self, plan: Plan, sources: Files, impact: Impact | None, *, colour: bool) -> None:
         self.plan, self.sources, self.impact, self.colour = plan, sources, impact, colour
 
     def lines(self) -> Iterator[str]:

@@ -15,8 +15,8 @@ from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import position
 from gpolicy.ganeti.values import INHERITED_FAMILIES, fill
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy
+from gpolicy.policy.source_file import Located
 
 
 class Declaration(StrEnum):

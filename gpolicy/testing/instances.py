@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpolicy.allocator.cluster_data import Policy as AllocatorPolicy
-    from gpolicy.policy.located import Located
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Existing, Sizes
+    from gpolicy.policy.source_file import Located
 
 
 def whole_spec(policy: Policy, state: ClusterState, sizes: Sizes, group: str | None) -> Spec:

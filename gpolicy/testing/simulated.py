@@ -22,9 +22,9 @@ from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.plan.change import MEMBERSHIP
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import projected
-from gpolicy.policy.located import Located
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.scenario import Machine, SimulatedGroup, SimulatedNode
+from gpolicy.policy.source_file import Located
 from gpolicy.testing.filling import filled
 from gpolicy.testing.instances import exclusive_storage, with_instances
 from gpolicy.testing.outcome import CannotRunError

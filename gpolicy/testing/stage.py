@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.policy.located import Located
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Edit, Stage
+    from gpolicy.policy.source_file import Located
 
 
 class Stages:

@@ -25,7 +25,7 @@ def write(directory: Path, text: str = TEXT) -> Baseline:
     policy = load_policy(directory / "policies")
     path = directory / "baseline.json"
     found = check_policy(policy, today=TODAY)
-    path.write_text(baseline_text((item, key_of(item, policy.sources, path)) for item in found), encoding="utf-8")
+    path.write_text(baseline_text((item, key_of(item, policy.files, path)) for item in found), encoding="utf-8")
     return read_baseline(path)
 
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from gpolicy.checking.fingerprint import fingerprint, unique_fingerprints
 from gpolicy.findings import Finding, Severity, Span
+from gpolicy.policy.yaml_reader import read_yaml
 
 TEXT = """\
 gpolicy: v1
@@ -26,7 +27,7 @@ def found(line: int, column: int = 1, end_column: int = 1, code: str = "GP201", 
 
 
 def at(text: str, line: int, column: int = 1, end_column: int = 1, code: str = "GP201") -> str:
-    return fingerprint(found(line, column, end_column, code), {"f": text})
+    return fingerprint(found(line, column, end_column, code), {"f": read_yaml(text, "f")})
 
 
 @given(st.lists(st.sampled_from(["# comment", "", "# kind: Other", "---"])))
@@ -52,16 +53,17 @@ def test_what_counts() -> None:
 
 def test_unique_ones_tell_equal_mistakes_and_files_apart() -> None:
     findings = [found(10), found(11), found(10, file="g"), Finding("GP201", "x", Severity.ERROR, "no place")]
-    result = unique_fingerprints(findings, {"f": TEXT, "g": TEXT})
+    files = {name: read_yaml(TEXT, name) for name in ("f", "g")}
+    result = unique_fingerprints(findings, files)
     assert len(set(result)) == 4
     assert all(len(text) == 32 and int(text, 16) >= 0 for text in result)
-    assert unique_fingerprints(findings, {"f": TEXT, "g": TEXT}, locate=lambda file: f"there/{file}") != result
+    assert unique_fingerprints(findings, files, locate=lambda file: f"there/{file}") != result
 
 
 def test_a_place_in_no_known_file_or_behind_its_end() -> None:
     assert fingerprint(found(1), {}) == fingerprint(found(7), {})
-    assert fingerprint(found(99, 99, 99), {"f": TEXT})
-    assert fingerprint(found(1), {"f": ""})
+    assert fingerprint(found(99, 99, 99), {"f": read_yaml(TEXT, "f")})
+    assert fingerprint(found(1), {"f": read_yaml("", "f")})
     assert fingerprint(Finding("GP001", "x", Severity.ERROR, "a"), {}) != fingerprint(
         Finding("GP001", "x", Severity.ERROR, "b"), {}
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,8 @@ from run_rules import TODAY, check, cluster, codes
 from gpolicy.checking.checking import COMMENT, WAIVER, check_policy, examine
 from gpolicy.checking.settings import Settings
 from gpolicy.findings import Finding
-from gpolicy.policy.comments import comments_like
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.source_text import span_offsets
+from gpolicy.policy.source_file import SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
 
 HEAD = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams:\n"
@@ -21,11 +19,7 @@ BAD = f"{HEAD}  ssh_port: 0"  # GP106
 
 
 def mended(text: str, findings: list[Finding]) -> str:
-    for finding in sorted(findings, key=Finding.sort_key, reverse=True):
-        for edit in finding.fix.edits if finding.fix else ():
-            start, stop = span_offsets(text, edit.span)
-            text = text[:start] + edit.text + text[stop:]
-    return text
+    return SourceFile("f", text).edited(edit for finding in findings if finding.fix for edit in finding.fix.edits)
 
 
 @pytest.mark.parametrize(
@@ -110,10 +104,8 @@ def test_a_hash_in_a_value_is_no_comment() -> None:
         "a: '# no'\nb: \"x\n  # no\"\nc: |  # yes\n  # no\nd: [x, '# no', {e: f, '# no': g}]  # yes\n# yes\ne: x#no\n"
         "f: &x # yes\n  g: >-\n    # no\nh: *x # yes\ni: plain # yes\nj: !!str | # yes\n  # no\n--- # yes\n'# no'\n"
     )
-    documents = read_yaml(text, "f").documents
-    found = [text[match.start() :].partition("\n")[0] for match in comments_like(text, documents, re.compile("#"))]
-    assert {line.split(" #")[0] for line in found} == {"# yes"}
-    assert len(found) == text.count("# yes")
+    found = [comment.text for comment in read_yaml(text, "f").comments]
+    assert found == ["# yes"] * text.count("# yes")
 
 
 def test_a_value_that_looks_like_such_a_comment_accepts_nothing(tmp_path: Path) -> None:

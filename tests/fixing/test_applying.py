@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.findings import Edit, Finding, Fix, Severity, Span
-from gpolicy.fixing.applying import applied, edited, without_overlap
-from gpolicy.policy.source_text import span_between
+from gpolicy.fixing.applying import applied, without_overlap
+from gpolicy.policy.source_file import SourceFile
 
 
 def finding(*edits: Edit, code: str = "GP101") -> Finding:
@@ -14,7 +16,11 @@ def finding(*edits: Edit, code: str = "GP101") -> Finding:
 
 
 def edit(start: int, stop: int, text: str = "", source: str = "0123456789", file: str = "f") -> Edit:
-    return Edit(span_between(file, source, start, stop), text)
+    return Edit(SourceFile(file, source).span(start, stop), text)
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    return SourceFile("f", text).edited(edits)
 
 
 def test_edits_of_one_text() -> None:
@@ -34,7 +40,7 @@ def test_fixes_that_meet_are_left_for_the_next_round() -> None:
 def test_the_same_fix_for_two_findings_is_applied_once() -> None:
     twice = [finding(edit(2, 4, "x")), finding(edit(2, 4, "x"), code="GP102")]
     assert without_overlap(twice) == twice
-    assert applied({"f": "0123456789", "g": ""}, twice) == {"f": "01x456789"}
+    assert applied({"f": SourceFile("f", "0123456789"), "g": SourceFile("g", "")}, twice) == {"f": "01x456789"}
 
 
 def test_a_fix_with_overlapping_edits_or_none_is_left_out() -> None:
@@ -52,7 +58,7 @@ def test_what_is_chosen_can_be_applied_in_any_order(text: str, places: list[tupl
     findings = [finding(edit(start, stop, new, text)) for start, stop, new in places]
     chosen = without_overlap(findings)
     assert bool(chosen) == bool(findings)
-    result = applied({"f": text}, chosen).get("f", text)
+    result = applied({"f": SourceFile("f", text)}, chosen).get("f", text)
     edits = {item for found in chosen if found.fix for item in found.fix.edits}
     removed = sum(len(edited(text, [Edit(item.span, "")])) - len(text) for item in edits)
     assert len(result) == len(text) + removed + sum(len(item.text) for item in edits)

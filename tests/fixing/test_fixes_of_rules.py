@@ -32,7 +32,7 @@ class OnePolicy:
     def __call__(self, texts: Mapping[str, str]) -> Look:
         policy = load_policy(self.file, texts)
         return Look(
-            findings=check_policy(policy, today=TODAY), sources=policy.sources, editable=frozenset({str(self.file)})
+            findings=check_policy(policy, today=TODAY), files=policy.files, editable=frozenset({str(self.file)})
         )
 
 
@@ -54,7 +54,7 @@ def test_each_fix_alone_mends_its_finding(name: str, tmp_path: Path) -> None:
         info = next(info for info in CATALOGUE if info.code == finding.code)
         assert info.fix, f"{info.code} has a fix; say in its `fix` what it does"
         assert finding.fix.message == finding.fix.message.strip()
-        texts = applied(before.sources, [finding])
+        texts = applied(before.files, [finding])
         assert texts != {}
         after = check(texts)
         assert keys(after.findings)[finding.code] < keys(before.findings)[finding.code], texts[str(check.file)]

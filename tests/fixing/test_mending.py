@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from gpolicy.findings import Edit, Finding, Fix, Severity
 from gpolicy.fixing.mending import MOST_LOOKS, Look, mend
-from gpolicy.policy.source_text import span_between
+from gpolicy.policy.source_file import SourceFile
 
 
 class Words:
@@ -21,14 +21,14 @@ class Words:
 
     def __call__(self, texts: Mapping[str, str]) -> Look:
         self.looks += 1
-        text = texts.get("f", self.text)
+        file = SourceFile("f", texts.get("f", self.text))
         found = [
             Finding(code, "x", severity, match[0], place, fix=Fix("mend", (Edit(place, new),)))
             for pattern, new, code, severity in self.rules
-            for match in re.finditer(pattern, text)
-            for place in [span_between("f", text, *match.span())]
+            for match in re.finditer(pattern, file.text)
+            for place in [file.span(*match.span())]
         ]
-        return Look(findings=found, sources={"f": text, "base": ""}, editable=self.editable)
+        return Look(findings=found, files={"f": file, "base": SourceFile("base", "")}, editable=self.editable)
 
 
 def test_rounds_go_on_until_nothing_changes() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from gpolicy.policy.yaml_document import Pointer, YamlMapping, YamlSequence
+from gpolicy.policy.source_file import Pointer, YamlMapping, YamlSequence
 
 BEFORE, BEHIND, AFTER, ON = "before", "behind", "after", "goes on"
 

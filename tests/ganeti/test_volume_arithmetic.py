@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from gpolicy.findings import Span
 from gpolicy.ganeti.volume_arithmetic import largest_disk, sizes_differ, usable_size, volumes_needed
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import Hardware
+from gpolicy.policy.source_file import Located
 from gpolicy.rules.specs.hardware import total_disk
 
 GANETI = Path("/usr/share/ganeti/3.0")

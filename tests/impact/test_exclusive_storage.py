@@ -28,8 +28,8 @@ from gpolicy.impact.storage_findings import (
     Turn,
     VolumesFrom,
 )
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import Hardware
+from gpolicy.policy.source_file import Located
 
 EXCLUSIVE = ("ndparams", "exclusive_storage")
 ON: Values = {EXCLUSIVE: True}

@@ -13,16 +13,14 @@ from hypothesis import strategies as st
 
 from gpolicy.findings import Edit
 from gpolicy.policy import edits
-from gpolicy.policy.source_text import line_and_column, line_starts, line_text, offset, span_offsets
-from gpolicy.policy.yaml_document import Pointer
+from gpolicy.policy.source_file import Pointer, SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
 
 
 def applied(text: str, changes: tuple[Edit, ...]) -> str:
     """Return `text` after edits, the last one first."""
     for edit in sorted(changes, key=lambda edit: edit.span, reverse=True):
-        start, stop = span_offsets(text, edit.span)
-        text = text[:start] + edit.text + text[stop:]
+        text = SourceFile("f", text).edited([edit])
     return text
 
 
@@ -33,41 +31,23 @@ def read(text: str) -> Any:
 
 
 def removed(text: str, *pointer: str | int, climb: bool = False) -> str | None:
-    changes = edits.remove_entry({"f": text}, read_yaml(text, "f").documents[0], pointer, climb=climb)
+    changes = edits.remove_entry(read_yaml(text, "f").documents[0], pointer, climb=climb)
     return None if changes is None else applied(text, changes)
 
 
 def replaced(text: str, new: str, *pointer: str | int) -> str | None:
-    changes = edits.replace_value({"f": text}, read_yaml(text, "f").documents[0], pointer, new)
+    changes = edits.replace_value(read_yaml(text, "f").documents[0], pointer, new)
     return None if changes is None else applied(text, changes)
 
 
 def renamed(text: str, new: str, *pointer: str | int) -> str | None:
-    changes = edits.rename_key({"f": text}, read_yaml(text, "f").documents[0], pointer, new)
+    changes = edits.rename_key(read_yaml(text, "f").documents[0], pointer, new)
     return None if changes is None else applied(text, changes)
 
 
 def inserted(text: str, key: str, value: str, *pointer: str | int) -> str | None:
-    changes = edits.insert_entry({"f": text}, read_yaml(text, "f").documents[0], pointer, key, value)
+    changes = edits.insert_entry(read_yaml(text, "f").documents[0], pointer, key, value)
     return None if changes is None else applied(text, changes)
-
-
-# --- places --------------------------------------------------------------------------------------------------------
-
-
-@given(st.text(alphabet="ab\r\n\x85\u2028é"))
-def test_offsets_and_places_are_each_others_inverse(text: str) -> None:
-    for place in range(len(text) + 1):
-        if text[max(place - 1, 0) : place + 1] != "\r\n":
-            assert offset(text, *line_and_column(text, place)) == place
-    assert "".join(text[a:b] for a, b in zip(line_starts(text), line_starts(text)[1:], strict=False)) == text
-
-
-def test_lines() -> None:
-    assert [line_text("a\r\nb\n", number) for number in (0, 1, 2, 3, 4)] == ["", "a", "b", "", ""]
-    assert line_and_column("a\nb", 3) == (2, 2)
-    assert line_and_column("a\nb\n", 4) == (3, 1)
-    assert line_and_column("", 0) == (1, 1)
 
 
 # --- examples ------------------------------------------------------------------------------------------------------
@@ -260,13 +240,12 @@ def test_what_cannot_be_added_is_not(text: str, pointer: Pointer) -> None:
 def test_a_fix_needs_all_its_parts() -> None:
     text = "a: 1\nb: 2\n"
     document = read_yaml(text, "f").documents[0]
-    one = edits.replace_value({"f": text}, document, ("a",), "2")
-    both = edits.fix("swap them", one, edits.replace_value({"f": text}, document, ("b",), "1"))
+    one = edits.replace_value(document, ("a",), "2")
+    both = edits.fix("swap them", one, edits.replace_value(document, ("b",), "1"))
     assert both is not None
     assert applied(text, both.edits) == "a: 2\nb: 1\n"
     assert edits.fix("swap them", one, None) is None
     assert edits.fix("nothing") is None
-    assert edits.replace_value({}, document, ("a",), "2") is None
 
 
 # --- any document --------------------------------------------------------------------------------------------------
@@ -441,15 +420,21 @@ DOCUMENTS = "a: 1\n---\n# about b\nb: 1\n# behind b\n\n---\nc: 1\n"
 
 
 def without_document(text: str, number: int) -> str | None:
-    changes = edits.remove_document({"f": text}, read_yaml(text, "f").documents[number])
+    changes = edits.remove_document(read_yaml(text, "f").documents[number])
     return None if changes is None else applied(text, changes)
+
+
+def test_comments_behind_a_document_stay_unless_they_are_indented() -> None:
+    waiver = "a: 1\n---\nkind: Waiver\nwaivers:\n  - {rule: GP101}  # why\n  # no more\n"
+    assert without_document(f"{waiver}\n# keep sorted\n---\nc: 1\n", 1) == "a: 1\n# keep sorted\n---\nc: 1\n"
+    assert without_document(f"{waiver}# keep sorted\n", 1) == "a: 1\n# keep sorted\n"
+    assert without_document(f"{waiver}---\nc: 1\n", 1) == "a: 1\n---\nc: 1\n"
 
 
 def test_a_document_goes_with_its_mark_and_comments() -> None:
     assert without_document(DOCUMENTS, 0) is None
-    assert without_document(DOCUMENTS, 1) == "a: 1\n---\nc: 1\n"
+    assert without_document(DOCUMENTS, 1) == "a: 1\n# behind b\n\n---\nc: 1\n"
     assert without_document(DOCUMENTS, 2) == DOCUMENTS.removesuffix("---\nc: 1\n")
     assert without_document("a: 1\n---\nb: 1", 1) == "a: 1\n"
     assert without_document("a: 1\n--- {b: 1}\n", 1) is None
     assert without_document("a: 1\n---\nb: 1\n...\n", 1) is None
-    assert edits.remove_document({}, read_yaml(DOCUMENTS, "f").documents[1]) is None

@@ -182,7 +182,7 @@ def test_a_base_in_another_file(name: str, repository: Path) -> None:
     policy = load(repository / "policies", group("gold", extends=f'"{name}"'))
     assert policy.findings == ()
     assert value(policy, "gold", SSH) == 2222
-    assert any(file.endswith("base.yaml") for file in policy.sources)
+    assert any(file.endswith("base.yaml") for file in policy.files)
     assert list(policy.groups) == ["gold"]
 
 

@@ -22,7 +22,7 @@ def check_everything(directory: Path, text: str) -> None:
     (directory / "policy.yaml").write_text(text, encoding="utf-8", newline="")
     policy = load_policy(directory)
     findings = check_policy(policy, today=date(2026, 1, 1))
-    shown = findings_text(findings, policy.sources)
+    shown = findings_text(findings, policy.files)
     assert all(letter.isprintable() or letter == "\n" for letter in shown)
     assert len(json.loads(findings_json(findings))["findings"]) == len(findings)
     lines = text.count("\n") + text.count("\r") + text.count("\x85") + text.count("\u2028") + text.count("\u2029") + 1

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from gpolicy.findings import Finding, Span
 from gpolicy.policy.guard import Measure
 from gpolicy.policy.loading import LARGEST_SNAPSHOT, load_policy
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import GroupPolicy, Policy
 from gpolicy.policy.promised import MOST_NODES, promised_nodes
 from gpolicy.policy.scenario import Action, DiskSize, Machine, Number
-from gpolicy.policy.yaml_document import YamlDocument
+from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
 
 HEAD = "gpolicy: v1\nkind: Test\ntests:\n  - name: t\n"
 CHECK = "    check_instance: {memory-size: 1G}\n    expect: {refused: true}\n"
@@ -200,7 +199,7 @@ PARTS = st.lists(st.sampled_from(["a", "-", "1", "[12]", "[a-c]", "[1-3x]"]), mi
 
 def group(*patterns: str) -> GroupPolicy:
     nodes = tuple(Located(pattern, SPAN) for pattern in patterns)
-    return GroupPolicy(name="g", document=YamlDocument("f", {}, (1, 1, 1, 1)), span=SPAN, nodes=nodes)
+    return GroupPolicy(name="g", document=YamlDocument(SourceFile("f", ""), {}, (1, 1, 1, 1)), span=SPAN, nodes=nodes)
 
 
 @settings(deadline=None)

@@ -85,9 +85,9 @@ def test_the_examples_conform_both_ways_and_to_the_schema_of_all_kinds(document:
 @settings(max_examples=150, deadline=None)
 @given(mutations())
 def test_what_does_not_conform_has_a_finding(document: Any) -> None:
-    from gpolicy.policy.yaml_document import YamlDocument
+    from gpolicy.policy.source_file import SourceFile, YamlDocument
 
-    found = validate(YamlDocument("f", document, (1, 1, 1, 1)))
+    found = validate(YamlDocument(SourceFile("f", ""), document, (1, 1, 1, 1)))
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind in KINDS and document.get("gpolicy") == "v1":
         assert bool(found) == (not FAST[kind](document))

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy.policy.yaml_document import YamlDocument, YamlMapping, YamlSequence
+from gpolicy.policy.source_file import YamlDocument, YamlMapping, YamlSequence
 from gpolicy.policy.yaml_reader import MAX_BYTES, MAX_DEPTH, MAX_NODES, read_yaml
 
 BILLION_LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(

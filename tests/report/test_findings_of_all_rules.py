@@ -17,6 +17,7 @@ from gpolicy.checking.checking import check_policy
 from gpolicy.cli.findings_output import shown
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
+from gpolicy.policy.source_file import SourceFile
 
 SCHEMA = Path(__file__).resolve().parents[1] / "data/sarif/sarif-2.1.0-rtm.5.json"
 TODAY = date(2026, 6, 15)
@@ -27,14 +28,14 @@ def fails(finding: Finding) -> bool:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Finding], dict[str, str]]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Finding], dict[str, SourceFile]]:
     return _found(tmp_path_factory.mktemp("examples"))
 
 
 @cache
-def _found(directory: Path) -> tuple[list[Finding], dict[str, str]]:
+def _found(directory: Path) -> tuple[list[Finding], dict[str, SourceFile]]:
     findings: list[Finding] = []
-    sources: dict[str, str] = {}
+    sources: dict[str, SourceFile] = {}
     for info in CATALOGUE:
         if info.bad:
             home = directory / info.code
@@ -42,11 +43,11 @@ def _found(directory: Path) -> tuple[list[Finding], dict[str, str]]:
             (home / "policy.yaml").write_text(info.bad, encoding="utf-8")
             policy = load_policy(home)
             findings += check_policy(policy, today=TODAY)
-            sources |= policy.sources
+            sources |= policy.files
     return findings, sources
 
 
-def test_sarif(found: tuple[list[Finding], dict[str, str]]) -> None:
+def test_sarif(found: tuple[list[Finding], dict[str, SourceFile]]) -> None:
     findings, sources = found
     data = json.loads(shown(findings, sources, "sarif", budget=0, fails=fails))
     Draft4Validator(json.loads(SCHEMA.read_text(encoding="utf-8"))).validate(data)
@@ -64,14 +65,14 @@ def test_sarif(found: tuple[list[Finding], dict[str, str]]) -> None:
     assert shown(findings, sources, "sarif", budget=0, fails=fails) == json.dumps(data, indent=2) + "\n"
 
 
-def test_gitlab(found: tuple[list[Finding], dict[str, str]]) -> None:
+def test_gitlab(found: tuple[list[Finding], dict[str, SourceFile]]) -> None:
     findings, sources = found
     entries = json.loads(shown(findings, sources, "gitlab", budget=0, fails=fails))
     assert len(entries) == len({entry["fingerprint"] for entry in entries}) == len(set(findings))
     assert {entry["severity"] for entry in entries} == {"critical", "major", "info"}
 
 
-def test_junit(found: tuple[list[Finding], dict[str, str]]) -> None:
+def test_junit(found: tuple[list[Finding], dict[str, SourceFile]]) -> None:
     findings, sources = found
     root = ET.fromstring(shown(findings, sources, "junit", budget=0, fails=fails))  # noqa: S314 (our own)
     assert len(root) == len(sources)

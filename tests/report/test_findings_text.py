@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.findings import Finding, Related, Severity, Span
-from gpolicy.policy.yaml_document import YamlMapping
+from gpolicy.policy.source_file import SourceFile, YamlMapping
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import printable, terminal_text
 from gpolicy.report.findings_text import findings_text, summary_line
@@ -17,9 +17,13 @@ def finding(span: Span | None, message: str = "is wrong", *, severity: Severity 
     return Finding("GP012", "wrong-value", severity, message, span)
 
 
+def in_file(name: str, text: str) -> dict[str, SourceFile]:
+    return {name: SourceFile(name, text)}
+
+
 def excerpt(line: str, start: int, end: int, *, width: int = 120) -> list[str]:
     """Return the source line and the caret line for columns `start` to `end` (just behind) of `line`."""
-    text = findings_text([finding(Span("f", 1, start, 1, end))], {"f": line}, width=width)
+    text = findings_text([finding(Span("f", 1, start, 1, end))], in_file("f", line), width=width)
     return text.splitlines()[1:3]
 
 
@@ -27,7 +31,7 @@ def test_a_whole_finding() -> None:
     source = "name: gold\nndparams: {ssh_port: 70022}\n"
     place, other = Span("gold.yaml", 2, 23, 2, 28), Span("gold.yaml", 1, 7, 1, 11)
     found = Finding("GP106", "port-range", Severity.ERROR, "no port", place, "write less", (Related(other, "of this"),))
-    assert findings_text([found], {"gold.yaml": source}) == (
+    assert findings_text([found], in_file("gold.yaml", source)) == (
         "gold.yaml:2:23: error GP106 port-range: no port\n"
         "  2 | ndparams: {ssh_port: 70022}\n"
         "    |                       ^^^^^\n"
@@ -52,7 +56,7 @@ def test_wide_characters_take_two_columns_and_combining_ones_none() -> None:
 
 def test_of_several_lines_the_first_is_underlined() -> None:
     source = "minmax:\n  - name: a\n    min: {}\n"
-    text = findings_text([finding(Span("f", 2, 5, 3, 12))], {"f": source})
+    text = findings_text([finding(Span("f", 2, 5, 3, 12))], in_file("f", source))
     assert text.splitlines()[1:3] == ["  2 |   - name: a", "    |     ^^^^^^^"]
 
 
@@ -79,7 +83,7 @@ def test_a_line_of_any_length_costs_no_more_than_what_is_shown_of_it() -> None:
     assert shown.endswith("y…")
     assert shown.index("WRONG") == carets.index("^")
     began = time.process_time()
-    findings_text([finding(Span("f", 1, place, 1, place + 5)) for place in range(1, 40_000, 20)], {"f": line})
+    findings_text([finding(Span("f", 1, place, 1, place + 5)) for place in range(1, 40_000, 20)], in_file("f", line))
     assert time.process_time() - began < 10  # each of them with the whole line takes minutes
 
 
@@ -90,22 +94,22 @@ def test_what_is_wrong_may_itself_be_longer_than_the_width() -> None:
 
 
 def test_without_the_source_there_is_no_excerpt() -> None:
-    assert findings_text([finding(Span("f", 9, 1, 9, 2))], {"f": "one line"}).splitlines()[1:] == ["", "1 error"]
+    assert findings_text([finding(Span("f", 9, 1, 9, 2))], in_file("f", "one line")).splitlines()[1:] == ["", "1 error"]
     assert findings_text([finding(Span("g", 1, 1, 1, 2))], {}).splitlines()[1:] == ["", "1 error"]
     assert findings_text([finding(None)], {}) == "error GP012 wrong-value: is wrong\n\n1 error\n"
 
 
 def test_colour_only_when_told_to() -> None:
     found = [finding(Span("f", 1, 1, 1, 2))]
-    assert "\x1b" not in findings_text(found, {"f": "a"})
-    coloured = terminal_text(findings_text(found, {"f": "a"}, colour=True))
+    assert "\x1b" not in findings_text(found, in_file("f", "a"))
+    coloured = terminal_text(findings_text(found, in_file("f", "a"), colour=True))
     assert "\x1b[31merror GP012 wrong-value\x1b[0m" in coloured
 
 
 def test_control_characters_are_shown_and_not_sent() -> None:
     hostile = "\x1b[2J\x07\u202e\u200b\x9b"
     found = finding(Span(hostile, 1, 1, 1, 3), hostile)
-    text = findings_text([found], {hostile: f"a{hostile}b"})
+    text = findings_text([found], in_file(hostile, f"a{hostile}b"))
     assert all(letter.isprintable() or letter == "\n" for letter in text)
     assert r"\x1b[2J\x07\u202e\u200b\x9b" in text
     assert printable("a\nb") == r"a\nb"
@@ -113,7 +117,7 @@ def test_control_characters_are_shown_and_not_sent() -> None:
 
 @given(st.text(max_size=60), st.integers(1, 70), st.integers(1, 70), st.integers(40, 80))
 def test_any_line_and_place_can_be_shown(line: str, start: int, end: int, width: int) -> None:
-    text = findings_text([finding(Span("f", 1, start, 1, end), line)], {"f": line}, width=width)
+    text = findings_text([finding(Span("f", 1, start, 1, end), line)], in_file("f", line), width=width)
     assert all(letter.isprintable() or letter == "\n" for letter in text)
     assert text.count("^") >= 1
 
@@ -134,7 +138,7 @@ def test_carets_are_under_what_the_reader_marked(keys: list[str], line_break: st
     root = read_yaml(source, "f").documents[0].root
     assert isinstance(root, YamlMapping)
     for key in keys:
-        text = findings_text([finding(Span("f", *root.value_marks[key]))], {"f": source})
+        text = findings_text([finding(Span("f", *root.value_marks[key]))], in_file("f", source))
         shown, carets = text.splitlines()[1:3]
         before = columns(carets[: carets.index("^")])
         under = next(n for n in range(len(shown)) if columns(shown[:n]) == before)

@@ -8,7 +8,7 @@ import pytest
 from run_rules import check, codes
 
 from gpolicy.findings import Severity
-from gpolicy.policy.source_text import span_offsets
+from gpolicy.policy.source_file import SourceFile
 from gpolicy.rules.specs.overlap import bounds
 
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
@@ -52,9 +52,7 @@ def test_fix(text: str, code: str, mended: str | None, tmp_path: Path) -> None:
         assert about[0].fix is None
         return
     assert about[0].fix is not None
-    for edit in sorted(about[0].fix.edits, key=lambda edit: edit.span, reverse=True):
-        start, stop = span_offsets(text, edit.span)
-        text = text[:start] + edit.text + text[stop:]
+    text = SourceFile("f", text).edited(about[0].fix.edits)
     assert text == mended
     assert [found for found in check(text, tmp_path) if found.severity is not Severity.INFO] == []
 

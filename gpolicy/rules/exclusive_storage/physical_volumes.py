@@ -152,7 +152,7 @@ class SpindleParameterIgnored(Rule):
                 if leaf is not None and exclusive is not None:
                     related = (Related(exclusive.span, "exclusive storage is on"),)
                     message = f"{path[1]} is ignored in {name_of(group)}"
-                    removal = edits.remove_entry(context.policy.sources, leaf.document, leaf.pointer, climb=True)
+                    removal = edits.remove_entry(leaf.document, leaf.pointer, climb=True)
                     fix = edits.fix(f"take {path[1]} out", removal) if not leaf.overridden else None
                     yield self.hit(group, message, leaf.span, related=related, fix=fix)
 

@@ -18,7 +18,7 @@ from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.fit.desired import is_glob
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
-from gpolicy.policy.yaml_document import YamlDocument
+from gpolicy.policy.source_file import YamlDocument
 
 _BASE: Final = (
     "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\ndiskparams:\n  drbd: {c-max-rate: 60M}\n"

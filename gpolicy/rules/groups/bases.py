@@ -11,7 +11,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.policy.files import SUFFIXES
-from gpolicy.policy.yaml_document import YamlDocument
+from gpolicy.policy.source_file import YamlDocument
 
 _BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nalloc_policy: preferred\n"
 _MEMBER: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

@@ -12,8 +12,8 @@ from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.fit.fit_rules import RENAME_CLASH
 from gpolicy.policy import edits
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy
+from gpolicy.policy.source_file import Located
 
 _GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
@@ -203,7 +203,7 @@ class RenameImpossible(Rule):
                 continue
             if old.value == group.name:
                 message = f"{group.name} is to be renamed from itself"
-                removal = edits.remove_entry(context.policy.sources, group.document, ("renamed_from",))
+                removal = edits.remove_entry(group.document, ("renamed_from",))
                 fix = edits.fix("take renamed_from out", removal)
                 yield self.hit(group, message, old.span, hint="leave it out", fix=fix)
             elif other is not None and other.renamed_from is None:

@@ -11,9 +11,9 @@ from gpolicy.checking.retext import retext
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.fit.desired import is_glob, matches
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import written_out
+from gpolicy.policy.source_file import Located
 
 _GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"

@@ -9,9 +9,9 @@ from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context,
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Action, Scenario, Sizes
+from gpolicy.policy.source_file import Located
 
 _GROUP: Final = (
     "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [n1, n2]\nipolicy: {disk-templates: [plain]}\n"

@@ -8,10 +8,10 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
-from gpolicy.policy.located import Located
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
+from gpolicy.policy.source_file import Located
 from gpolicy.rules.guards_and_tests.named_specs import known_groups, known_specs
 from gpolicy.rules.specs.overlap import bounds
 

@@ -35,13 +35,13 @@ class CompressionWithoutGzip(Rule):
         for declared, leaf in context.explicit_at(("compression_tools",)):
             if "gzip" not in texts(leaf):
                 message = "compression_tools lacks gzip"
-                yield self.hit(declared, message, leaf.span, hint="add gzip", fix=self._with_gzip(context, leaf))
+                yield self.hit(declared, message, leaf.span, hint="add gzip", fix=self._with_gzip(leaf))
 
-    def _with_gzip(self, context: Context, leaf: Leaf) -> Fix | None:
+    def _with_gzip(self, leaf: Leaf) -> Fix | None:
         tools = ["gzip", *texts(leaf)]
         if not all(re.fullmatch(r"[a-z][a-z0-9-]*", tool) for tool in tools):
             return None
-        edits = replace_value(context.policy.sources, leaf.document, leaf.pointer, f"[{', '.join(tools)}]")
+        edits = replace_value(leaf.document, leaf.pointer, f"[{', '.join(tools)}]")
         return fix("add gzip", edits)
 
 

@@ -69,7 +69,7 @@ class SpecMaxAboveCeiling(Rule):
                         message = f"{pair.title}: no instance has {pair.maximum[name]} {_WORDS[name]}"
                         hint = f"write {most}, which is Ganeti's own limit"
                         leaf, place = pair.leaf, (*pair.leaf.pointer, pair.index, "max", name)
-                        edit = edits.replace_value(context.policy.sources, leaf.document, place, str(most))
+                        edit = edits.replace_value(leaf.document, place, str(most))
                         fix = edits.fix(f"write {most}", edit)
                         yield self.hit(declared, message, pair.at("max", name), hint=hint, fix=fix)
 

@@ -155,7 +155,7 @@ class SpecDuplicate(Rule):
                 leaf, fix = second.leaf, None
                 if second.name in (None, first.name):
                     place = (*leaf.pointer, second.index)
-                    fix = edits.fix("remove it", edits.remove_entry(context.policy.sources, leaf.document, place))
+                    fix = edits.fix("remove it", edits.remove_entry(leaf.document, place))
                 related = _first_place(first)
                 yield self.hit(declared, message, second.span, hint="remove one", related=related, fix=fix)
 

@@ -12,7 +12,7 @@ from gpolicy.findings import Fix, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
-from gpolicy.policy.yaml_document import Pointer, YamlDocument
+from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.rules.parameters.values import CLUSTER
 
 LOCATION: Final = "Improving location awareness of Ganeti"
@@ -118,6 +118,6 @@ def without_tag(context: Context, tag: Tag) -> Fix | None:
             items = items.get(step, {})
         for index in range(len(items)):
             if document.value_span((*pointer, index)) == tag.span:
-                edits = remove_entry(context.policy.sources, document, (*pointer, index))
+                edits = remove_entry(document, (*pointer, index))
                 return fix("take the entry out", edits)
     return None

@@ -13,7 +13,7 @@ from run_rules import check
 from gpolicy.checking.pairs import Pair, describe_region
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.model import Leaf
-from gpolicy.policy.yaml_document import YamlDocument
+from gpolicy.policy.source_file import SourceFile, YamlDocument
 
 Box = tuple[tuple[int, int], ...]
 """Lowest and highest value in each of the six dimensions."""
@@ -21,7 +21,7 @@ Box = tuple[tuple[int, int], ...]
 INTERVALS = st.tuples(st.integers(0, 2), st.integers(0, 2)).map(lambda ends: (min(ends), max(ends)))
 BOXES: st.SearchStrategy[Box] = st.tuples(*[INTERVALS] * len(SPEC_PARAMETERS))
 NAMES = tuple(SPEC_PARAMETERS)
-LEAF = Leaf(("ipolicy", "minmax"), [], YamlDocument("f", {}, (1, 1, 1, 1)), ("ipolicy", "minmax"))
+LEAF = Leaf(("ipolicy", "minmax"), [], YamlDocument(SourceFile("f", ""), {}, (1, 1, 1, 1)), ("ipolicy", "minmax"))
 
 
 def pair(box: Box) -> Pair:
