@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "policy": {"ganeti"},
     "cluster": {"ganeti"},
     "fit": {"ganeti", "policy", "cluster"},
-    "checking": {"ganeti", "policy", "cluster", "fit", "rules"},
+    "checking": {"ganeti", "policy", "cluster", "fit"},
     "rules": {"ganeti", "policy", "cluster", "fit", "checking"},
     "plan": {"ganeti", "policy", "cluster", "fit"},
     "render": {"ganeti", "plan"},

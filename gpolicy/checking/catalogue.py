@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-from gpolicy.checking.baseline import BASELINE_STALE
-from gpolicy.checking.drift_rule import DRIFT
-from gpolicy.checking.registry import RULES
-from gpolicy.checking.suppressing import SUPPRESSION_RULES
-from gpolicy.checking.waiving import WAIVER_RULES
-from gpolicy.findings import RuleInfo
-from gpolicy.policy.structure import STRUCTURE_RULES
-from gpolicy.rules.fleet.fleet import FLEET_RULES
+from gpolicy.checking import baseline, suppressing, waiving
+from gpolicy.checking.registry import FLEET_RULES, RULES
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.policy import structure
 
-CATALOGUE: Final[tuple[RuleInfo, ...]] = tuple(
-    sorted(
-        (
-            *STRUCTURE_RULES,
-            *(rule.info for rule in RULES),
-            DRIFT,
-            *FLEET_RULES,
-            *WAIVER_RULES,
-            *SUPPRESSION_RULES,
-            BASELINE_STALE,
+DRIFT: Final = RuleInfo(
+    code="GP821",
+    name="drift",
+    severity=Severity.WARNING,
+    summary="The cluster has something else than the policy declares. Found by `gpolicy drift`.",
+    rationale="A value that somebody changed by hand is lost at the next apply, or was a decision that belongs into the"
+    " policy. A waiver accepts it for a time; its `where` is an object (group/gold) or a value of one"
+    " (group/gold:ipolicy.vcpu-ratio), and may hold globs.",
+    source="gpolicy",
+)
+"""No check finds it, `gpolicy drift` does. It stands among the rules so that a waiver can name it."""
+
+
+def catalogue(infos: Iterable[RuleInfo]) -> tuple[RuleInfo, ...]:
+    """Return the infos of rules in the order of their codes. ValueError where two share a code or a name."""
+    by_word: dict[str, RuleInfo] = {}
+    for info in infos:
+        for word in (info.code, info.name):
+            if by_word.setdefault(word, info) is not info:
+                raise ValueError(f"two rules are called {word}: {by_word[word].name} and {info.name}")
+    return tuple(sorted({id(info): info for info in by_word.values()}.values(), key=lambda info: info.code))
+
+
+CATALOGUE: Final = catalogue(
+    (
+        DRIFT,
+        *(rule.info for rule in RULES),
+        *(rule.info for rule in FLEET_RULES),
+        *(
+            item
+            for module in (structure, waiving, suppressing, baseline)  # the engine itself finds these
+            for item in vars(module).values()
+            if isinstance(item, RuleInfo)
         ),
-        key=lambda info: info.code,
     )
 )
 """All rules in the order of their codes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -11,7 +11,8 @@ from typing import Final
 from gpolicy.checking.baseline import Baseline
 from gpolicy.checking.catalogue import CATALOGUE, find_rule
 from gpolicy.checking.context import Context
-from gpolicy.checking.registry import RULES
+from gpolicy.checking.fleet import Fleet
+from gpolicy.checking.registry import FLEET_RULES, RULES
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.selection import rules_named
 from gpolicy.checking.settings import DEFAULT, Settings
@@ -94,6 +95,16 @@ def examine(
             found += [settings.as_bad_as_wanted(finding) for finding in stale if settings.counts(finding)]
             found.sort(key=Finding.sort_key)
     return Checked(found, sorted(accepted, key=lambda item: item.finding.sort_key()))
+
+
+def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
+    """Return for each policy what it shows only beside the others."""
+    found: list[list[Hit]] = [[] for _ in policies]
+    fleet = Fleet(policies)
+    for rule in FLEET_RULES if len(policies) > 1 else ():
+        for item in rule.check(fleet):
+            found[item.policy].append(item.hit)
+    return found
 
 
 _ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))

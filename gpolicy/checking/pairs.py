@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from gpolicy.findings import Span
+from gpolicy.findings import Related, Span
 from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import Leaf
@@ -38,6 +38,11 @@ class Pair:
     def span(self) -> Span:
         """Where the pair stands."""
         return self.leaf.at(self.index)
+
+    @property
+    def here(self) -> tuple[Related, ...]:
+        """The place of the pair, for a finding about another one."""
+        return (Related(self.span, f"{self.title} is here"),)
 
     def at(self, bound: str, parameter: str) -> Span:
         """Return where one number of the pair stands; `bound` is min or max."""

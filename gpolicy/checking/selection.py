@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from gpolicy.checking.catalogue import CATALOGUE, find_rule
-from gpolicy.checking.drift_rule import DRIFT
+from gpolicy.checking.catalogue import CATALOGUE, DRIFT, find_rule
 from gpolicy.checking.settings import cannot_be_off
 from gpolicy.findings import RuleInfo, Severity
 

@@ -66,12 +66,6 @@ SUPPRESSION_NOT_POSSIBLE: Final = RuleInfo(
     bad=f"{_BAD}  # gpolicy: ignore[unknown-key]\n",
     good=_GOOD,
 )
-SUPPRESSION_RULES: Final = (
-    SUPPRESSION_UNUSED,
-    SUPPRESSION_MALFORMED,
-    SUPPRESSION_UNKNOWN_RULE,
-    SUPPRESSION_NOT_POSSIBLE,
-)
 
 RulesNamed = Callable[..., tuple[tuple[RuleInfo, ...], str]]
 """Returns the rules that a code, a name or a family names; or none, and a hint (a `guess` at what may be meant)."""

@@ -88,8 +88,6 @@ WAIVER_DATE: Final = RuleInfo(
     good=_GOOD,
 )
 
-WAIVER_RULES: Final = (WAIVER_EXPIRED, WAIVER_UNUSED, WAIVER_UNKNOWN_RULE, WAIVER_NOT_POSSIBLE, WAIVER_DATE)
-
 
 class Waivers:
     """The waivers of one policy, held against its findings; what is wrong with the waivers is in `findings`."""

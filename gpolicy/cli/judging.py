@@ -100,10 +100,9 @@ def beside_others(policies: list[Policy]) -> list[list[Hit]]:
     """Return for each policy what it shows only beside the others."""
     if len(policies) < 2:
         return [[] for _ in policies]
-    from gpolicy.rules.fleet.fleet import fleet_hits  # noqa: PLC0415 (needed for several policies only)
+    from gpolicy.checking.checking import check_fleet  # noqa: PLC0415 (as above)
 
-    found = fleet_hits(policies)
-    return [[item.hit for item in found if item.policy == number] for number in range(len(policies))]
+    return check_fleet(policies)
 
 
 def find(policy: Policy, state: ClusterState | None = None) -> list[Finding]:

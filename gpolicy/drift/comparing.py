@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from gpolicy.checking.catalogue import find_rule
-from gpolicy.checking.drift_rule import DRIFT
+from gpolicy.checking.catalogue import DRIFT, find_rule
 from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.checking.waiving import Waivers

@@ -50,6 +50,11 @@ class Leaf:
         """Where the value stands."""
         return self.document.value_span(self.pointer)
 
+    @property
+    def dotted(self) -> str:
+        """The path as it is written in messages and plans."""
+        return ".".join(self.path)
+
     def at(self, *steps: str | int) -> Span:
         """Return where a part of the value stands (`leaf.at(1, "max", "memory-size")`)."""
         return self.document.value_span((*self.pointer, *steps))

@@ -205,24 +205,3 @@ UNKNOWN_SNAPSHOT: Final = RuleInfo(
     "    check_instance: {memory-size: 2G, cpu-count: 2, disks: [10G], disk-template: plain}\n"
     "    expect: {refused: false}\n",
 )
-
-STRUCTURE_RULES: Final = (
-    UNREADABLE_FILE,
-    YAML_SYNTAX,
-    DUPLICATE_KEY,
-    ALIAS_BOMB,
-    UNSUPPORTED_YAML,
-    NOT_A_POLICY,
-    UNKNOWN_KEY,
-    WRONG_VALUE,
-    MISSING_KEY,
-    EMPTY_VALUE,
-    SIZE_ROUNDED,
-    NOT_PLAIN_TEXT,
-    DUPLICATE_OBJECT,
-    EXTENDS_UNKNOWN,
-    EXTENDS_CYCLE,
-    EXTENDS_CONFLICT,
-    SEVERAL_CLUSTERS,
-    UNKNOWN_SNAPSHOT,
-)

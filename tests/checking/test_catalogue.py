@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import re
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, find_rule
+from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, catalogue, find_rule
 from gpolicy.checking.explaining import explain_rule, find_explained, list_rules, rules_page
-from gpolicy.checking.registry import RULES
+from gpolicy.checking.fleet import FleetRule
+from gpolicy.checking.registry import FLEET_RULES, RULES, rules_in
 from gpolicy.checking.rule import Rule
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -31,8 +34,33 @@ def test_codes_and_names_have_one_form() -> None:
 
 
 def test_every_rule_class_is_registered_once() -> None:
-    assert {type(rule) for rule in RULES} == set(Rule.__subclasses__())
-    assert len(RULES) == len(Rule.__subclasses__())
+    classes = {kind for base in (Rule, FleetRule) for kind in base.__subclasses__() if kind.__module__ != __name__}
+    assert {type(rule) for rule in (*RULES, *FLEET_RULES)} == {kind for kind in classes if "info" in vars(kind)}
+    assert len(RULES) + len(FLEET_RULES) == len(classes)
+
+
+def test_a_rule_lies_in_the_folder_of_its_family() -> None:
+    folders: dict[str, set[str]] = {}
+    rules: tuple[Rule | FleetRule, ...] = (*RULES, *FLEET_RULES)
+    for rule in rules:
+        folders.setdefault(type(rule).__module__.split(".")[2], set()).add(rule.info.code[:3])
+    assert all(len(families) == 1 for families in folders.values()), folders
+
+
+class Another(Rule):
+    info = replace(RULES[0].info, code="GP999")
+
+
+def test_a_class_with_an_info_in_a_module_is_a_rule() -> None:
+    found = rules_in(iter([sys.modules[__name__]]))
+    assert [type(rule) for rule in found] == [Another]
+
+
+def test_two_rules_of_one_code_or_name_are_a_fault() -> None:
+    first = CATALOGUE[0]
+    for another in (replace(first, name="another"), replace(first, code="GP999")):
+        with pytest.raises(ValueError, match=f"two rules are called ({first.code}|{first.name})"):
+            catalogue([*CATALOGUE, another])
 
 
 @pytest.mark.parametrize("word", ["GP201", "gp201", "spec-overlap", " Spec-Overlap "])

@@ -18,12 +18,12 @@ from test_fleet import found as found_in_fleet
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.pairs import MAX_PAIRS
+from gpolicy.checking.registry import FLEET_RULES
 from gpolicy.drift.comparing import find_drift
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.yaml_reader import MAX_DEPTH
-from gpolicy.rules.fleet.fleet import FLEET_RULES
-from gpolicy.rules.specs.overlap import bounds
+from gpolicy.rules.examples import bounds
 
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 Show = Callable[[bool, Path], list[str]]
@@ -76,7 +76,7 @@ def found(info: RuleInfo, *, wrong: bool, directory: Path) -> list[str]:
         return WITHOUT_EXAMPLE[info.code](wrong, directory)
     text = info.bad if wrong else info.good
     assert text, f"{info.code} has no example, and no function here"
-    if info in FLEET_RULES:
+    if info in [rule.info for rule in FLEET_RULES]:
         return found_in_fleet(text, directory)
     state = (MIXED if wrong else UNIFORM) if info.code == "GP412" else STATES.get(info.code)
     return codes(check(text, directory, state=state))

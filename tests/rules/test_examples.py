@@ -9,10 +9,9 @@ from observed_clusters import OBSERVED
 from run_rules import check, cluster, codes, with_instance, with_resources
 
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.checking.registry import RULES
+from gpolicy.checking.registry import FLEET_RULES, RULES
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import RuleInfo, Severity
-from gpolicy.rules.fleet.fleet import FLEET_RULES
 
 WITHOUT_EXAMPLE = {
     "GP001": "needs a file that cannot be read",
@@ -34,7 +33,7 @@ STATES: dict[str, ClusterState] = {
 }
 MIXED = cluster({"dedicated": {}}, {"n1": "dedicated"}, {"n1": {("ndparams", "exclusive_storage"): False}})
 UNIFORM = cluster({"dedicated": {}}, {"n1": "dedicated"})
-OF_FLEETS = {info.code for info in FLEET_RULES}  # several policies: tests/rules/fleet/test_fleet.py
+OF_FLEETS = {rule.info.code for rule in FLEET_RULES}  # several policies: tests/rules/fleet/test_fleet.py
 WITH_EXAMPLE = [info for info in CATALOGUE if info.code not in {*WITHOUT_EXAMPLE, *OF_FLEETS}]
 
 

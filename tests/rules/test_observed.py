@@ -14,7 +14,7 @@ from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, Disk, Resources
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.specs.overlap import bounds
+from gpolicy.rules.examples import bounds
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GOLD = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

@@ -9,7 +9,7 @@ from run_rules import check, codes
 
 from gpolicy.findings import Severity
 from gpolicy.policy.source_file import SourceFile
-from gpolicy.rules.specs.overlap import bounds
+from gpolicy.rules.examples import bounds
 
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 SPECS = GROUP + "ipolicy:\n  minmax:\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
@@ -18,45 +17,34 @@ def _found(rule: Rule, context: Context) -> Iterator[Hit]:
 
 
 class UnknownNode(Rule):
-    """A name of a node that the cluster does not have."""
-
     info = UNKNOWN_NODE
     needs_state = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         yield from _found(self, context)
 
 
 class NodeInTwoGroups(Rule):
-    """A node of the cluster that two groups claim."""
-
     info = NODE_IN_TWO_GROUPS
     needs_state = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         yield from _found(self, context)
 
 
 class NodeSetsDisagree(Rule):
-    """A node of the cluster of which two sets want different values."""
-
     info = NODE_SETS_DISAGREE
     needs_state = True
     needs_whole_policy = True  # a leaf with an error inside does not hold what was written
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         yield from _found(self, context)
 
 
 class RenameClash(Rule):
-    """A new name that another group of the cluster has."""
-
     info = RENAME_CLASH
     needs_state = True
     needs_whole_policy = True  # the other group's own new name may stand in what could not be read
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         yield from _found(self, context)
-
-
-FIT_RULES: Final = (UnknownNode(), NodeInTwoGroups(), NodeSetsDisagree(), RenameClash())

@@ -1,4 +1,4 @@
-"""GP417, GP418, GP724, GP725 and GP726: what the nodes of the observed cluster have."""
+"""GP724, GP725 and GP726: what the nodes of the observed cluster have."""
 
 from __future__ import annotations
 
@@ -12,92 +12,16 @@ from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.parameter import Level, Path
-from gpolicy.ganeti.volume_arithmetic import sizes_differ
-from gpolicy.rules.specs.overlap import bounds
+from gpolicy.rules.examples import GROUP, bounds
 
-_NAME: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 _SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
-_EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 
 
 def _size(memory: str) -> str:
-    return f"{_NAME}ipolicy:\n  minmax:\n    - name: big\n      {bounds(memory, '1 4', '1G 10G')}"
-
-
-class ExclusiveStorageOnOtherDisks(Rule):
-    """Exclusive storage where disks are that cannot have it."""
-
-    info = RuleInfo(
-        code="GP417",
-        name="exclusive-storage-on-other-disks",
-        severity=Severity.WARNING,
-        summary="Exclusive storage is on for nodes that have instances with other disks than plain ones.",
-        rationale="Ganeti turns it on without a look, and converts nothing. Such disks show as errors of gnt-cluster"
-        " verify, and cannot be grown or made anew.",
-        source=f"{_EXCLUSIVE}; Ganeti 3.0, run",
-        bad=f"{_NAME}ndparams: {{exclusive_storage: true}}\n",
-        good=f"{_NAME}ndparams: {{exclusive_storage: false}}\n",
-    )
-    needs_state = True
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for group in context.groups:
-            leaf = context.exclusive(group)
-            if leaf is None or context.state is None:
-                continue
-            nodes = {node.name for node in hosts_in(context, group)}
-            others = [
-                (name, template)
-                for name, instance in sorted(context.state.instances.items())
-                if nodes.intersection((instance.primary_node, *instance.secondary_nodes))
-                for template in sorted({disk.template for disk in instance.disks} - {"plain"})[:1]
-            ]
-            if others:
-                name, template = others[0]
-                more = f" and {len(others) - 1} more instances have" if len(others) > 1 else " has"
-                message = f"{name}{more} other disks than plain ones ({template}) in {name_of(group)}"
-                hint = "convert their disks to plain, or move them to another group first"
-                yield self.hit(group, message, leaf.span, hint=hint)
-
-
-class ObservedVolumesDiffer(Rule):
-    """Physical volumes of the cluster that are not of one size."""
-
-    info = RuleInfo(
-        code="GP418",
-        name="observed-pv-sizes-differ",
-        severity=Severity.WARNING,
-        summary="The nodes of a group with exclusive storage have physical volumes of too different sizes.",
-        rationale="All volumes of the group must have one size within 1 % around it; gnt-cluster verify calls it an"
-        " error otherwise, and the smallest one counts for all.",
-        source=_EXCLUSIVE,
-        bad=f"{_NAME}ndparams: {{exclusive_storage: true}}\n",
-        good=f"{_NAME}ndparams: {{exclusive_storage: false}}\n",
-    )
-    needs_state = True
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for group in context.groups:
-            leaf = context.exclusive(group)
-            volumes = [
-                (volume.size, node.name, volume.name)
-                for node in (hosts_in(context, group) if leaf else ())
-                for volume in node.physical_volumes or ()
-                if volume.allocatable
-            ]
-            if leaf is not None and volumes and sizes_differ(min(volumes)[0], max(volumes)[0]):
-                parts = [
-                    f"{name} of {node} has {amount('disk-size', size)}"
-                    for size, node, name in (min(volumes), max(volumes))
-                ]
-                message = f"physical volumes in {name_of(group)} differ too much: {', '.join(parts)}"
-                hint = "put nodes with other volumes into a group of their own"
-                yield self.hit(group, message, leaf.span, hint=hint)
+    return f"{GROUP}ipolicy:\n  minmax:\n    - name: big\n      {bounds(memory, '1 4', '1G 10G')}"
 
 
 class SpecBeyondNodes(Rule):
-    """A spec that no node of the observed cluster holds."""
-
     info = RuleInfo(
         code="GP724",
         name="spec-beyond-nodes",
@@ -110,7 +34,7 @@ class SpecBeyondNodes(Rule):
     )
     needs_state = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
             nodes = hosts_in(context, group)
             ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
@@ -133,8 +57,6 @@ class SpecBeyondNodes(Rule):
 
 
 class HardwareNotAsPromised(Rule):
-    """Nodes of the observed cluster that have less than the policy promises."""
-
     info = RuleInfo(
         code="GP725",
         name="hardware-not-as-promised",
@@ -142,8 +64,8 @@ class HardwareNotAsPromised(Rule):
         summary="A node of the cluster has less than the hardware that its group promises.",
         rationale="Specs and tests are held against the promise: they are wrong about this node.",
         source="gpolicy",
-        bad=f"{_NAME}hardware: {{memory: 128G, cpus: 16}}\n",
-        good=f"{_NAME}hardware: {{memory: 64G, cpus: 16}}\n",
+        bad=f"{GROUP}hardware: {{memory: 128G, cpus: 16}}\n",
+        good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\n",
         parameters=(
             RuleParameter(
                 name="tolerance",
@@ -155,7 +77,7 @@ class HardwareNotAsPromised(Rule):
     )
     needs_state = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         share = 1 - context.settings.parameter(self.info, "tolerance") / 100
         for group in context.groups:
             hardware = group.hardware
@@ -185,8 +107,6 @@ class HardwareNotAsPromised(Rule):
 
 
 class NoSpindles(Rule):
-    """Nodes of the observed cluster that have no spindles at all."""
-
     info = RuleInfo(
         code="GP726",
         name="no-spindles",
@@ -195,12 +115,12 @@ class NoSpindles(Rule):
         rationale="htools divides by it: the cluster's score is no number, so hbal and hail cannot tell a good"
         " placement from a bad one. Under exclusive storage it is not read.",
         source="Resource model, Node parameters; Ganeti 3.0 stores it unchecked",
-        bad=f"{_NAME}alloc_policy: preferred\n",
-        good=f"{_NAME}ndparams: {{spindle_count: 1}}\n",
+        bad=f"{GROUP}alloc_policy: preferred\n",
+        good=f"{GROUP}ndparams: {{spindle_count: 1}}\n",
     )
     needs_state = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         if any(declared.level is Level.NODE for declared, _ in context.explicit_at(_SPINDLE_COUNT)):
             return  # the policy sees to it, node by node
         for group in context.groups:
@@ -214,7 +134,3 @@ class NoSpindles(Rule):
                 more = f" and {len(without) - 1} more nodes have" if len(without) > 1 else " has"
                 message = f"{without[0]}{more} no spindles in {name_of(group)} (spindle_count 0 or less)"
                 yield self.hit(group, message, group.span, hint="declare ndparams.spindle_count, 1 or more")
-
-
-EXCLUSIVE_OBSERVED_RULES: Final = (ExclusiveStorageOnOtherDisks(), ObservedVolumesDiffer())
-OBSERVED_RULES: Final = (SpecBeyondNodes(), HardwareNotAsPromised(), NoSpindles())

@@ -14,20 +14,17 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.cluster.state import Instance
 from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.policy.model import GroupPolicy
-from gpolicy.rules.specs.overlap import bounds
+from gpolicy.rules.examples import GROUP, bounds
 
-_GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 
 
 def _sized(memory: str) -> str:
     sizes = bounds(memory, "1 16", "1G 1T", "1 8")
-    return f"{_GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n    - name: some\n      {sizes}---\n{_SILVER}"
+    return f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n    - name: some\n      {sizes}---\n{_SILVER}"
 
 
 class LastGroupRemoved(Rule):
-    """No group is left."""
-
     info = RuleInfo(
         code="GP721",
         name="last-group-removed",
@@ -35,13 +32,13 @@ class LastGroupRemoved(Rule):
         summary="All groups of the cluster are to be removed.",
         rationale="Ganeti does not remove the last group; a cluster always has one.",
         source="Ganeti 3.0, gnt-group remove",
-        bad=f"{_GROUP}removed: true\n",
-        good=_GROUP,
+        bad=f"{GROUP}removed: true\n",
+        good=GROUP,
     )
     needs_state = True
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         removed = {group.name: group for group in context.policy.groups.values() if group.removed is not None}
         observed = set(context.state.groups) if context.state else set()
         if removed and observed and observed <= set(removed) and not context.groups:
@@ -52,8 +49,6 @@ class LastGroupRemoved(Rule):
 
 
 class RemovedGroupHasNodes(Rule):
-    """A group that is to go while it has nodes."""
-
     info = RuleInfo(
         code="GP722",
         name="removed-group-has-nodes",
@@ -61,13 +56,13 @@ class RemovedGroupHasNodes(Rule):
         summary="A group is to be removed, and the policy leaves nodes of the cluster in it.",
         rationale="Only an empty group can be removed.",
         source="Ganeti 3.0, gnt-group remove",
-        bad=f"{_GROUP}removed: true\n---\n{_SILVER}",
-        good=f"{_GROUP}removed: true\n---\n{_SILVER}nodes: [node1.example.org]\n",
+        bad=f"{GROUP}removed: true\n---\n{_SILVER}",
+        good=f"{GROUP}removed: true\n---\n{_SILVER}nodes: [node1.example.org]\n",
     )
     needs_state = True
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for group in context.policy.groups.values():
             if group.removed is None or context.state is None:
                 continue
@@ -80,8 +75,6 @@ class RemovedGroupHasNodes(Rule):
 
 
 class MoveIntoStricterGroup(Rule):
-    """A node that moves to where its instances are not allowed."""
-
     info = RuleInfo(
         code="GP723",
         name="move-into-stricter-group",
@@ -97,7 +90,7 @@ class MoveIntoStricterGroup(Rule):
     needs_state = True
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         state, desired = context.state, context.desired
         if state is None or desired is None:
             return
@@ -159,6 +152,3 @@ def _outside(pair: Pair, instance: Instance, *, exclusive: bool) -> Mapping[str,
         for name, number in numbers
         if number is not None and not pair.minimum[name] <= number <= pair.maximum[name]
     }
-
-
-MOVE_RULES: Final = (LastGroupRemoved(), RemovedGroupHasNodes(), MoveIntoStricterGroup())

@@ -1,18 +1,19 @@
-"""GP3xx: disk templates, enabled and allowed."""
+"""GP301, GP304, GP305 and GP307 to GP309: the templates that the cluster has enabled."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, Known, name_of, texts
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, Known, texts
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import INHERIT, Leaf
-from gpolicy.rules.parameters.values import CLUSTER
+from gpolicy.rules.examples import CLUSTER, GROUP
 
 _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
 
@@ -22,8 +23,6 @@ def _where(enabled: Known) -> tuple[Related, ...]:
 
 
 class TemplateNotEnabled(Rule):
-    """A policy allows a template that the cluster has not enabled."""
-
     info = RuleInfo(
         code="GP301",
         name="template-not-enabled",
@@ -35,7 +34,7 @@ class TemplateNotEnabled(Rule):
         good=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd, plain]}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_templates()
         for declared, leaf in context.explicit_at(DISK_TEMPLATES) if enabled else ():
             assert enabled is not None  # noqa: S101 (for the type checker: the loop is empty then)
@@ -52,67 +51,7 @@ def _index(root: dict[str, dict[str, list[str]]], template: str) -> int:
     return root["ipolicy"]["disk-templates"].index(template)
 
 
-class DefaultTemplateNotAllowed(Rule):
-    """The default template of new instances is not allowed."""
-
-    info = RuleInfo(
-        code="GP302",
-        name="default-template-not-allowed",
-        severity=Severity.WARNING,
-        summary="The first enabled disk template is not allowed by the cluster's instance policy.",
-        rationale="The order of enabled_disk_templates matters: the first is the default of new instances. Where the"
-        " policy does not allow it, every creation that names no template is refused.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}enabled_disk_templates: [plain, drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
-        good=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        cluster = context.policy.cluster
-        enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
-        if cluster is None or enabled is None or allowed is None:
-            return
-        first = texts(enabled)[0]
-        if first not in texts(allowed):
-            message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
-            hint = f"begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
-            related = (Related(allowed.span, "allowed here"),)
-            yield self.hit(cluster, message, enabled.at(0), hint=hint, related=related)
-
-
-class GroupTemplateBeyondCluster(Rule):
-    """A group allows more templates than the cluster."""
-
-    info = RuleInfo(
-        code="GP303",
-        name="group-template-beyond-cluster",
-        severity=Severity.INFO,
-        summary="A group allows a disk template that the cluster's instance policy does not.",
-        rationale="Groups are limited by enabled_disk_templates, not by the cluster's instance policy: a group's list"
-        " replaces the cluster's. This is legal, and easily overlooked.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}ipolicy: {{disk-templates: [drbd]}}\n---\n"
-        "gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy: {disk-templates: [plain]}\n",
-        good=f"{CLUSTER}ipolicy: {{disk-templates: [drbd, plain]}}\n---\n"
-        "gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy: {disk-templates: [plain]}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        allowed = context.cluster_leaf(DISK_TEMPLATES)
-        if allowed is None:
-            return
-        for group in context.groups:
-            leaf = context.own(group, DISK_TEMPLATES)
-            more = [template for template in texts(leaf) if template not in texts(allowed)] if leaf else []
-            if leaf and more:
-                message = f"{name_of(group)} also allows {', '.join(more)}, which the cluster's policy does not"
-                related = (Related(allowed.span, "the cluster's list"),)
-                yield self.hit(group, message, leaf.span, related=related)
-
-
 class LvmWithoutVolumeGroup(Rule):
-    """Templates on LVM, and no volume group."""
-
     info = RuleInfo(
         code="GP304",
         name="lvm-without-volume-group",
@@ -124,13 +63,11 @@ class LvmWithoutVolumeGroup(Rule):
         good=f"{CLUSTER}enabled_disk_templates: [plain]\nvolume_group_name: xenvg\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         yield from _needs(self, context, ("volume_group_name",), ("plain", "drbd"), "a volume group")
 
 
 class DrbdWithoutHelper(Rule):
-    """drbd, and no helper."""
-
     info = RuleInfo(
         code="GP305",
         name="drbd-without-helper",
@@ -142,7 +79,7 @@ class DrbdWithoutHelper(Rule):
         good=f"{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: /bin/true\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         yield from _needs(self, context, ("drbd_usermode_helper",), ("drbd",), "a helper")
 
 
@@ -155,37 +92,7 @@ def _needs(rule: Rule, context: Context, path: Path, templates: tuple[str, ...],
         yield rule.hit(context.policy.cluster, message, leaf.span, hint=hint, related=_where(enabled))
 
 
-class TemplateNeverAllowed(Rule):
-    """An enabled template that no instance may use."""
-
-    info = RuleInfo(
-        code="GP306",
-        name="template-never-allowed",
-        severity=Severity.INFO,
-        summary="A disk template is enabled, but neither the cluster's policy nor a group's allows it.",
-        rationale="No instance can be created with it, unless a group that the policy does not manage allows it.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
-        good=f"{CLUSTER}enabled_disk_templates: [drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
-    )
-    needs_whole_policy = True
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        cluster = context.policy.cluster
-        enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
-        if cluster is None or enabled is None or allowed is None:
-            return
-        used = {template for _, leaf in context.explicit_at(DISK_TEMPLATES) for template in texts(leaf)}
-        for index, template in enumerate(texts(enabled)):
-            if template not in used:
-                message = f"{template} is enabled, but no instance policy allows it"
-                hint = "allow it somewhere, or do not enable it"
-                yield self.hit(cluster, message, enabled.at(index), hint=hint)
-
-
 class ParametersOfDisabledTemplate(Rule):
-    """Parameters of a template that is not enabled."""
-
     info = RuleInfo(
         code="GP307",
         name="parameters-of-disabled-template",
@@ -193,13 +100,11 @@ class ParametersOfDisabledTemplate(Rule):
         summary="Disk parameters of a template that is not enabled are set to something else than Ganeti's default.",
         rationale="Ganeti stores them without effect. Most likely the wrong template was meant, or they are left over.",
         source=_SOURCE,
-        bad=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n"
-        "gpolicy: v1\nkind: NodeGroup\nname: gold\ndiskparams:\n  drbd: {resync-rate: 100M}\n",
-        good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n"
-        "gpolicy: v1\nkind: NodeGroup\nname: gold\ndiskparams:\n  plain: {stripes: 2}\n",
+        bad=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}diskparams:\n  drbd: {{resync-rate: 100M}}\n",
+        good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}diskparams:\n  plain: {{stripes: 2}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_templates()
         if enabled is None:
             return
@@ -221,8 +126,6 @@ def _is_set(leaf: Leaf) -> bool:
 
 
 class StaleGroupTemplates(Rule):
-    """A group that the policy does not manage still allows what is to be disabled."""
-
     info = RuleInfo(
         code="GP308",
         name="stale-group-templates",
@@ -233,13 +136,12 @@ class StaleGroupTemplates(Rule):
         " word; when it becomes empty, every change of the group's instance policy fails.",
         source="Ganeti 3.0, run",
         bad=f"{CLUSTER}enabled_disk_templates: [plain]\n",
-        good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n"
-        "gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy: {disk-templates: [plain]}\n",
+        good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
     )
     needs_state = True
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_TEMPLATES)
         if cluster is None or enabled is None or context.state is None:
             return
@@ -270,13 +172,34 @@ class StaleGroupTemplates(Rule):
         return group is not None and (group.removed is not None or DISK_TEMPLATES in group.leaves)
 
 
-TEMPLATE_RULES: Final = (
-    TemplateNotEnabled(),
-    DefaultTemplateNotAllowed(),
-    GroupTemplateBeyondCluster(),
-    LvmWithoutVolumeGroup(),
-    DrbdWithoutHelper(),
-    TemplateNeverAllowed(),
-    ParametersOfDisabledTemplate(),
-    StaleGroupTemplates(),
-)
+class TemplateInUse(Rule):
+    info = RuleInfo(
+        code="GP309",
+        name="template-in-use",
+        severity=Severity.ERROR,
+        summary="A disk template is not to be enabled any more, but instances of the cluster have disks of it.",
+        rationale="Ganeti refuses to disable a template while there is a disk of it.",
+        source="Ganeti 3.0, run: Cannot disable disk template",
+        bad=f"{CLUSTER}enabled_disk_templates: [plain]\n",
+        good=f"{CLUSTER}enabled_disk_templates: [plain, drbd]\n",
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_TEMPLATES)
+        observed = context.state.cluster.own.get(ENABLED_TEMPLATES) if context.state else None
+        if cluster is None or enabled is None or context.state is None or not isinstance(observed, list):
+            return
+        gone = {str(template) for template in observed} - set(texts(enabled))
+        users: Counter[str] = Counter()
+        examples: dict[str, str] = {}
+        for name, instance in sorted(context.state.instances.items()):
+            for template in {disk.template for disk in instance.disks} or {instance.disk_template}:
+                users[template] += 1
+                examples.setdefault(template, name)
+        for template in sorted(gone & set(users)):
+            count = users[template]
+            others = f" and {count - 1} more have" if count > 1 else " has"
+            message = f"{template} is to be disabled, but {examples[template]}{others} disks of it"
+            hint = f"convert or remove them first, or leave {template} enabled"
+            yield self.hit(cluster, message, enabled.span, hint=hint)

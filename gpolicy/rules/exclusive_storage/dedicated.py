@@ -1,63 +1,28 @@
-"""GP414 to GP416 and GP419: whole nodes and parts of them, with exclusive storage and CPUs of one's own."""
+"""GP406, GP410, GP415, GP416 and GP419: nodes that are handed out whole or in parts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
-from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, number
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number
 from gpolicy.checking.members import hosts_in
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.ganeti.vocabulary import HYPERVISORS
 from gpolicy.policy.model import GroupPolicy, Hardware
+from gpolicy.rules.examples import bounds
+from gpolicy.rules.exclusive_storage.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES
+from gpolicy.rules.exclusive_storage.mode import exclusive_hit
 from gpolicy.rules.exclusive_storage.spindles import exclusive_groups
-from gpolicy.rules.specs.overlap import bounds
 
 _DEDICATED: Final = "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM"
-_SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
-_NAME: Final = "gpolicy: v1\nkind: NodeGroup\nname: dedicated\n"
-_GROUP: Final = _NAME + "ndparams: {exclusive_storage: true}\n"
-_HARDWARE: Final = "hardware: {memory: 256G, cpus: 32, pv_count: 12, pv_size: 1T}\n"
-_HEAD: Final = "ipolicy:\n  vcpu-ratio: 1\n  disk-templates: [plain]\n  minmax:\n    - name: "
-_FULL: Final = "full\n      " + bounds("248G 250G", "30 30", "11000G 11930G", "12 12")
-_GOOD: Final = _GROUP + _HARDWARE + _HEAD + _FULL
 
 
-class SpindlesWithoutExclusiveStorage(Rule):
-    """Specs made of spindles, where disks do not have spindles of their own."""
-
-    info = RuleInfo(
-        code="GP414",
-        name="spindles-without-exclusive-storage",
-        severity=Severity.WARNING,
-        summary="A spec asks for an exact number of spindles, but exclusive storage is not on.",
-        rationale="Only under exclusive storage are they physical volumes of the instance's own. Without it disks share"
-        " all volumes, and spindle-use is a number that instances say of themselves (1, if nothing is said).",
-        source=_SPINDLES,
-        bad=_NAME + _HARDWARE + _HEAD + _FULL,
-        good=_GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for group in context.groups:
-            hardware, value = group.hardware, in_force(context, group, EXCLUSIVE_STORAGE)
-            on = value is not None and value.value is True
-            if on or hardware is None or hardware.volume_count is None or context.own(group, MINMAX) is None:
-                continue
-            for pair in comparable(context.pairs(group)):
-                spindles = pair.minimum["spindle-use"]
-                if 1 < spindles == pair.maximum["spindle-use"]:
-                    said = "is off" if value is not None else "is not declared"
-                    message = f"{pair.title} asks for exactly {spindles} spindles, but exclusive storage {said}"
-                    leaf = value.leaf if value is not None else None
-                    related = (Related(leaf.span, "it is off here"),) if leaf else ()
-                    hint = "write ndparams: {exclusive_storage: true}, or do not bind spindle-use"
-                    yield self.hit(group, message, pair.at("min", "spindle-use"), hint=hint, related=related)
-                    break  # one mistake, whatever the number of specs
+_GOOD: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +54,6 @@ def _kept(context: Context, group: GroupPolicy, name: str) -> int | None:
 
 
 class NothingForTheNode(Rule):
-    """A spec that takes the whole node, with nothing left for the node itself."""
-
     info = RuleInfo(
         code="GP415",
         name="nothing-left-for-node",
@@ -104,7 +67,7 @@ class NothingForTheNode(Rule):
         good=_GOOD,
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for group, _, hardware in exclusive_groups(context):
             for share in shares(context, group, hardware):
                 whole = share.amount + share.kept
@@ -136,8 +99,6 @@ SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fi
 
 
 class ShareFitsLessOften(Rule):
-    """A half that is more than a half."""
-
     info = RuleInfo(
         code="GP416",
         name="share-fits-less-often",
@@ -146,11 +107,11 @@ class ShareFitsLessOften(Rule):
         rationale="Nodes are handed out whole, in halves or quarters. When the memory, CPUs or volumes of a half are"
         " more than half of what the node gives, it fits once, and the rest is left over.",
         source="Allocation for Partitioned Ganeti, Dedicated Allocation Metric",
-        bad=_GROUP + _HARDWARE + _HEAD + "half\n      " + bounds("124G 125G", "16 16", "5000G 5965G", "6 6"),
-        good=_GROUP + _HARDWARE + _HEAD + "half\n      " + bounds("124G 125G", "15 15", "5000G 5965G", "6 6"),
+        bad=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "16 16", "5000G 5965G", "6 6"),
+        good=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "15 15", "5000G 5965G", "6 6"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for group, _, hardware in exclusive_groups(context):
             given = [(item.parameter, item.amount, item.span) for item in shares(context, group, hardware)]
             if hardware.volume_count is not None:
@@ -170,8 +131,6 @@ class ShareFitsLessOften(Rule):
 
 
 class NodeKeepsEverything(Rule):
-    """Nothing is left for instances."""
-
     info = RuleInfo(
         code="GP419",
         name="node-keeps-everything",
@@ -180,12 +139,12 @@ class NodeKeepsEverything(Rule):
         rationale="What a node and its hypervisor keep is not for instances; here nothing is left for them. Most often"
         " a unit is wrong.",
         source="Resource model, Node parameters (hv_state)",
-        bad=f"{_NAME}{_HARDWARE}hv_state:\n  kvm: {{mem_node: 256G}}\n",
-        good=f"{_NAME}{_HARDWARE}hv_state:\n  kvm: {{mem_node: 6G, mem_hv: 1G, cpu_node: 2}}\n",
+        bad=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 256G}}\n",
+        good=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 6G, mem_hv: 1G, cpu_node: 2}}\n",
     )
     _KEPT: Final = {"memory": ("mem_node", "mem_hv"), "cpus": ("cpu_node",)}
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         reported: set[Span] = set()
         for group in context.groups:
             hardware = group.hardware
@@ -208,9 +167,61 @@ class NodeKeepsEverything(Rule):
                     yield self.hit(group, message, kept[0].span, hint=hint, related=related)
 
 
-DEDICATED_RULES: Final = (
-    SpindlesWithoutExclusiveStorage(),
-    NothingForTheNode(),
-    ShareFitsLessOften(),
-    NodeKeepsEverything(),
-)
+_METRIC: Final = "Allocation for Partitioned Ganeti, Dedicated Allocation Metric"
+
+
+_COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
+
+
+_STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
+
+
+class DedicatedCpuRatio(Rule):
+    info = RuleInfo(
+        code="GP406",
+        name="dedicated-vcpu-ratio",
+        severity=Severity.WARNING,
+        summary="vcpu-ratio is above 1 although exclusive storage is on.",
+        rationale="A partitioned node gives each instance hardware of its own; with more virtual than physical CPUs"
+        " the instances share them after all.",
+        source="Partitioned Ganeti, Dedicated CPUs",
+        bad=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 4}}\n",
+        good=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 1}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, (exclusive, ratio) in context.combined(EXCLUSIVE_STORAGE, ("ipolicy", "vcpu-ratio")):
+            if exclusive.value is True and number(ratio) > 1:
+                message = f"{name_of(declared)} shares its CPUs: vcpu-ratio is {ratio.value:g}"
+                hint = "write vcpu-ratio: 1"
+                yield exclusive_hit(self, context, declared, ratio, exclusive, message, hint)
+
+
+class DedicatedOrder(Rule):
+    info = RuleInfo(
+        code="GP410",
+        name="dedicated-order",
+        severity=Severity.WARNING,
+        summary="Where exclusive storage is on, specs are not in descending order of their least disk size.",
+        rationale="hail's dedicated metric sorts specs by the lower bound of disk-size, biggest first; hspace takes"
+        " them as they are listed. When the two orders differ, placement protects another size than capacity counts;"
+        " with equal lower bounds the metric's order is not defined.",
+        source=_METRIC,
+        bad=f"{EXCLUSIVE}ipolicy:\n  minmax:\n{_COMPUTING}{_STORAGE}",
+        good=f"{EXCLUSIVE}ipolicy:\n  minmax:\n{_STORAGE}{_COMPUTING}",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, (exclusive, _) in context.combined(EXCLUSIVE_STORAGE, MINMAX):
+            if exclusive.value is not True:
+                continue
+            pairs = comparable(context.pairs(declared))
+            for first, second in pairwise(pairs):
+                low, high = second.minimum["disk-size"], first.minimum["disk-size"]
+                if low < high:
+                    continue
+                how = "the same min disk-size as" if low == high else "a greater min disk-size than"
+                message = f"{second.title} has {how} {first.title} before it"
+                hint = "list the specs by descending min disk-size, and let no two be equal"
+                related = (Related(first.at("min", "disk-size"), f"{first.title} is here"),)
+                yield self.hit(declared, message, second.at("min", "disk-size"), hint=hint, related=related)

@@ -1,23 +1,26 @@
-"""GP402 to GP405: sizes of disks and numbers of spindles under exclusive storage."""
+"""GP402 to GP405, GP409 and GP414: spindles, the physical volumes that disks take."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context
+from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of
+from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
+from gpolicy.policy import edits
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
-from gpolicy.rules.specs.overlap import bounds
+from gpolicy.rules.examples import bounds
+from gpolicy.rules.exclusive_storage.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
-_SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
 
-_GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: dedicated\nndparams: {exclusive_storage: true}\n"
-_HARDWARE: Final = "hardware: {memory: 256G, cpus: 32, pv_count: 12, pv_size: 1T}\n"
+
+_SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
 
 
 def _specs(*pairs: str) -> str:
@@ -29,7 +32,9 @@ def _full(disk: str = "11T 11760G", spindles: str = "12 12") -> str:
 
 
 _QUARTER: Final = "quarter\n      " + bounds("61G 62G", "7 7", "2T 2940G", "3 3")
-_GOOD: Final = _GROUP + _HARDWARE + _specs(_full(), _QUARTER)
+
+
+_GOOD: Final = EXCLUSIVE + HARDWARE + _specs(_full(), _QUARTER)
 
 
 def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, Hardware]]:
@@ -53,8 +58,6 @@ def _volumes_here(hardware: Hardware) -> tuple[Related, ...]:
 
 
 class DiskNotWholeSpindles(Rule):
-    """A greatest disk size that leaves much of its volumes unused."""
-
     info = RuleInfo(
         code="GP402",
         name="disk-size-not-whole-spindles",
@@ -64,11 +67,11 @@ class DiskNotWholeSpindles(Rule):
         " and 2 % reserve. So a disk of exactly one volume's size takes two. Capacity counted by disk size is right"
         " only when the allowed sizes are multiples of the spindle size.",
         source=f"{_EXCLUSIVE}; Implementation order",
-        bad=_GROUP + _HARDWARE + _specs("quarter\n      " + bounds("61G 62G", "7 7", "2T 3T", "3 4")),
+        bad=EXCLUSIVE + HARDWARE + _specs("quarter\n      " + bounds("61G 62G", "7 7", "2T 3T", "3 4")),
         good=_GOOD,
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for group, pair, volume, hardware in _known_volumes(context):
             size = pair.maximum["disk-size"]
             volumes = volumes_needed(size, volume)
@@ -88,8 +91,6 @@ _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volume
 
 
 class DiskSpansSpindles(Rule):
-    """Disk sizes of one spec that need different numbers of volumes."""
-
     info = RuleInfo(
         code="GP403",
         name="disk-size-spans-spindles",
@@ -97,11 +98,11 @@ class DiskSpansSpindles(Rule):
         summary="Under exclusive storage the disk sizes of one spec need different numbers of spindles.",
         rationale="Instances of one spec then use a node unevenly, and the number that fits depends on their sizes.",
         source=_SPINDLES,
-        bad=_GROUP + _HARDWARE + _specs("half\n      " + bounds("61G 125G", "7 15", "2T 5880G", "3 6")),
+        bad=EXCLUSIVE + HARDWARE + _specs("half\n      " + bounds("61G 125G", "7 15", "2T 5880G", "3 6")),
         good=_GOOD,
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for group, pair, volume, hardware in _known_volumes(context):
             least, most = (volumes_needed(bound["disk-size"], volume) for bound in (pair.minimum, pair.maximum))
             if least != most:
@@ -111,8 +112,6 @@ class DiskSpansSpindles(Rule):
 
 
 class TooFewSpindles(Rule):
-    """A spec whose disks need more spindles than it allows."""
-
     info = RuleInfo(
         code="GP404",
         name="too-few-spindles",
@@ -121,11 +120,11 @@ class TooFewSpindles(Rule):
         rationale="Under exclusive storage spindle-use is compared with the spindles of the instance's disks, and too"
         " few spindles for a disk are an error. No instance can satisfy both.",
         source=_SPINDLES,
-        bad=_GROUP + _HARDWARE + _specs(_full(spindles="11 11")),
+        bad=EXCLUSIVE + HARDWARE + _specs(_full(spindles="11 11")),
         good=_GOOD,
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for group, pair, volume, hardware in _known_volumes(context):
             count, size = pair.minimum["disk-count"], pair.minimum["disk-size"]
             needed, allowed = count * volumes_needed(size, volume), pair.maximum["spindle-use"]
@@ -144,8 +143,6 @@ def _disks(count: int, size: int) -> str:
 
 
 class SpindlesBeyondNode(Rule):
-    """A spec that needs more spindles than a node has."""
-
     info = RuleInfo(
         code="GP405",
         name="spindles-beyond-node",
@@ -153,11 +150,11 @@ class SpindlesBeyondNode(Rule):
         summary="The smallest instance of a spec needs more spindles than a node of the group has.",
         rationale="No node of the group can hold such an instance.",
         source=_SPINDLES,
-        bad=_GROUP + "hardware: {pv_count: 10, pv_size: 1T}\n" + _specs(_full(spindles="1 12")),
+        bad=EXCLUSIVE + "hardware: {pv_count: 10, pv_size: 1T}\n" + _specs(_full(spindles="1 12")),
         good=_GOOD,
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for group, _, hardware in exclusive_groups(context):
             volumes = hardware.volume_count
             if volumes is None:
@@ -175,4 +172,60 @@ class SpindlesBeyondNode(Rule):
                     yield self.hit(group, message, pair.at(*place), hint=hint, related=related)
 
 
-SPINDLE_RULES: Final = (DiskNotWholeSpindles(), DiskSpansSpindles(), TooFewSpindles(), SpindlesBeyondNode())
+class SpindleParameterIgnored(Rule):
+    info = RuleInfo(
+        code="GP409",
+        name="spindle-parameter-ignored",
+        severity=Severity.INFO,
+        summary="spindle-ratio or spindle_count is set where exclusive storage is on.",
+        rationale="Exclusive assignment of physical volumes implies a ratio of 1, and the count is the real number of"
+        " volumes: both parameters are ignored.",
+        source=_SPINDLES,
+        bad=f"{EXCLUSIVE}ipolicy: {{spindle-ratio: 32}}\n",
+        good=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 1}}\n",
+        fix="Takes the parameter out.",
+    )
+    _IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", "spindle_count"))
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for group in context.groups:
+            exclusive = context.exclusive(group)
+            for path in self._IGNORED if exclusive else ():
+                leaf = context.own(group, path)
+                if leaf is not None and exclusive is not None:
+                    related = (Related(exclusive.span, "exclusive storage is on"),)
+                    message = f"{path[1]} is ignored in {name_of(group)}"
+                    removal = edits.remove_entry(leaf.document, leaf.pointer, climb=True)
+                    fix = edits.fix(f"take {path[1]} out", removal) if not leaf.overridden else None
+                    yield self.hit(group, message, leaf.span, related=related, fix=fix)
+
+
+class SpindlesWithoutExclusiveStorage(Rule):
+    info = RuleInfo(
+        code="GP414",
+        name="spindles-without-exclusive-storage",
+        severity=Severity.WARNING,
+        summary="A spec asks for an exact number of spindles, but exclusive storage is not on.",
+        rationale="Only under exclusive storage are they physical volumes of the instance's own. Without it disks share"
+        " all volumes, and spindle-use is a number that instances say of themselves (1, if nothing is said).",
+        source=_SPINDLES,
+        bad=DEDICATED + HARDWARE + WHOLE_NODES + FULL,
+        good=EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for group in context.groups:
+            hardware, value = group.hardware, in_force(context, group, EXCLUSIVE_STORAGE)
+            on = value is not None and value.value is True
+            if on or hardware is None or hardware.volume_count is None or context.own(group, MINMAX) is None:
+                continue
+            for pair in comparable(context.pairs(group)):
+                spindles = pair.minimum["spindle-use"]
+                if 1 < spindles == pair.maximum["spindle-use"]:
+                    said = "is off" if value is not None else "is not declared"
+                    message = f"{pair.title} asks for exactly {spindles} spindles, but exclusive storage {said}"
+                    leaf = value.leaf if value is not None else None
+                    related = (Related(leaf.span, "it is off here"),) if leaf else ()
+                    hint = "write ndparams: {exclusive_storage: true}, or do not bind spindle-use"
+                    yield self.hit(group, message, pair.at("min", "spindle-use"), hint=hint, related=related)
+                    break  # one mistake, whatever the number of specs

@@ -12,14 +12,12 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.source_file import YamlDocument
+from gpolicy.rules.examples import GROUP
 
 _BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nalloc_policy: preferred\n"
-_MEMBER: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 
 
 class BaseUnused(Rule):
-    """A base that nothing is made from."""
-
     info = RuleInfo(
         code="GP614",
         name="base-unused",
@@ -28,12 +26,12 @@ class BaseUnused(Rule):
         rationale="A template is no object of its own: what it says reaches the cluster only through a document that"
         " extends it.",
         source="gpolicy",
-        bad=f"{_BASE}---\n{_MEMBER}",
-        good=f"{_BASE}---\n{_MEMBER}extends: common\n",
+        bad=f"{_BASE}---\n{GROUP}",
+        good=f"{_BASE}---\n{GROUP}extends: common\n",
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         if not context.policy.objects:
             return  # a file of bases for other policies
         documents = [item for item in context.policy.documents if isinstance(item.root, dict)]
@@ -60,6 +58,3 @@ def _extends(document: YamlDocument, base: YamlDocument) -> bool:
         if here and name in ("", base.root["name"]):
             return True
     return False
-
-
-BASE_RULES: Final = (BaseUnused(),)

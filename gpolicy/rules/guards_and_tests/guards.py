@@ -12,11 +12,11 @@ from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.policy.guard import ABOUT_SPECS, BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
+from gpolicy.rules.examples import GROUP, bounds
 from gpolicy.rules.guards_and_tests.named_specs import known_groups, known_specs
-from gpolicy.rules.specs.overlap import bounds
 
 _GROUP: Final = (
-    "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [n1, n2]\nhardware: {memory: 256G, cpus: 32}\nipolicy:\n"
+    f"{GROUP}nodes: [n1, n2]\nhardware: {{memory: 256G, cpus: 32}}\nipolicy:\n"
     "  vcpu-ratio: 4\n  minmax:\n    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T")
 )
 
@@ -33,8 +33,6 @@ def _label(guard: Guard) -> str:
 
 
 class GuardUnknownGroup(Rule):
-    """A guard for a group that is not there."""
-
     info = RuleInfo(
         code="GP801",
         name="guard-unknown-group",
@@ -48,7 +46,7 @@ class GuardUnknownGroup(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         known = known_groups(context)
         for guard in context.policy.guards:
             if guard.group is not None and guard.group.value not in known:
@@ -59,8 +57,6 @@ class GuardUnknownGroup(Rule):
 
 
 class GuardUnknownSpec(Rule):
-    """A guard for a spec pair that is not there."""
-
     info = RuleInfo(
         code="GP802",
         name="guard-unknown-spec",
@@ -74,7 +70,7 @@ class GuardUnknownSpec(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         groups = known_groups(context)
         for guard in context.policy.guards:
             group = guard.group.value if guard.group else None
@@ -89,8 +85,6 @@ class GuardUnknownSpec(Rule):
 
 
 class GuardNamedTwice(Rule):
-    """Two guards of one name."""
-
     info = RuleInfo(
         code="GP803",
         name="guard-named-twice",
@@ -102,7 +96,7 @@ class GuardNamedTwice(Rule):
         good=_guards("name: room, spec: large, at_least: 4", "name: survive, node_failures: 1"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         first: dict[str, Guard] = {}
         for guard in context.policy.guards:
             earlier = first.setdefault(guard.name.value, guard)
@@ -113,8 +107,6 @@ class GuardNamedTwice(Rule):
 
 
 class GuardNameTaken(Rule):
-    """A guard with the name of one that gpolicy has itself."""
-
     info = RuleInfo(
         code="GP804",
         name="guard-name-taken",
@@ -126,7 +118,7 @@ class GuardNameTaken(Rule):
         good=_guards("name: nobody-violates, newly_violating: 0"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for guard in context.policy.guards:
             if guard.name.value in BUILT_IN:
                 message = f"gpolicy has a guard {guard.name.value!r} of its own"
@@ -134,8 +126,6 @@ class GuardNameTaken(Rule):
 
 
 class GuardNeverPasses(Rule):
-    """A guard that asks for more than the promised hardware can hold."""
-
     info = RuleInfo(
         code="GP805",
         name="guard-never-passes",
@@ -150,7 +140,7 @@ class GuardNeverPasses(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for guard in context.policy.guards:
             if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:
                 message = f"guard {guard.name.value} lets no plan pass that changes anything"
@@ -194,8 +184,6 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
 
 
 class GuardNeverFails(Rule):
-    """A guard that lets everything pass."""
-
     info = RuleInfo(
         code="GP806",
         name="guard-never-fails",
@@ -208,7 +196,7 @@ class GuardNeverFails(Rule):
         good=_guards('name: no-shrink, capacity_loss: {at_most: "10%"}'),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for guard in context.policy.guards:
             nothing = guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES) and guard.limit == 0
             everything = guard.measure in ABOUT_SPECS and guard.percent and guard.limit == 100
@@ -218,8 +206,6 @@ class GuardNeverFails(Rule):
 
 
 class GuardCovered(Rule):
-    """A guard that another one makes superfluous."""
-
     info = RuleInfo(
         code="GP807",
         name="guard-covered",
@@ -232,7 +218,7 @@ class GuardCovered(Rule):
         good=_guards("name: few, max_changes: 10"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         strictest: dict[tuple[object, ...], Guard] = {}
         for guard in context.policy.guards:
             first = strictest.setdefault(_subject(guard, *_about(guard)), guard)
@@ -264,14 +250,3 @@ def _is_as_strict(guard: Guard, other: Guard) -> bool:
     if guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES):
         return guard.limit >= other.limit
     return guard.limit <= other.limit
-
-
-GUARD_RULES: Final = (
-    GuardUnknownGroup(),
-    GuardUnknownSpec(),
-    GuardNamedTwice(),
-    GuardNameTaken(),
-    GuardNeverPasses(),
-    GuardNeverFails(),
-    GuardCovered(),
-)

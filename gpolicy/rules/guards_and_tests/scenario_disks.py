@@ -12,9 +12,10 @@ from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Action, Scenario, Sizes
 from gpolicy.policy.source_file import Located
+from gpolicy.rules.examples import GROUP
 
 _GROUP: Final = (
-    "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [n1, n2]\nipolicy: {disk-templates: [plain]}\n"
+    f"{GROUP}nodes: [n1, n2]\nipolicy: {{disk-templates: [plain]}}\n"
     "hardware: {memory: 64G, cpus: 16, pv_count: 4, pv_size: 1T}\n"
 )
 
@@ -45,8 +46,6 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
 
 
 class TemplateOfTest(Rule):
-    """A test with a disk template that its instance cannot have."""
-
     info = RuleInfo(
         code="GP817",
         name="test-template",
@@ -58,7 +57,7 @@ class TemplateOfTest(Rule):
         good=_GOOD,
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_templates()
         for scenario in context.policy.scenarios:
             template = _template(scenario)
@@ -93,8 +92,6 @@ def _expects_refusal(scenario: Scenario) -> bool:
 
 
 class SpindlesOfTest(Rule):
-    """A test that gives disks spindles where there are none."""
-
     info = RuleInfo(
         code="GP818",
         name="test-spindles",
@@ -108,7 +105,7 @@ class SpindlesOfTest(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
             group = asked_of(context, scenario)
             if group is None or context.exclusive(group):
@@ -128,6 +125,3 @@ def _asked(scenario: Scenario) -> Iterator[Sizes]:
         yield scenario.sizes
     for part in scenario.stage.simulated:
         yield from (existing.sizes for existing in part.instances)
-
-
-SCENARIO_DISK_RULES: Final = (TemplateOfTest(), SpindlesOfTest())

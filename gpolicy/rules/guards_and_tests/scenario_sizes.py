@@ -11,10 +11,10 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.policy.scenario import Action, Scenario, Sizes
-from gpolicy.rules.specs.overlap import bounds
+from gpolicy.rules.examples import GROUP, bounds
 
 _GROUP: Final = (
-    "gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n  disk-templates: [plain]\n  minmax:\n"
+    f"{GROUP}ipolicy:\n  disk-templates: [plain]\n  minmax:\n"
     "    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T") + "---\ngpolicy: v1\nkind: Test\ntests:\n"
 )
 _TAKEN: Final = frozenset({"node", "nodes", "group", "lost_allocations", "disk_left", "preference"})
@@ -26,8 +26,6 @@ def _test(memory: str) -> str:
 
 
 class NeverPassesTest(Rule):
-    """A test that expects an instance which no spec allows."""
-
     info = RuleInfo(
         code="GP819",
         name="test-never-passes",
@@ -41,7 +39,7 @@ class NeverPassesTest(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
             sizes = scenario.sizes
             if sizes is None or not _is_to_be_taken(scenario):
@@ -93,6 +91,3 @@ def _outside(pair: Pair, sizes: Sizes) -> list[str]:
         for name, value in wanted
         if value is not None and not pair.minimum[name] <= value <= pair.maximum[name]
     ]
-
-
-SCENARIO_SIZE_RULES: Final = (NeverPassesTest(),)

@@ -12,11 +12,11 @@ from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
+from gpolicy.rules.examples import GROUP, bounds
 from gpolicy.rules.guards_and_tests.named_specs import known_groups, known_specs
-from gpolicy.rules.specs.overlap import bounds
 
 _GROUP: Final = (
-    "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [n1, n2]\n"
+    f"{GROUP}nodes: [n1, n2]\n"
     "hardware: {memory: 256G, cpus: 32, pv_count: 4, pv_size: 1T}\nipolicy:\n  disk-templates: [plain]\n"
     "  minmax:\n    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T")
 )
@@ -58,8 +58,6 @@ def _groups(scenario: Scenario) -> Iterator[Located[str]]:
 
 
 class UnknownGroupTest(Rule):
-    """A test of a group that is not there."""
-
     info = RuleInfo(
         code="GP811",
         name="test-unknown-group",
@@ -73,7 +71,7 @@ class UnknownGroupTest(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         known = known_groups(context)
         for scenario in context.policy.scenarios:
             for group in _groups(scenario) if scenario.stage.snapshot is None else ():
@@ -84,8 +82,6 @@ class UnknownGroupTest(Rule):
 
 
 class UnknownSpecTest(Rule):
-    """A test of a spec pair that is not there."""
-
     info = RuleInfo(
         code="GP812",
         name="test-unknown-spec",
@@ -98,7 +94,7 @@ class UnknownSpecTest(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
             for group, spec in _specs(scenario):
                 name = group or _only_group(context)
@@ -146,8 +142,6 @@ def _is_about_spec(path: tuple[str, ...]) -> bool:
 
 
 class NamedTwiceTest(Rule):
-    """Two tests of one name."""
-
     info = RuleInfo(
         code="GP813",
         name="test-named-twice",
@@ -159,7 +153,7 @@ class NamedTwiceTest(Rule):
         good=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true", name="other")),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         first: dict[str, Scenario] = {}
         for scenario in context.policy.scenarios:
             earlier = first.setdefault(scenario.name.value, scenario)
@@ -170,8 +164,6 @@ class NamedTwiceTest(Rule):
 
 
 class UnknownNodeTest(Rule):
-    """A test that names a node which its cluster does not have."""
-
     info = RuleInfo(
         code="GP814",
         name="test-unknown-node",
@@ -185,7 +177,7 @@ class UnknownNodeTest(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
             nodes = _nodes(context, scenario)
             for node in _named_nodes(scenario) if nodes is not None else ():
@@ -225,8 +217,6 @@ def _named_nodes(scenario: Scenario) -> Iterator[Located[str]]:
 
 
 class WithoutHardwareTest(Rule):
-    """A test with no cluster to run on."""
-
     info = RuleInfo(
         code="GP815",
         name="test-without-hardware",
@@ -242,7 +232,7 @@ class WithoutHardwareTest(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
             if scenario.action is Action.CHECK_INSTANCE or not scenario.stage.promised:
                 continue
@@ -261,8 +251,6 @@ def _enough(group: GroupPolicy) -> bool:
 
 
 class ContradictionTest(Rule):
-    """A test whose expectations cannot all come out."""
-
     info = RuleInfo(
         code="GP816",
         name="test-contradiction",
@@ -279,7 +267,7 @@ class ContradictionTest(Rule):
 
     _taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
             found = {item.path[0]: item for item in scenario.expectations}
             flag = found.get("refused") or found.get("survives")
@@ -294,13 +282,3 @@ class ContradictionTest(Rule):
                     message = f"{key} cannot be expected where {flag.title} is {str(flag.wanted).lower()}"
                     related = (Related(flag.span, "this is expected as well"),)
                     yield self.hit(_label(scenario), message, found[key].span, hint=f"leave {key} out", related=related)
-
-
-SCENARIO_RULES: Final = (
-    UnknownGroupTest(),
-    UnknownSpecTest(),
-    NamedTwiceTest(),
-    UnknownNodeTest(),
-    WithoutHardwareTest(),
-    ContradictionTest(),
-)

@@ -1,4 +1,4 @@
-"""GP1xx: parameters that only the cluster has."""
+"""GP104, GP108, GP109, GP160, GP163 and GP164: parameters that only the cluster has."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ import re
 from collections.abc import Iterator
 from typing import Final, cast
 
-from gpolicy.checking.context import Context, number, texts
+from gpolicy.checking.context import Context, texts
 from gpolicy.checking.in_force import places, together
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Leaf
-from gpolicy.rules.parameters.values import CLUSTER, IMAGES, dotted
-from gpolicy.rules.specs.overlap import bounds
+from gpolicy.rules.examples import CLUSTER, bounds
+from gpolicy.rules.parameters.values import IMAGES
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
 
 
 class ImageLocation(Rule):
-    """An image that is neither an absolute path nor a URL."""
-
     info = RuleInfo(
         code="GP104",
         name="image-location",
@@ -34,17 +32,15 @@ class ImageLocation(Rule):
         good=f"{CLUSTER}install_image: https://images.example.org/base.img\nzeroing_image: /srv/zero.img\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*IMAGES):
             if not re.match(r"/|(https?|ftps?)://", str(leaf.value)):
-                message = f"{dotted(leaf)} is neither an absolute path nor an http or ftp URL"
+                message = f"{leaf.dotted} is neither an absolute path nor an http or ftp URL"
                 hint = "write the full path or URL" if leaf.value else "it cannot be emptied: leave it out"
                 yield self.hit(declared, message, leaf.span, hint=hint)
 
 
 class BackendMemory(Rule):
-    """minmem above maxmem."""
-
     info = RuleInfo(
         code="GP108",
         name="backend-memory-reversed",
@@ -56,7 +52,7 @@ class BackendMemory(Rule):
         good=f"{CLUSTER}beparams: {{minmem: 1G, maxmem: 2G}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):
             if low.number > high.number:
                 place, related, note = places(context, declared, low, high)
@@ -66,8 +62,6 @@ class BackendMemory(Rule):
 
 
 class ReservedVolumePattern(Rule):
-    """A pattern of reserved_lvs that is no regular expression."""
-
     info = RuleInfo(
         code="GP109",
         name="reserved-lvs-pattern",
@@ -79,7 +73,7 @@ class ReservedVolumePattern(Rule):
         good=f'{CLUSTER}reserved_lvs: ["xenvg/swap[0-9]+"]\n',
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("reserved_lvs",)):
             for index, pattern in enumerate(texts(leaf)):
                 try:
@@ -91,8 +85,6 @@ class ReservedVolumePattern(Rule):
 
 
 class ReservedVolumesReach(Rule):
-    """A pattern of reserved_lvs that covers every volume, or none."""
-
     info = RuleInfo(
         code="GP160",
         name="reserved-lvs-reach",
@@ -107,7 +99,7 @@ class ReservedVolumesReach(Rule):
     )
     _OF_INSTANCE: Final = "0a1b2c3d-4e5f-4071-8293-a4b5c6d7e8f9.disk0"
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("reserved_lvs",)):
             for index, pattern in enumerate(texts(leaf)):
                 if not re.search(r"[/.\[\]\\*+?(|]", pattern):
@@ -144,60 +136,19 @@ def _covers(pattern: str, volume: str) -> bool:
 
 
 _LONGEST_PATTERN: Final = 200
+
+
 _MOST_REPEATS: Final = 3
+
+
 _REPEAT: Final = re.compile(r"[*+?{]")
+
+
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 """What makes matching take exponential time: a repeat in a group that is repeated."""
 
 
-class MacPrefixMulticast(Rule):
-    """A prefix whose addresses no network interface can have."""
-
-    info = RuleInfo(
-        code="GP161",
-        name="mac-prefix-multicast",
-        severity=Severity.ERROR,
-        summary="mac_prefix makes multicast addresses.",
-        rationale="The lowest bit of the first octet marks an address as multicast: no interface can have such a one."
-        " Ganeti does not check it, and every new instance is without network.",
-        source="IEEE 802; Ganeti 3.0 does not check it",
-        bad=f'{CLUSTER}mac_prefix: "ab:00:00"\n',
-        good=f'{CLUSTER}mac_prefix: "aa:00:00"\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for declared, leaf in context.explicit_at(("mac_prefix",)):
-            first = re.match(r"[0-9a-f]{2}(?=:)", str(leaf.value))
-            if first and int(first[0], 16) & 1:
-                message = f"addresses that begin with {first[0]} are multicast: no interface can have one"
-                yield self.hit(declared, message, leaf.span, hint="write an even first octet, such as aa or 52")
-
-
-class NetmaskRange(Rule):
-    """A netmask longer than an address."""
-
-    info = RuleInfo(
-        code="GP162",
-        name="netmask-range",
-        severity=Severity.ERROR,
-        summary="master_netmask is no length of a prefix.",
-        rationale="It is the number of leading bits (32 for a single IPv4 address), not a mask in dots: at most 32 for"
-        " IPv4 and 128 for IPv6. The master address cannot be set up with another.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}master_netmask: 255\n",
-        good=f"{CLUSTER}master_netmask: 24\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for declared, leaf in context.explicit_at(("master_netmask",)):
-            if number(leaf) > 128:
-                message = f"master_netmask is {leaf.value}: no address has so many bits"
-                yield self.hit(declared, message, leaf.span, hint="write the length of the prefix, such as 24")
-
-
 class BackendDefaultsOutside(Rule):
-    """Defaults of instances that no spec allows."""
-
     info = RuleInfo(
         code="GP163",
         name="backend-defaults-outside",
@@ -217,7 +168,7 @@ class BackendDefaultsOutside(Rule):
         ("beparams", "spindle_use"): "spindle-use",
     }
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
         pairs = [pair for item in context.cluster_and_groups for pair in context.pairs(item)]
         declared = {path: leaf for path in self._DEFAULTS if (leaf := context.cluster_leaf(path)) is not None}
@@ -242,12 +193,25 @@ def _allows(pair: Pair, sizes: dict[str, int]) -> bool:
     return all(pair.minimum[name] <= value <= pair.maximum[name] for name, value in sizes.items())
 
 
-CLUSTER_PARAMETER_RULES: Final = (
-    ImageLocation(),
-    BackendMemory(),
-    ReservedVolumePattern(),
-    ReservedVolumesReach(),
-    MacPrefixMulticast(),
-    NetmaskRange(),
-    BackendDefaultsOutside(),
-)
+_HOST_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
+
+
+class ClusterName(Rule):
+    info = RuleInfo(
+        code="GP164",
+        name="cluster-name-impossible",
+        severity=Severity.WARNING,
+        summary="The name of the cluster is no host name.",
+        rationale="A cluster is named by the host name of its master address. A plan is only made for the cluster of"
+        " this name (guard `right-cluster`): with another it is never made.",
+        source="Ganeti 3.0, gnt-cluster(8) init",
+        bad="gpolicy: v1\nkind: Cluster\nname: my cluster\n",
+        good=CLUSTER,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        cluster = context.policy.cluster
+        if cluster is not None and not _HOST_NAME.fullmatch(cluster.name):
+            message = f"no cluster can be called {cluster.name!r}: that is no host name"
+            hint = "write what gnt-cluster info calls it"
+            yield self.hit(cluster, message, cluster.span, hint=hint)

@@ -11,14 +11,12 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Fix, RuleInfo, Severity
 from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.model import Leaf
-from gpolicy.rules.parameters.values import CLUSTER
+from gpolicy.rules.examples import CLUSTER
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
 
 
 class CompressionWithoutGzip(Rule):
-    """compression_tools that lack gzip."""
-
     info = RuleInfo(
         code="GP105",
         name="compression-without-gzip",
@@ -31,7 +29,7 @@ class CompressionWithoutGzip(Rule):
         fix="Adds gzip to the list.",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("compression_tools",)):
             if "gzip" not in texts(leaf):
                 message = "compression_tools lacks gzip"
@@ -46,8 +44,6 @@ class CompressionWithoutGzip(Rule):
 
 
 class CompressionToolName(Rule):
-    """A compression tool whose name cannot be one."""
-
     info = RuleInfo(
         code="GP165",
         name="compression-tool-name",
@@ -60,7 +56,7 @@ class CompressionToolName(Rule):
         good=f"{CLUSTER}compression_tools: [gzip, zstd]\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("compression_tools",)):
             for index, tool in enumerate(texts(leaf)):
                 place = leaf.document.value_span((*leaf.pointer, index))
@@ -71,6 +67,3 @@ class CompressionToolName(Rule):
                     message = f"{tool!r} cannot be the name of a compression tool"
                     hint = "write the program's name: letters, digits, - and _"
                     yield self.hit(declared, message, place, hint=hint)
-
-
-COMPRESSION_RULES: Final = (CompressionWithoutGzip(), CompressionToolName())

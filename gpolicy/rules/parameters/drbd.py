@@ -13,7 +13,7 @@ from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.model import Declared
-from gpolicy.rules.parameters.values import CLUSTER
+from gpolicy.rules.examples import CLUSTER
 
 _SOURCE: Final = "Resource model, Disk parameters"
 
@@ -27,8 +27,6 @@ def _drbd(text: str) -> str:
 
 
 class DynamicResyncOff(Rule):
-    """The resync controller is on and off at once."""
-
     info = RuleInfo(
         code="GP120",
         name="dynamic-resync-without-plan",
@@ -41,7 +39,7 @@ class DynamicResyncOff(Rule):
         good=_drbd("dynamic-resync: true, c-plan-ahead: 20"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, (dynamic, plan) in together(context, _path("dynamic-resync"), _path("c-plan-ahead")):
             if dynamic.value is True and plan.value == 0:
                 place, related, note = places(context, declared, plan, dynamic)
@@ -51,8 +49,6 @@ class DynamicResyncOff(Rule):
 
 
 class ResyncRatesReversed(Rule):
-    """c-min-rate above c-max-rate."""
-
     info = RuleInfo(
         code="GP121",
         name="resync-rates-reversed",
@@ -64,7 +60,7 @@ class ResyncRatesReversed(Rule):
         good=_drbd("dynamic-resync: true, c-min-rate: 4M, c-max-rate: 60M"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
             if low.number > high.number:
                 place, related, note = places(context, declared, low, high)
@@ -74,8 +70,6 @@ class ResyncRatesReversed(Rule):
 
 
 class ResyncParameterIgnored(Rule):
-    """A resync parameter of the controller that is not in use."""
-
     info = RuleInfo(
         code="GP122",
         name="resync-parameter-ignored",
@@ -89,7 +83,7 @@ class ResyncParameterIgnored(Rule):
     )
     _DYNAMIC: Final = ("c-plan-ahead", "c-fill-target", "c-delay-target", "c-min-rate", "c-max-rate")
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
             dynamic = in_force(context, declared, _path("dynamic-resync"))
             if dynamic is None:
@@ -117,8 +111,6 @@ BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
 
 
 class DrbdBarriers(Rule):
-    """disk-barriers that DRBD does not know."""
-
     info = RuleInfo(
         code="GP123",
         name="drbd-barriers",
@@ -131,7 +123,7 @@ class DrbdBarriers(Rule):
         fix="Writes letters in lower case; anything else has more than one way out.",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_path("disk-barriers")):
             if "".join(sorted(set(str(leaf.value)))) not in BARRIER_SETS:
                 message = f"disk-barriers cannot be {leaf.value!r}"
@@ -143,8 +135,6 @@ class DrbdBarriers(Rule):
 
 
 class DrbdProtocol(Rule):
-    """A replication protocol that DRBD does not have."""
-
     info = RuleInfo(
         code="GP124",
         name="drbd-protocol",
@@ -157,7 +147,7 @@ class DrbdProtocol(Rule):
         fix="Writes the letter in upper case.",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_path("protocol")):
             if leaf.value not in ("A", "B", "C"):
                 meant = str(leaf.value).upper()
@@ -179,8 +169,6 @@ RANGES: Final = {
 
 
 class DrbdRange(Rule):
-    """A number that DRBD refuses."""
-
     info = RuleInfo(
         code="GP125",
         name="drbd-range",
@@ -192,7 +180,7 @@ class DrbdRange(Rule):
         good=_drbd("resync-rate: 60M"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for name, (low, high, unit) in RANGES.items():
             for declared, leaf in context.explicit_at(_path(name)):
                 if not low <= number(leaf) <= high:
@@ -201,8 +189,6 @@ class DrbdRange(Rule):
 
 
 class DrbdNoWriteOrder(Rule):
-    """Nothing left that keeps writes in order."""
-
     info = RuleInfo(
         code="GP132",
         name="drbd-no-write-order",
@@ -216,7 +202,7 @@ class DrbdNoWriteOrder(Rule):
         good=_drbd("disk-barriers: bf"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_path("disk-barriers")):
             if "".join(sorted(set(str(leaf.value)))) == "bdf":
                 message = "with barriers, flushes and drain disabled DRBD keeps no order of writes"
@@ -224,8 +210,6 @@ class DrbdNoWriteOrder(Rule):
 
 
 class DrbdProtocolNotC(Rule):
-    """A protocol with which instances cannot be migrated live."""
-
     info = RuleInfo(
         code="GP133",
         name="drbd-protocol-not-c",
@@ -239,20 +223,8 @@ class DrbdProtocolNotC(Rule):
         good=_drbd("protocol: C"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_path("protocol")):
             if leaf.value in ("A", "B"):
                 message = f"with protocol {leaf.value} instances cannot migrate live, and a failover may lose writes"
                 yield self.hit(declared, message, leaf.span, hint="write C, unless this is what you want")
-
-
-DRBD_RULES: Final = (
-    DynamicResyncOff(),
-    ResyncRatesReversed(),
-    ResyncParameterIgnored(),
-    DrbdBarriers(),
-    DrbdProtocol(),
-    DrbdRange(),
-    DrbdNoWriteOrder(),
-    DrbdProtocolNotC(),
-)

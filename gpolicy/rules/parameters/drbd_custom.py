@@ -12,7 +12,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Declared, Leaf
-from gpolicy.rules.parameters.values import CLUSTER
+from gpolicy.rules.examples import CLUSTER
 
 _SOURCE: Final = "Resource model, Disk parameters (disk-custom, net-custom); drbdsetup(8) of DRBD 8.3 and 8.4"
 CUSTOM: Final[tuple[Path, ...]] = (("diskparams", "drbd", "disk-custom"), ("diskparams", "drbd", "net-custom"))
@@ -82,8 +82,6 @@ def _custom(text: str, more: str = "") -> str:
 
 
 class CustomForm(Rule):
-    """A string that holds no options."""
-
     info = RuleInfo(
         code="GP134",
         name="drbd-custom-form",
@@ -96,7 +94,7 @@ class CustomForm(Rule):
         good=_custom('net-custom: "--max-buffers=8000 --sndbuf-size 1M"'),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for custom in _strings(context):
             name = custom.leaf.path[-1]
             if custom.words is None:
@@ -109,8 +107,6 @@ class CustomForm(Rule):
 
 
 class CustomContradicts(Rule):
-    """An option that Ganeti has a parameter for."""
-
     info = RuleInfo(
         code="GP135",
         name="drbd-custom-contradicts",
@@ -123,7 +119,7 @@ class CustomContradicts(Rule):
         good=_custom('disk-custom: "--al-extents=1237"', "c-max-rate: 100M"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for custom in _strings(context):
             for option in dict.fromkeys(custom.options):
                 if option not in _OF_GANETI:
@@ -137,8 +133,6 @@ class CustomContradicts(Rule):
 
 
 class CustomSection(Rule):
-    """An option of the other section, or of none."""
-
     info = RuleInfo(
         code="GP136",
         name="drbd-custom-section",
@@ -151,7 +145,7 @@ class CustomSection(Rule):
         good=_custom('net-custom: "--max-buffers=8000"'),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for custom in _strings(context):
             here, other = (_DISK, _NET) if custom.leaf.path[-1] == "disk-custom" else (_NET, _DISK)
             right = "net-custom" if here is _DISK else "disk-custom"
@@ -159,6 +153,3 @@ class CustomSection(Rule):
                 if option in other and option not in here and option not in _OF_GANETI:
                     message = f"{custom.leaf.path[-1]} holds --{option}, which belongs to {right}"
                     yield self.hit(custom.declared, message, custom.leaf.span, hint=f"move it to {right}")
-
-
-DRBD_CUSTOM_RULES: Final = (CustomForm(), CustomContradicts(), CustomSection())

@@ -18,7 +18,7 @@ from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.hypervisor_values import SERIAL_SPEEDS
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, release_key
-from gpolicy.rules.parameters.values import CLUSTER, dotted
+from gpolicy.rules.examples import CLUSTER
 
 _SOURCE: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"
 
@@ -101,8 +101,6 @@ _CONTRADICTIONS: Final = (
 
 
 class HypervisorContradiction(Rule):
-    """Two hypervisor parameters that exclude one another."""
-
     info = RuleInfo(
         code="GP170",
         name="hypervisor-parameters-contradict",
@@ -115,7 +113,7 @@ class HypervisorContradiction(Rule):
         good=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: none}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for item in _CONTRADICTIONS:
             if release_key(context.version) < release_key(item.since):
                 continue
@@ -137,8 +135,6 @@ _SPICE: Final = tuple(
 
 
 class SpiceWithoutBind(Rule):
-    """Parameters of a SPICE console that there is not."""
-
     info = RuleInfo(
         code="GP171",
         name="spice-without-bind",
@@ -150,7 +146,7 @@ class SpiceWithoutBind(Rule):
         good=f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: 127.0.0.1, spice_use_tls: true}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for path in _SPICE:
             for declared, (parameter, bind) in together(context, path, _kvm("spice_bind")):
                 if parameter.value and not bind.value:
@@ -161,8 +157,6 @@ class SpiceWithoutBind(Rule):
 
 
 class SerialSpeed(Rule):
-    """A speed that no serial console has."""
-
     info = RuleInfo(
         code="GP172",
         name="serial-speed",
@@ -174,7 +168,7 @@ class SerialSpeed(Rule):
         good=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9600}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_kvm("serial_speed")):
             console = in_force(context, declared, _kvm("serial_console"))
             if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
@@ -190,8 +184,6 @@ _MASKS: Final[tuple[Path, ...]] = tuple(
 
 
 class CpuRangeReversed(Rule):
-    """A range of CPUs that goes down."""
-
     info = RuleInfo(
         code="GP173",
         name="cpu-range-reversed",
@@ -203,11 +195,11 @@ class CpuRangeReversed(Rule):
         good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-3"}}\n',
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*_MASKS):
             for low, high in _CPU_RANGE.findall(str(leaf.value)):
                 if _magnitude(low) > _magnitude(high):
-                    message = f"{dotted(leaf)}: the range {low}-{high} ends below its beginning"
+                    message = f"{leaf.dotted}: the range {low}-{high} ends below its beginning"
                     yield self.hit(declared, message, leaf.span, hint=f"write {high}-{low}")
 
 
@@ -221,8 +213,6 @@ _MOST_LETTERS: Final = 15  # of the name of a network interface in Linux
 
 
 class BindAddressUnlikely(Rule):
-    """An address of consoles that is neither an address nor an interface."""
-
     info = RuleInfo(
         code="GP174",
         name="bind-address-unlikely",
@@ -235,7 +225,7 @@ class BindAddressUnlikely(Rule):
         good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_kvm("vnc_bind_address"), _kvm("spice_bind")):
             text = str(leaf.value)
             path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
@@ -258,12 +248,3 @@ def _ip_version(text: Value) -> int | None:
         return ip_address(str(text)).version
     except ValueError:
         return None
-
-
-HYPERVISOR_RULES: Final = (
-    HypervisorContradiction(),
-    SpiceWithoutBind(),
-    SerialSpeed(),
-    CpuRangeReversed(),
-    BindAddressUnlikely(),
-)

@@ -10,7 +10,7 @@ from gpolicy.checking.in_force import in_force, places
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.parameter import Path
-from gpolicy.rules.parameters.values import CLUSTER, GROUP, dotted
+from gpolicy.rules.examples import CLUSTER, GROUP
 
 OVS: Final[Path] = ("ndparams", "ovs")
 OVS_NAME: Final[Path] = ("ndparams", "ovs_name")
@@ -19,8 +19,6 @@ _OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
 
 
 class PathNotAbsolute(Rule):
-    """A program or directory that is no absolute path."""
-
     info = RuleInfo(
         code="GP140",
         name="path-not-absolute",
@@ -39,20 +37,18 @@ class PathNotAbsolute(Rule):
         ("drbd_usermode_helper",),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*self._PATHS):
             text = str(leaf.value)
             if text and not text.startswith("/"):
-                message = f"{dotted(leaf)} is {text!r}, which is no absolute path"
+                message = f"{leaf.dotted} is {text!r}, which is no absolute path"
                 yield self.hit(declared, message, leaf.span, hint="write the whole path, from / on")
             elif " " in text and leaf.path[-1] in ("oob_program", "drbd_usermode_helper"):
-                message = f"{dotted(leaf)} is {text!r}: a program is run as it is written, without arguments"
+                message = f"{leaf.dotted} is {text!r}: a program is run as it is written, without arguments"
                 yield self.hit(declared, message, leaf.span, hint="put the arguments into a script of its own")
 
 
 class CpuSpeedUnlikely(Rule):
-    """A speed that is no factor."""
-
     info = RuleInfo(
         code="GP141",
         name="cpu-speed-unlikely",
@@ -66,7 +62,7 @@ class CpuSpeedUnlikely(Rule):
         parameters=(RuleParameter(name="most", default=20, summary="Greatest factor that is not called unlikely."),),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         most = context.settings.parameter(self.info, "most")
         for declared, leaf in context.explicit_at(("ndparams", "cpu_speed")):
             if not 1 / most <= number(leaf) <= most:
@@ -75,8 +71,6 @@ class CpuSpeedUnlikely(Rule):
 
 
 class OvsIncomplete(Rule):
-    """Open vSwitch without a switch, or without a way out."""
-
     info = RuleInfo(
         code="GP142",
         name="ovs-incomplete",
@@ -89,7 +83,7 @@ class OvsIncomplete(Rule):
         good=f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: eth1}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
             switch = in_force(context, declared, OVS)
             if switch is None or switch.value is not True:
@@ -104,8 +98,6 @@ class OvsIncomplete(Rule):
 
 
 class OvsIgnored(Rule):
-    """Parameters of a switch that is not made."""
-
     info = RuleInfo(
         code="GP143",
         name="ovs-parameter-ignored",
@@ -117,7 +109,7 @@ class OvsIgnored(Rule):
         good=f"{GROUP}ndparams: {{ovs: true, ovs_link: eth1}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
             switch = in_force(context, declared, OVS)
             for path, default in ((OVS_NAME, "switch1"), (OVS_LINK, "")):
@@ -133,8 +125,6 @@ class OvsIgnored(Rule):
 
 
 class OvsOnNodeAdd(Rule):
-    """A switch that existing nodes do not get."""
-
     info = RuleInfo(
         code="GP144",
         name="ovs-on-node-add",
@@ -147,17 +137,8 @@ class OvsOnNodeAdd(Rule):
         good=f"{CLUSTER}ndparams: {{ovs: false}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(OVS):
             if leaf.value is True:
                 message = "only nodes that are added from now on get an Open vSwitch bridge"
                 yield self.hit(declared, message, leaf.span, hint="make it by hand on nodes that are there already")
-
-
-NODE_PARAMETER_RULES: Final = (
-    PathNotAbsolute(),
-    CpuSpeedUnlikely(),
-    OvsIncomplete(),
-    OvsIgnored(),
-    OvsOnNodeAdd(),
-)

@@ -12,7 +12,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
-from gpolicy.rules.parameters.values import CLUSTER, GROUP, dotted
+from gpolicy.rules.examples import CLUSTER, GROUP
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
 _STATE_HINT: Final = (
@@ -23,8 +23,6 @@ _DISK_SOURCE: Final = "Resource model, Node parameters (disk_state)"
 
 
 class StateOfDisabledHypervisor(Rule):
-    """hv_state of a hypervisor that is not enabled."""
-
     info = RuleInfo(
         code="GP112",
         name="hypervisor-not-enabled",
@@ -36,7 +34,7 @@ class StateOfDisabledHypervisor(Rule):
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_hypervisors()
         if enabled is None:
             return
@@ -56,8 +54,6 @@ def _is_hv_state(leaf: Leaf) -> bool:
 
 
 class StateWithoutEffect(Rule):
-    """hv_state and disk_state do nothing in Ganeti."""
-
     info = RuleInfo(
         code="GP113",
         name="state-without-effect",
@@ -71,7 +67,7 @@ class StateWithoutEffect(Rule):
         good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.policy.objects:
             own = context.leaves(declared).values()
             for family in ("hv_state", "disk_state"):
@@ -83,8 +79,6 @@ class StateWithoutEffect(Rule):
 
 
 class StateNotCounted(Rule):
-    """Figures that not even gpolicy's capacity model reads."""
-
     info = RuleInfo(
         code="GP150",
         name="state-not-counted",
@@ -97,7 +91,7 @@ class StateNotCounted(Rule):
         good=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         hypervisors = context.enabled_hypervisors()
         group = _volume_group(context)
         for declared in context.policy.objects:
@@ -128,8 +122,6 @@ def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:
 
 
 class StateBeyondTotal(Rule):
-    """More kept than there is."""
-
     info = RuleInfo(
         code="GP151",
         name="state-beyond-total",
@@ -147,7 +139,7 @@ class StateBeyondTotal(Rule):
         "disk_total": ("disk_reserved", "disk_overhead"),
     }
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.policy.objects:
             for prefix in _records(context, declared):
                 for total_name, names in self._PARTS.items():
@@ -165,8 +157,6 @@ class StateBeyondTotal(Rule):
 
 
 class StateUnlikely(Rule):
-    """A size that looks as if its unit were missing."""
-
     info = RuleInfo(
         code="GP152",
         name="state-size-unlikely",
@@ -180,18 +170,16 @@ class StateUnlikely(Rule):
         parameters=(RuleParameter(name="least", default=64, summary="Least size in MiB that is not called unlikely."),),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         least = context.settings.parameter(self.info, "least")
         for declared, leaf in context.explicit():
             is_size = leaf.path[0] in ("hv_state", "disk_state") and not leaf.path[-1].startswith("cpu")
             if is_size and 0 < number(leaf) < least:
-                message = f"{dotted(leaf)} is {leaf.value} MiB"
+                message = f"{leaf.dotted} is {leaf.value} MiB"
                 yield self.hit(declared, message, leaf.span, hint=f"write the unit: {leaf.value}G or {leaf.value}M")
 
 
 class StateBeyondHardware(Rule):
-    """Figures that say more than the group promises."""
-
     info = RuleInfo(
         code="GP153",
         name="state-beyond-hardware",
@@ -204,14 +192,14 @@ class StateBeyondHardware(Rule):
         good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
             for prefix in _records(context, group):
                 for name, (most, span) in _promised(group).items():
                     leaf = context.own(group, (*prefix, name))
                     if leaf is not None and number(leaf) > most:
                         sizes = [_shown(name, number(leaf)), _shown(name, most)]
-                        message = f"{dotted(leaf)} is {sizes[0]}, the hardware of {name_of(group)} is {sizes[1]}"
+                        message = f"{leaf.dotted} is {sizes[0]}, the hardware of {name_of(group)} is {sizes[1]}"
                         related = (Related(span, "promised here"),)
                         hint = "correct the one that is wrong"
                         yield self.hit(group, message, leaf.span, hint=hint, related=related)
@@ -239,8 +227,6 @@ def _promised(group: GroupPolicy) -> dict[str, tuple[int, Span]]:
 
 
 class StateBeyondNode(Rule):
-    """Figures that say more than a node reports."""
-
     info = RuleInfo(
         code="GP154",
         name="state-beyond-node",
@@ -258,7 +244,7 @@ class StateBeyondNode(Rule):
     needs_state = True
     _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total"}
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         share = context.settings.parameter(self.info, "share")
         for path in sorted({leaf.path for _, leaf in context.explicit() if leaf.path[-1] in self._MEASURED}):
             least: dict[int, tuple[int, str, Leaf]] = {}
@@ -273,7 +259,7 @@ class StateBeyondNode(Rule):
                     )
             for reported, name, leaf in least.values():
                 shown = [_shown(path[-1], value) for value in (number(leaf), reported)]
-                message = f"{dotted(leaf)} is {shown[0]}, node {name} reports {shown[1]}"
+                message = f"{leaf.dotted} is {shown[0]}, node {name} reports {shown[1]}"
                 hint = "correct the figure, or declare it for fewer nodes"
                 yield self.hit(_declarer(context, leaf), message, leaf.span, hint=hint)
 
@@ -281,14 +267,3 @@ class StateBeyondNode(Rule):
 def _declarer(context: Context, leaf: Leaf) -> Declared:
     """Return the object that declares a leaf."""
     return next(item for item in context.policy.objects if item.leaves.get(leaf.path) is leaf)
-
-
-STATE_RULES: Final = (
-    StateOfDisabledHypervisor(),
-    StateWithoutEffect(),
-    StateNotCounted(),
-    StateBeyondTotal(),
-    StateUnlikely(),
-    StateBeyondHardware(),
-    StateBeyondNode(),
-)

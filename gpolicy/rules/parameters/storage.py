@@ -13,7 +13,8 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
-from gpolicy.rules.parameters.values import CLUSTER, GROUP, dotted, is_access
+from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.parameters.values import is_access
 
 _SOURCE: Final = "Resource model, Disk parameters"
 VOLUME_GROUP: Final[Path] = ("volume_group_name",)
@@ -26,8 +27,6 @@ _STRIPES: Final[tuple[Path, ...]] = (
 
 
 class VolumeGroupName(Rule):
-    """A volume group that LVM could not name so."""
-
     info = RuleInfo(
         code="GP110",
         name="volume-group-name",
@@ -39,19 +38,17 @@ class VolumeGroupName(Rule):
         good=f"{CLUSTER}diskparams:\n  drbd: {{metavg: xenvg}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(VOLUME_GROUP, METAVG):
             name = str(leaf.value)
             unset = not name and leaf.path == VOLUME_GROUP
             if not unset and not re.fullmatch(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*", name):
-                message = f"{dotted(leaf)}: LVM has no volume group called {name!r}"
+                message = f"{leaf.dotted}: LVM has no volume group called {name!r}"
                 hint = "letters, digits and + _ . - only, not beginning with -"
                 yield self.hit(declared, message, leaf.span, hint=hint)
 
 
 class UserspaceWithoutKvm(Rule):
-    """Userspace access where no hypervisor can use it."""
-
     info = RuleInfo(
         code="GP111",
         name="userspace-without-kvm",
@@ -64,20 +61,18 @@ class UserspaceWithoutKvm(Rule):
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         hypervisors = context.enabled_hypervisors()
         if hypervisors is None or "kvm" in hypervisors.values:
             return
         related = (Related(hypervisors.span, "enabled here"),) if hypervisors.span else ()
         for declared, leaf in context.explicit():
             if is_access(leaf.path) and leaf.value == "userspace":
-                message = f"{dotted(leaf)}: none of {', '.join(hypervisors.values)} can use a disk from userspace"
+                message = f"{leaf.dotted}: none of {', '.join(hypervisors.values)} can use a disk from userspace"
                 yield self.hit(declared, message, leaf.span, hint="write kernelspace", related=related)
 
 
 class UserspaceOfOthers(Rule):
-    """Userspace access where instances have disks of that template that cannot use it."""
-
     info = RuleInfo(
         code="GP126",
         name="userspace-of-other-hypervisor",
@@ -91,7 +86,7 @@ class UserspaceOfOthers(Rule):
     )
     needs_state = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit():
             if not is_access(leaf.path) or leaf.value != "userspace" or context.state is None:
                 continue
@@ -104,13 +99,11 @@ class UserspaceOfOthers(Rule):
             ]
             if names:
                 shown = f"{names[0]} and {len(names) - 1} more are" if len(names) > 1 else f"{names[0]} is"
-                message = f"{dotted(leaf)}: {shown} not of KVM, which alone can use a disk from userspace"
+                message = f"{leaf.dotted}: {shown} not of KVM, which alone can use a disk from userspace"
                 yield self.hit(declared, message, leaf.span, hint="write kernelspace")
 
 
 class OtherVolumeGroup(Rule):
-    """Metadata in a volume group that no capacity is counted for."""
-
     info = RuleInfo(
         code="GP127",
         name="metavg-not-counted",
@@ -123,7 +116,7 @@ class OtherVolumeGroup(Rule):
         good=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: xenvg}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
         for declared in context.cluster_and_groups:
             meta = in_force(context, declared, METAVG)
@@ -136,8 +129,6 @@ class OtherVolumeGroup(Rule):
 
 
 class StripesBeyondVolumes(Rule):
-    """More stripes than a node has physical volumes."""
-
     info = RuleInfo(
         code="GP128",
         name="stripes-beyond-volumes",
@@ -150,7 +141,7 @@ class StripesBeyondVolumes(Rule):
         good=f"{GROUP}hardware: {{pv_count: 4, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
             promised = group.hardware.volume_count if group.hardware else None
             volumes = promised if promised is not None else _fewest_volumes(context, group)
@@ -158,7 +149,7 @@ class StripesBeyondVolumes(Rule):
                 leaf = context.effective(group, path)
                 if leaf is not None and volumes is not None and number(leaf) > volumes:
                     place = "promised" if promised is not None else "there now"
-                    message = f"{dotted(leaf)} is {leaf.value}, but group {group.name} has {volumes} volumes ({place})"
+                    message = f"{leaf.dotted} is {leaf.value}, but group {group.name} has {volumes} volumes ({place})"
                     span = group.hardware.span if group.hardware else None
                     related = (Related(span, "promised here"),) if span and promised is not None else ()
                     yield self.hit(group, message, leaf.span, hint=f"write at most {volumes}", related=related)
@@ -171,8 +162,6 @@ def _fewest_volumes(context: Context, group: GroupPolicy) -> int | None:
 
 
 class StripesIgnored(Rule):
-    """Stripes under exclusive storage."""
-
     info = RuleInfo(
         code="GP129",
         name="stripes-ignored",
@@ -186,7 +175,7 @@ class StripesIgnored(Rule):
         good=f"{GROUP}ndparams: {{exclusive_storage: true}}\nipolicy: {{disk-templates: [plain], vcpu-ratio: 1}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
             exclusive = context.exclusive(declared)
             leaf = context.own(declared, _STRIPES[0])
@@ -197,8 +186,6 @@ class StripesIgnored(Rule):
 
 
 class MetadataStripes(Rule):
-    """Stripes of volumes too small for it."""
-
     info = RuleInfo(
         code="GP130",
         name="meta-stripes",
@@ -211,7 +198,7 @@ class MetadataStripes(Rule):
         good=f"{CLUSTER}diskparams:\n  drbd: {{data-stripes: 4, meta-stripes: 1}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_STRIPES[2]):
             if number(leaf) > 1:
                 message = f"{leaf.value} stripes for metadata of 128 MiB: more disks to fail, and nothing gained"
@@ -226,8 +213,6 @@ _NAMES: Final[dict[Path, tuple[str, str]]] = {
 
 
 class StorageName(Rule):
-    """A pool, host or volume that cannot be."""
-
     info = RuleInfo(
         code="GP131",
         name="storage-name",
@@ -240,21 +225,9 @@ class StorageName(Rule):
         good=f"{CLUSTER}diskparams:\n  gluster: {{host: storage.example.org, port: 24007}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*_NAMES):
             pattern, what = _NAMES[leaf.path]
             if not re.fullmatch(pattern, str(leaf.value)):
-                message = f"{dotted(leaf)} cannot be {str(leaf.value)!r}"
+                message = f"{leaf.dotted} cannot be {str(leaf.value)!r}"
                 yield self.hit(declared, message, leaf.span, hint=f"write {what}")
-
-
-STORAGE_RULES: Final = (
-    VolumeGroupName(),
-    UserspaceWithoutKvm(),
-    UserspaceOfOthers(),
-    OtherVolumeGroup(),
-    StripesBeyondVolumes(),
-    StripesIgnored(),
-    MetadataStripes(),
-    StorageName(),
-)

@@ -17,15 +17,7 @@ from gpolicy.ganeti.parameter import Path, Type
 from gpolicy.ganeti.parameters import PARAMETERS, VERSIONS, known_in, parameter_at, release_key
 from gpolicy.ganeti.values import INHERITED_FAMILIES
 from gpolicy.policy.model import INHERIT, Leaf
-
-CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
-GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
-
-
-def dotted(leaf: Leaf) -> str:
-    """Return a leaf's path as it is written in plans and reports."""
-    return ".".join(leaf.path)
-
+from gpolicy.rules.examples import CLUSTER, GROUP
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
 
@@ -37,8 +29,6 @@ def _unknown_in(version: str) -> frozenset[Path]:
 
 
 class ParameterNotInVersion(Rule):
-    """A parameter that the declared release does not have."""
-
     info = RuleInfo(
         code="GP101",
         name="parameter-not-in-version",
@@ -50,7 +40,7 @@ class ParameterNotInVersion(Rule):
         good=f'{CLUSTER}ganeti_version: "3.0"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n',
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         yield from self._words(context)
         for declared, leaf in context.explicit():
             parameter = parameter_at(leaf.path)
@@ -58,7 +48,7 @@ class ParameterNotInVersion(Rule):
                 continue
             gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
             when = f"it is gone since {parameter.until}" if gone else f"it comes with {parameter.since}"
-            message = f"Ganeti {context.version} has no {dotted(leaf)}: {when}"
+            message = f"Ganeti {context.version} has no {leaf.dotted}: {when}"
             released = gone or any(known_in(parameter, version) for version in VERSIONS)
             hint = "leave it out, or correct ganeti_version" if released else "leave it out: no release has it"
             yield self.hit(declared, message, leaf.document.key_span(leaf.pointer), hint=hint)
@@ -70,13 +60,11 @@ class ParameterNotInVersion(Rule):
                     if leaf.value != word or (release_key(context.version) >= release_key(release)) is has_it:
                         continue
                     when = f"it comes with {release}" if has_it else f"it is gone since {release}"
-                    message = f"Ganeti {context.version} has no {word} for {dotted(leaf)}: {when}"
+                    message = f"Ganeti {context.version} has no {word} for {leaf.dotted}: {when}"
                     yield self.hit(declared, message, leaf.span, hint="write another word, or correct ganeti_version")
 
 
 class AccessInherit(Rule):
-    """`access: inherit`, which Ganeti cannot do."""
-
     info = RuleInfo(
         code="GP103",
         name="access-inherit",
@@ -89,12 +77,12 @@ class AccessInherit(Rule):
         good=f"{GROUP}diskparams:\n  rbd: {{access: kernelspace, pool: inherit}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.policy.objects:
             for leaf in context.leaves(declared).values():
                 if leaf.value is INHERIT and is_access(leaf.path):
                     hint = "write the cluster's value here, and change both together"
-                    yield self.hit(declared, f"Ganeti cannot reset {dotted(leaf)}", leaf.span, hint=hint)
+                    yield self.hit(declared, f"Ganeti cannot reset {leaf.dotted}", leaf.span, hint=hint)
 
 
 def is_access(path: Path) -> bool:
@@ -106,8 +94,6 @@ IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
 
 
 class NotExpressible(Rule):
-    """A value that Ganeti's commands cannot carry."""
-
     info = RuleInfo(
         code="GP102",
         name="not-expressible",
@@ -120,7 +106,7 @@ class NotExpressible(Rule):
         fix="Writes a mac_prefix in lower case and with colons.",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.policy.objects:
             for leaf in context.leaves(declared).values():
                 parameter = parameter_at(leaf.path)
@@ -133,7 +119,7 @@ class NotExpressible(Rule):
                 try:
                     checked(leaf.path, value, declared.level, version=context.version)
                 except InexpressibleError as error:
-                    message = f"{dotted(leaf)}: {error.reason}"
+                    message = f"{leaf.dotted}: {error.reason}"
                     fix = _lower_case(context, leaf) if leaf.path == ("mac_prefix",) else None
                     yield self.hit(declared, message, leaf.span, hint=error.hint or "", fix=fix)
 
@@ -147,8 +133,6 @@ def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
 
 
 class PortRange(Rule):
-    """A port outside 1 to 65535."""
-
     info = RuleInfo(
         code="GP106",
         name="port-range",
@@ -164,16 +148,14 @@ class PortRange(Rule):
         ("diskparams", "gluster", "port"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*self._PORTS):
             if not 1 <= number(leaf) <= 65535:
-                message = f"{dotted(leaf)} is {leaf.value}, which is no TCP port"
+                message = f"{leaf.dotted} is {leaf.value}, which is no TCP port"
                 yield self.hit(declared, message, leaf.span, hint="write a port from 1 to 65535")
 
 
 class CountBelowOne(Rule):
-    """A count that makes no sense below one."""
-
     info = RuleInfo(
         code="GP107",
         name="count-below-one",
@@ -193,16 +175,14 @@ class CountBelowOne(Rule):
         ("beparams", "vcpus"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*self._COUNTS):
             if number(leaf) < 1:
-                message = f"{dotted(leaf)} is {leaf.value}: it must be at least 1"
+                message = f"{leaf.dotted} is {leaf.value}: it must be at least 1"
                 yield self.hit(declared, message, leaf.span, hint="write 1 or more")
 
 
 class OverrideRepeatsCluster(Rule):
-    """A group's own value that is the cluster's."""
-
     info = RuleInfo(
         code="GP116",
         name="override-repeats-cluster",
@@ -215,21 +195,11 @@ class OverrideRepeatsCluster(Rule):
         good=f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: inherit}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
             for path, leaf in context.leaves(group).items():
                 above = context.cluster_leaf(path) if path[0] in INHERITED_FAMILIES and not is_access(path) else None
                 if above is not None and above.value == leaf.value:
-                    message = f"{dotted(leaf)} is what the cluster has, and will not follow it"
+                    message = f"{leaf.dotted} is what the cluster has, and will not follow it"
                     related = (Related(above.span, "the cluster's value"),)
                     yield self.hit(group, message, leaf.span, hint="write inherit, to follow", related=related)
-
-
-PARAMETER_RULES: Final = (
-    ParameterNotInVersion(),
-    NotExpressible(),
-    AccessInherit(),
-    PortRange(),
-    CountBelowOne(),
-    OverrideRepeatsCluster(),
-)

@@ -1,4 +1,4 @@
-"""GP21x: specs against the hardware that a group promises."""
+"""GP211, GP212, GP222 and GP223: specs against what a node of the group can give."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
+from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.volume_arithmetic import largest_disk
 from gpolicy.policy.model import GroupPolicy, Hardware
-from gpolicy.rules.specs.overlap import bounds
+from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.specs.examples import SIZES
 
-_SIZES: Final = "Partitioned Ganeti, Constrained instance sizes"
-_GROUP: Final = (
-    "gpolicy: v1\nkind: NodeGroup\nname: gold\nhardware: {memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}\n"
-)
+_GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
 
 
 def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
@@ -62,20 +61,18 @@ def _beyond(context: Context, bound: str) -> Iterator[tuple[GroupPolicy, Pair, s
 
 
 class SpecBeyondHardware(Rule):
-    """A spec whose smallest instance fits no node."""
-
     info = RuleInfo(
         code="GP211",
         name="spec-beyond-hardware",
         severity=Severity.ERROR,
         summary="The smallest instance of a spec is larger than a node of the group.",
         rationale="No node of the group can hold such an instance: the spec allows nothing.",
-        source=_SIZES,
+        source=SIZES,
         bad=_spec("96G 128G"),
         good=_spec("16G 60G"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for group, pair, name, wanted, limit, place in _beyond(context, "min"):
             if name == "disk-size" and context.exclusive(group):
                 continue  # counted in spindles there (GP405)
@@ -86,8 +83,6 @@ class SpecBeyondHardware(Rule):
 
 
 class SpecMaxBeyondHardware(Rule):
-    """A spec whose largest instance fits no node."""
-
     info = RuleInfo(
         code="GP212",
         name="spec-max-beyond-hardware",
@@ -95,12 +90,12 @@ class SpecMaxBeyondHardware(Rule):
         summary="The largest instance of a spec is larger than a node of the group.",
         rationale="The policy allows instances that no node can hold. Tiered allocation begins with the maximum and has"
         " to shrink it first, so its numbers are not about the size that is meant.",
-        source=_SIZES,
+        source=SIZES,
         bad=_spec("16G 96G"),
         good=_spec("16G 60G"),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         none_fits = {(group.name, pair.index, name) for group, pair, name, *_ in _beyond(context, "min")}
         for group, pair, name, wanted, limit, place in _beyond(context, "max"):
             if (group.name, pair.index, name) not in none_fits:
@@ -115,8 +110,6 @@ def _excess(name: str, wanted: int, limit: float) -> str:
 
 
 class HardwareUnlikely(Rule):
-    """Memory and CPUs that no computer has together."""
-
     info = RuleInfo(
         code="GP222",
         name="hardware-unlikely",
@@ -139,7 +132,7 @@ class HardwareUnlikely(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         least, most = (context.settings.parameter(self.info, name) for name in ("least", "most"))
         for group in context.groups:
             hardware = group.hardware
@@ -156,4 +149,41 @@ class HardwareUnlikely(Rule):
                 yield self.hit(group, message, hardware.memory.span, hint="correct the unit", related=related)
 
 
-HARDWARE_RULES: Final = (SpecBeyondHardware(), SpecMaxBeyondHardware(), HardwareUnlikely())
+_SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
+
+
+class SpindleUseBeyondRatio(Rule):
+    info = RuleInfo(
+        code="GP223",
+        name="spindle-use-beyond-ratio",
+        severity=Severity.WARNING,
+        summary="A spec asks for more spindle-use than spindle-ratio lets a node have.",
+        rationale="A node takes instances up to spindle-ratio times its spindle_count, all together. hail and hspace"
+        " then refuse even the first one, and call it FailDisk, whatever disk is free.",
+        source="Resource model, Instance policies; allocation of Ganeti 3.0",
+        bad=f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: 2\n  minmax:\n    - name: busy\n      "
+        + bounds("1G 12G", "1 3", "10G 90G", "6 8"),
+        good=f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: 4\n  minmax:\n    - name: busy\n      "
+        + bounds("1G 12G", "1 3", "10G 90G", "6 8"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared in context.cluster_and_groups:
+            ratio = context.effective(declared, _SPINDLES)
+            count = context.effective(declared, ("ndparams", "spindle_count"))
+            if ratio is None or count is None or context.exclusive(declared):
+                continue
+            limit = number(ratio) * number(count)
+            for pair in comparable(context.pairs(declared)):
+                least = pair.minimum["spindle-use"]
+                if least > limit:
+                    message = (
+                        f"{pair.title} asks for a spindle-use of {least}; a node takes {limit:g}"
+                        f" ({number(count):g} spindles, ratio {number(ratio):g})"
+                    )
+                    related = (
+                        Related(ratio.span, "spindle-ratio is here"),
+                        Related(count.span, "spindle_count is here"),
+                    )
+                    hint = "raise spindle-ratio or spindle_count, or lower the bound"
+                    yield self.hit(declared, message, pair.at("min", "spindle-use"), hint=hint, related=related)

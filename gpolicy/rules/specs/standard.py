@@ -1,29 +1,70 @@
-"""GP216: the standard instance against the groups."""
+"""GP205 and GP216: the standard instance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context, number
+from gpolicy.checking.context import MINMAX, Context, number
 from gpolicy.checking.members import has_other_groups
-from gpolicy.checking.pairs import Pair
+from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.model import GroupPolicy, Leaf
-from gpolicy.rules.specs.overlap import bounds
+from gpolicy.rules.examples import CLUSTER, bounds
+from gpolicy.rules.specs.examples import SIZES, SMALL
+
+
+class StdOutside(Rule):
+    info = RuleInfo(
+        code="GP205",
+        name="std-outside",
+        severity=Severity.ERROR,
+        summary="The standard spec lies in none of the cluster's specs.",
+        rationale="Ganeti refuses the policy: std must lie inside at least one pair for all six parameters.",
+        source=f"{SIZES}; Ganeti 3.0 checks it on the cluster",
+        bad=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 512, cpu-count: 2}}\n  minmax:\n" + SMALL,
+        good=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2G, cpu-count: 2}}\n  minmax:\n" + SMALL,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        cluster, leaf = context.policy.cluster, context.cluster_leaf(MINMAX)
+        if cluster is None or leaf is None:
+            return
+        paths: dict[str, Path] = {name: ("ipolicy", "std", name) for name in SPEC_PARAMETERS}
+        std = {name: found for name, path in paths.items() if (found := context.cluster_leaf(path))}
+        pairs = [pair for pair in context.pairs(cluster) if pair.possible]
+        outside = [
+            [name for name, leaf in std.items() if not pair.minimum[name] <= number(leaf) <= pair.maximum[name]]
+            for pair in pairs
+        ]
+        if not pairs or not all(outside):
+            return
+        nearest = min(range(len(pairs)), key=lambda place: len(outside[place]))
+        pair, names = pairs[nearest], outside[nearest]
+        reasons = ", ".join(
+            f"{name} {amount(name, int(number(std[name])))} is not in {amount(name, pair.minimum[name])} to"
+            f" {amount(name, pair.maximum[name])}"
+            for name in names
+        )
+        message = f"std lies in no spec; closest is {pair.title}, but {reasons}"
+        hint = "Ganeti refuses this: change std and minmax together"
+        related = pair.here
+        yield self.hit(cluster, message, std[names[0]].span, hint=hint, related=related)
+
 
 _CLUSTER: Final = (
-    "gpolicy: v1\nkind: Cluster\nname: c.example.org\nipolicy:\n"
+    f"{CLUSTER}ipolicy:\n"
     "  std: {memory-size: 1G, cpu-count: 1, disk-size: 10G, disk-count: 1, nic-count: 1, spindle-use: 1}\n---\n"
 )
+
+
 _GROUP: Final = f"{_CLUSTER}gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n  minmax:\n    - name: some\n      "
 
 
 class StdNowhere(Rule):
-    """A standard instance that no group takes."""
-
     info = RuleInfo(
         code="GP216",
         name="std-fits-no-group",
@@ -37,7 +78,7 @@ class StdNowhere(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
         std = {name: context.cluster_leaf(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
         written = {name: leaf for name, leaf in std.items() if leaf is not None}
@@ -62,6 +103,3 @@ def _takes(pair: Pair, std: dict[str, Leaf]) -> bool:
 def _names(groups: list[GroupPolicy]) -> str:
     names = [group.name for group in groups]
     return f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"
-
-
-STANDARD_RULES: Final = (StdNowhere(),)

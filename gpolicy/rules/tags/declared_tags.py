@@ -13,7 +13,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Pointer, YamlDocument
-from gpolicy.rules.parameters.values import CLUSTER
+from gpolicy.rules.examples import CLUSTER
 
 LOCATION: Final = "Improving location awareness of Ganeti"
 HTOOLS: Final = "htools:"

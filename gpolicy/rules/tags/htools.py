@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import release_key
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
-from gpolicy.rules.parameters.values import CLUSTER
+from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.tags.declared_tags import HTOOLS, LOCATION, Tag, cluster_tags, declared_tags, without_tag
 
 _LONGEST: Final = 128
@@ -28,8 +28,6 @@ _FAMILIES: Final = (*(prefix.rstrip(":") for prefix in TAG_FAMILIES.values()), _
 
 
 class TagGrammar(Rule):
-    """A tag that Ganeti does not take."""
-
     info = RuleInfo(
         code="GP501",
         name="tag-grammar",
@@ -43,7 +41,7 @@ class TagGrammar(Rule):
         good='gpolicy: v1\nkind: TagRules\nmigration:\n  allow:\n    - {from: "hv:4", to: "hv:5"}\n  domains: [hv]\n',
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for tag in declared_tags(context):
             if len(tag.text) > _LONGEST:
                 message = f"the tag has {len(tag.text)} characters: {tag.text[:40]}…"
@@ -54,8 +52,6 @@ class TagGrammar(Rule):
 
 
 class HtoolsTagUnknown(Rule):
-    """A tag in htools' name that htools does not know."""
-
     info = RuleInfo(
         code="GP502",
         name="htools-tag-unknown",
@@ -69,7 +65,7 @@ class HtoolsTagUnknown(Rule):
         fix="Writes the family that must be meant, where only one is close.",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         tags = list(declared_tags(context))
         there = {(tag.label, tag.text) for tag in tags}
         for tag in tags:
@@ -98,8 +94,6 @@ def _misspelt_family(tag: Tag) -> tuple[str, str]:
 
 
 class TagWithoutSuffix(Rule):
-    """A family's prefix and nothing behind it."""
-
     info = RuleInfo(
         code="GP503",
         name="tag-without-suffix",
@@ -111,7 +105,7 @@ class TagWithoutSuffix(Rule):
         good=cluster_tags('"htools:migration:hv"'),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for tag in declared_tags(context):
             for family, prefix in TAG_FAMILIES.items():
                 if tag.text in (prefix, prefix.rstrip(":")):
@@ -121,8 +115,6 @@ class TagWithoutSuffix(Rule):
 
 
 class TagOfTool(Rule):
-    """A tag that a tool sets and removes itself."""
-
     info = RuleInfo(
         code="GP508",
         name="tag-of-tool",
@@ -136,7 +128,7 @@ class TagOfTool(Rule):
         fix="Takes the tag out, where it does not stand alone.",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for tag in declared_tags(context):
             if any(f"{tag.text}:".startswith(prefix) for prefix in _OF_TOOLS[:2]) or tag.text == _OF_TOOLS[2]:
                 message = f"{tag.text} belongs to the tool that sets it"
@@ -162,8 +154,6 @@ def _covers(prefix: str, tag: str) -> bool:
 
 
 class TagWrongLevel(Rule):
-    """A tag on an object where no tool looks for it."""
-
     info = RuleInfo(
         code="GP509",
         name="tag-wrong-level",
@@ -172,11 +162,11 @@ class TagWrongLevel(Rule):
         rationale="The htools rules are read from the cluster's tags only, htools:standby: from nodes, and autorepair"
         " from cluster, groups and instances. Elsewhere the tag has no effect.",
         source=f"{LOCATION}; htools, harep and hsqueeze of Ganeti 2.15 to 3.1",
-        bad='gpolicy: v1\nkind: NodeGroup\nname: gold\ntags: ["htools:nlocation:rack"]\n',
+        bad=f'{GROUP}tags: ["htools:nlocation:rack"]\n',
         good=cluster_tags('"htools:nlocation:rack"'),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for tag in declared_tags(context):
             if tag.family and tag.level is not Level.CLUSTER:
                 right = "the cluster"
@@ -191,8 +181,6 @@ class TagWrongLevel(Rule):
 
 
 class AutorepairUnknown(Rule):
-    """A kind of repair that harep does not know."""
-
     info = RuleInfo(
         code="GP510",
         name="autorepair-unknown",
@@ -204,7 +192,7 @@ class AutorepairUnknown(Rule):
         good=cluster_tags('"ganeti:watcher:autorepair:migrate"'),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for tag in declared_tags(context):
             begin, kind = tag.text[: len(_REPAIR)], tag.text.removeprefix(_REPAIR)
             if begin != _REPAIR:
@@ -221,8 +209,6 @@ class AutorepairUnknown(Rule):
 
 
 class TagNotInVersion(Rule):
-    """A family of tags that the declared release does not read."""
-
     info = RuleInfo(
         code="GP511",
         name="tag-not-in-version",
@@ -235,7 +221,7 @@ class TagNotInVersion(Rule):
         good=f'{CLUSTER}ganeti_version: "2.16"\ntags: ["htools:nlocation:rack"]\n',
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         if release_key(context.version) >= (2, 16):
             return
         for tag in declared_tags(context):
@@ -248,14 +234,3 @@ class TagNotInVersion(Rule):
 def _alike(word: str, known: str) -> bool:
     """Return whether a word is most likely `known`, misspelt."""
     return SequenceMatcher(None, word, known).ratio() >= 0.8
-
-
-TAG_RULES: Final = (
-    TagGrammar(),
-    HtoolsTagUnknown(),
-    TagWithoutSuffix(),
-    TagOfTool(),
-    TagWrongLevel(),
-    AutorepairUnknown(),
-    TagNotInVersion(),
-)

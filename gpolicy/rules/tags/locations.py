@@ -9,11 +9,12 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity, Span
+from gpolicy.rules.examples import GROUP
 from gpolicy.rules.tags.declared_tags import HTOOLS, LOCATION, Tag, declared_tags, domains, observed, suffixes
 from gpolicy.rules.tags.node_tags import TaggedNode, tagged_nodes
 
 _MOST_GROUPS: Final = 6  # named in one message
-_GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [n1, n2, n3]\n---\n"
+_GROUP: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
 _RACKS: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n"
 
 
@@ -26,8 +27,6 @@ _DIVIDED: Final = _GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2, n3", "rac
 
 
 class DesiredLocationWithoutDomain(Rule):
-    """A desired location that is no failure domain."""
-
     info = RuleInfo(
         code="GP507",
         name="desired-location-without-domain",
@@ -41,7 +40,7 @@ class DesiredLocationWithoutDomain(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         tags = list(declared_tags(context))
         domains = suffixes(tags, "nlocation") | observed(context, "nlocation")
         for tag in tags:
@@ -56,8 +55,6 @@ class DesiredLocationWithoutDomain(Rule):
 
 
 class FailureDomainUndivided(Rule):
-    """A domain that all nodes share."""
-
     info = RuleInfo(
         code="GP519",
         name="failure-domain-undivided",
@@ -71,7 +68,7 @@ class FailureDomainUndivided(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for domain, tag, group, nodes in _domains_of_groups(context):
             found = {node.of(domain) for node in nodes}
             if len(nodes) > 1 and len(found) == 1 and frozenset() not in found:
@@ -82,8 +79,6 @@ class FailureDomainUndivided(Rule):
 
 
 class FailureDomainIncomplete(Rule):
-    """A node that was forgotten."""
-
     info = RuleInfo(
         code="GP520",
         name="failure-domain-incomplete",
@@ -97,7 +92,7 @@ class FailureDomainIncomplete(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
         spans: dict[tuple[str, str, int], Span | None] = {}
         for domain, tag, group, nodes in _domains_of_groups(context):
@@ -143,8 +138,6 @@ def _lacking_words(lacking: list[_Lacking]) -> str:
 
 
 class NodeInTwoDomains(Rule):
-    """A node in two places at once."""
-
     info = RuleInfo(
         code="GP521",
         name="node-in-two-domains",
@@ -157,7 +150,7 @@ class NodeInTwoDomains(Rule):
         good=_DIVIDED,
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         reported = set()
         for domain, _, _, nodes in _domains_of_groups(context):
             for node in nodes:
@@ -185,11 +178,3 @@ def _place(nodes: tuple[TaggedNode, ...], domain: str, tag: Tag | None) -> tuple
             if place is not None:
                 return place
     return ("cluster", tag.span) if tag else ("cluster", None)
-
-
-LOCATION_RULES: Final = (
-    DesiredLocationWithoutDomain(),
-    FailureDomainUndivided(),
-    FailureDomainIncomplete(),
-    NodeInTwoDomains(),
-)

@@ -10,6 +10,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.policy.misspelt import Guesses
+from gpolicy.rules.examples import GROUP
 from gpolicy.rules.tags.declared_tags import (
     HTOOLS,
     LOCATION,
@@ -25,7 +26,7 @@ from gpolicy.rules.tags.declared_tags import (
 from gpolicy.rules.tags.node_tags import TaggedNode, declared_node_tags, known_node_tags, tagged_nodes
 
 _SOURCE: Final = f"{LOCATION}, Migration tags"
-_NODES: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [n1, n2, n3]\n---\n"
+_NODES: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
 
 
 def _node_set(nodes: str, tag: str) -> str:
@@ -40,8 +41,6 @@ _UP: Final = '{from: "hv:4", to: "hv:5"}'
 
 
 class AllowMigrationForm(Rule):
-    """allowmigration without exactly one double colon."""
-
     info = RuleInfo(
         code="GP504",
         name="allowmigration-form",
@@ -54,7 +53,7 @@ class AllowMigrationForm(Rule):
         good=cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4::hv:5"'),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for tag in declared_tags(context):
             if tag.family == "allowmigration" and tag.suffix and len(sides(tag)) != 2:
                 message = f"{tag.suffix!r} is not FROM::TO with exactly one ::"
@@ -63,8 +62,6 @@ class AllowMigrationForm(Rule):
 
 
 class AllowMigrationWithoutDomain(Rule):
-    """allowmigration about tags that are no migration tags."""
-
     info = RuleInfo(
         code="GP505",
         name="allowmigration-without-domain",
@@ -78,7 +75,7 @@ class AllowMigrationWithoutDomain(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         tags = list(declared_tags(context))
         domains = suffixes(tags, "migration") | observed(context, "migration")
         for tag in tags:
@@ -90,8 +87,6 @@ class AllowMigrationWithoutDomain(Rule):
 
 
 class AllowMigrationPointless(Rule):
-    """An exception that allows what is allowed."""
-
     info = RuleInfo(
         code="GP516",
         name="allowmigration-pointless",
@@ -104,7 +99,7 @@ class AllowMigrationPointless(Rule):
         fix="Takes out what is said a second time.",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         first: dict[str, Tag] = {}
         for tag in _exceptions(context):
             source, target = sides(tag)
@@ -125,8 +120,6 @@ def _exceptions(context: Context) -> list[Tag]:
 
 
 class TagWithoutNode(Rule):
-    """A rule about tags that no node has."""
-
     info = RuleInfo(
         code="GP517",
         name="tag-without-node",
@@ -141,7 +134,7 @@ class TagWithoutNode(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         known = known_node_tags(context)
         kinds = {tag.partition(":")[0] for tag in known if ":" in tag}
         used = {begin for tag in known for begin in _domains_of(tag)}
@@ -174,8 +167,6 @@ def _domains_of(tag: str) -> list[str]:
 
 
 class MigrationDeadEnd(Rule):
-    """A node that instances cannot leave."""
-
     info = RuleInfo(
         code="GP518",
         name="migration-dead-end",
@@ -190,7 +181,7 @@ class MigrationDeadEnd(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         names = domains(context, "migration")
         declared = [tuple(sides(tag)) for tag in _exceptions(context)]
         allowed = {*declared, *(tuple(suffix.split("::")) for suffix in observed(context, "allowmigration"))}
@@ -210,12 +201,3 @@ class MigrationDeadEnd(Rule):
 def _may_receive(target: TaggedNode, tags: frozenset[str], allowed: set[tuple[str, ...]]) -> bool:
     """Return whether a node may receive from one with these migration tags."""
     return all(tag in target.tags or any((tag, own) in allowed for own in target.tags) for tag in tags)
-
-
-MIGRATION_RULES: Final = (
-    AllowMigrationForm(),
-    AllowMigrationWithoutDomain(),
-    AllowMigrationPointless(),
-    TagWithoutNode(),
-    MigrationDeadEnd(),
-)

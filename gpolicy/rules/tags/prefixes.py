@@ -17,8 +17,6 @@ _RAW: Final = ("iextags", "desiredlocation")
 
 
 class RawPrefix(Rule):
-    """An exclusion tag that matches more than it seems to."""
-
     info = RuleInfo(
         code="GP506",
         name="tag-raw-prefix",
@@ -32,7 +30,7 @@ class RawPrefix(Rule):
         good=cluster_tags('"htools:iextags:service:"'),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for tag in declared_tags(context):
             if tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
                 message = f"{tag.text} means every instance tag that begins with {tag.suffix!r}"
@@ -41,8 +39,6 @@ class RawPrefix(Rule):
 
 
 class RuleWithPrefix(Rule):
-    """A rule of a TagRules document that is written with the prefix that it gets anyway."""
-
     info = RuleInfo(
         code="GP512",
         name="tag-rule-with-prefix",
@@ -56,7 +52,7 @@ class RuleWithPrefix(Rule):
         fix="Takes the prefix out, where the entry is a plain word.",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for tag in declared_tags(context):
             for written in sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
                 if tag.typed and written.startswith(HTOOLS):
@@ -68,8 +64,6 @@ class RuleWithPrefix(Rule):
 
 
 class SuffixColon(Rule):
-    """A location or migration tag with a colon too many."""
-
     info = RuleInfo(
         code="GP513",
         name="tag-suffix-colon",
@@ -83,7 +77,7 @@ class SuffixColon(Rule):
         fix="Takes the colon away.",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         there = {(tag.label, tag.text) for tag in declared_tags(context)}
         for tag in declared_tags(context):
             if tag.family in ("nlocation", "migration") and tag.suffix.strip(":") and tag.suffix.endswith(":"):
@@ -95,8 +89,6 @@ class SuffixColon(Rule):
 
 
 class PrefixCovered(Rule):
-    """A prefix that another one covers."""
-
     info = RuleInfo(
         code="GP514",
         name="tag-prefix-covered",
@@ -109,7 +101,7 @@ class PrefixCovered(Rule):
         good="gpolicy: v1\nkind: TagRules\nexclusion: [service, service-level]\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         tags = [tag for tag in declared_tags(context) if tag.family in _RAW and tag.suffix]
         first = {(tag.family, tag.suffix): tag for tag in reversed(tags)}
         for tag in tags:
@@ -123,8 +115,6 @@ class PrefixCovered(Rule):
 
 
 class OwnedPrefixReach(Rule):
-    """An owned prefix that means more tags than it seems to."""
-
     info = RuleInfo(
         code="GP515",
         name="owned-prefix-reach",
@@ -137,13 +127,10 @@ class OwnedPrefixReach(Rule):
         good='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: "rack:", "on": [node]}\n',
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for rules in context.policy.tag_rules:
             for owned in rules.owns:
                 prefix = owned.value.prefix
                 if not prefix.endswith(":") and not is_of_tool(owned.value):
                     message = f"owning {prefix} removes every tag that begins with it, {prefix}x:… too"
                     yield self.hit("cluster", message, owned.span, hint=f"write {prefix}: with a colon")
-
-
-TAG_PREFIX_RULES: Final = (RawPrefix(), RuleWithPrefix(), SuffixColon(), PrefixCovered(), OwnedPrefixReach())

@@ -54,8 +54,6 @@ def _is_slip(written: str, name: str) -> bool:
 
 
 class TagAlmostInDomain(Rule):
-    """A node's tag that looks like one of a domain, and is none."""
-
     info = RuleInfo(
         code="GP522",
         name="tag-almost-in-domain",
@@ -68,7 +66,7 @@ class TagAlmostInDomain(Rule):
         good=f'{_RULES}{_SET}["rack:a", "reck-b:c"]\n',
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         names = _Names((*domains(context, "nlocation"), *domains(context, "migration")))
         for tag in declared_tags(context):
             if tag.level is Level.NODE and not tag.family:
@@ -94,8 +92,6 @@ def _almost(tag: str, names: _Names) -> str:
 
 
 class OwnedPrefixIdle(Rule):
-    """An owned prefix beside the tags that it was made for."""
-
     info = RuleInfo(
         code="GP523",
         name="owned-prefix-idle",
@@ -109,7 +105,7 @@ class OwnedPrefixIdle(Rule):
     )
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         tags = [(tag.text, tag.level) for tag in declared_tags(context)]
         prefixes = _Names(text.partition(":")[0] for text, _ in tags if ":" in text)
         used: dict[str, set[Level]] = {
@@ -135,8 +131,6 @@ class OwnedPrefixIdle(Rule):
 
 
 class RawPrefixShort(Rule):
-    """A raw prefix that takes almost any tag."""
-
     info = RuleInfo(
         code="GP524",
         name="raw-prefix-short",
@@ -154,7 +148,7 @@ class RawPrefixShort(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         least = context.settings.parameter(self.info, "letters")
         for tag in declared_tags(context):
             short = 0 < len(tag.suffix) < least and not tag.suffix.endswith(":")
@@ -162,6 +156,3 @@ class RawPrefixShort(Rule):
                 message = f"{tag.suffix} is the beginning of many tags"
                 hint = f"write {tag.suffix} without raw to mean {tag.suffix}:…, or a longer prefix"
                 yield self.hit(tag.label, message, tag.span, hint=hint)
-
-
-TAG_SPELLING_RULES: Final = (TagAlmostInDomain(), OwnedPrefixIdle(), RawPrefixShort())

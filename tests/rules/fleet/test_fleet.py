@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from run_rules import TODAY
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import check_fleet, check_policy
+from gpolicy.checking.fleet import FleetHit
+from gpolicy.checking.registry import FLEET_RULES
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.roots import policy_roots
-from gpolicy.rules.fleet.fleet import FLEET_RULES, FleetHit, fleet_hits
 
 BASE = "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\nbeparams: {vcpus: 1}\n"
 
@@ -27,7 +28,7 @@ def hits(text: str, directory: Path) -> list[FleetHit]:
         file.write_text(document, encoding="utf-8")
     policies = [load_policy(root) for root in policy_roots(directory)]
     assert [finding for policy in policies for finding in policy.findings] == []
-    return fleet_hits(policies)
+    return [FleetHit(number, hit) for number, hits in enumerate(check_fleet(policies)) for hit in hits]
 
 
 def found(text: str, directory: Path) -> list[str]:
@@ -39,14 +40,14 @@ def member(town: str, more: str = "", base: str = "../base.yaml#fleet") -> str:
     return f"---\n# {town}/cluster.yaml\ngpolicy: v1\nkind: Cluster\nname: {town}\n{extends}{more}"
 
 
-@pytest.mark.parametrize("info", FLEET_RULES, ids=lambda info: info.name)
+@pytest.mark.parametrize("info", [rule.info for rule in FLEET_RULES], ids=lambda info: info.name)
 def test_the_bad_example_has_this_finding_and_no_other(info: RuleInfo, tmp_path: Path) -> None:
     shown = hits(info.bad, tmp_path)
     assert {item.hit.finding.code for item in shown} == {info.code}
     assert all(item.hit.finding.span is not None and item.policy in (0, 1) for item in shown)
 
 
-@pytest.mark.parametrize("info", FLEET_RULES, ids=lambda info: info.name)
+@pytest.mark.parametrize("info", [rule.info for rule in FLEET_RULES], ids=lambda info: info.name)
 def test_the_good_example_has_none(info: RuleInfo, tmp_path: Path) -> None:
     assert found(info.good, tmp_path) == []
 
@@ -54,9 +55,9 @@ def test_the_good_example_has_none(info: RuleInfo, tmp_path: Path) -> None:
 def test_one_policy_is_no_fleet(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("gpolicy: v1\nkind: Cluster\nname: c\n", encoding="utf-8")
     policy = load_policy(tmp_path)
-    assert fleet_hits([policy]) == []
-    assert fleet_hits([]) == []
-    assert fleet_hits([policy, policy]) == []  # the same directory named twice
+    assert check_fleet([policy]) == [[]]
+    assert check_fleet([]) == []
+    assert check_fleet([policy, policy]) == [[], []]  # the same directory named twice
 
 
 def test_names_are_compared_in_any_case(tmp_path: Path) -> None:
@@ -109,6 +110,6 @@ def test_a_waiver_of_the_policy_accepts_it(tmp_path: Path) -> None:
     text += f"---\n# b/waiver.yaml\ngpolicy: v1\nkind: Waiver\nwaivers:\n  - {{{waiver}}}\n"
     assert [item.policy for item in hits(text, tmp_path)] == [1]
     policies = [load_policy(root) for root in policy_roots(tmp_path)]
-    (drift,) = fleet_hits(policies)
-    assert [finding.code for finding in check_policy(policies[0], today=TODAY, fleet=[drift.hit])] == ["GP834"]
-    assert check_policy(policies[1], today=TODAY, fleet=[drift.hit]) == []
+    _, (drift,), _ = check_fleet(policies)
+    assert [finding.code for finding in check_policy(policies[0], today=TODAY, fleet=[drift])] == ["GP834"]
+    assert check_policy(policies[1], today=TODAY, fleet=[drift]) == []

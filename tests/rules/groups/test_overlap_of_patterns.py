@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy.rules.groups.patterns import MOST_COMPARED, _could_meet, _share_nodes
+from gpolicy.rules.groups.nodes import MOST_COMPARED, _could_meet, _share_nodes
 
 PATTERNS = st.text(alphabet="ab*?[1-2]", min_size=1, max_size=6)
 

@@ -7,7 +7,7 @@ from run_rules import check, codes
 
 from gpolicy.checking.pairs import MAX_PAIRS
 from gpolicy.findings import Severity
-from gpolicy.rules.specs.overlap import bounds
+from gpolicy.rules.examples import bounds
 
 LARGE = bounds("16G 32G", "8 16", "200G 400G")
 MEDIUM = bounds("8G 12G", "4 6", "100G 150G")

@@ -1,4 +1,4 @@
-"""GP215, GP217 to GP221 and GP224: specs beside one another, and against what hspace can count."""
+"""GP202, GP215 and GP217 to GP219: the order of specs, and what lies between them."""
 
 from __future__ import annotations
 
@@ -6,35 +6,60 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, Context, number, texts
+from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
 from gpolicy.policy.model import Declared
-from gpolicy.rules.specs.overlap import bounds
+from gpolicy.rules.examples import spec
+from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, SMALL, group_with
+
+
+class SpecOrder(Rule):
+    info = RuleInfo(
+        code="GP202",
+        name="spec-order",
+        severity=Severity.WARNING,
+        summary="Specs are not ordered biggest first.",
+        rationale="hspace's tiered allocation starts with the first spec and goes on to the next when it is exhausted:"
+        " with a small one first, the small instances eat what the big ones need, and the capacity comes out wrong."
+        " (The dedicated metric of hail sorts by itself, by the lower bound of disk-size.)",
+        source=SIZES,
+        bad=group_with(SMALL, LARGE),
+        good=GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, _, pairs in context.minmax():
+            compared = comparable(pairs)
+            for place, pair in enumerate(compared):
+                smaller = next((earlier for earlier in compared[:place] if _is_bigger(pair, earlier)), None)
+                if smaller is not None:
+                    message = f"{pair.title} is bigger than {smaller.title}, which stands before it"
+                    hint = f"move {pair.title} before {smaller.title}: capacity is counted from the first spec on"
+                    yield self.hit(declared, message, pair.span, hint=hint, related=smaller.here)
+
+
+def _is_bigger(pair: Pair, other: Pair) -> bool:
+    """Return whether both bounds of `pair` are at least those of `other` in what fills a node, and one is above."""
+    names = ("memory-size", "cpu-count", "disk-size")
+    ends = [(pair.maximum, other.maximum), (pair.minimum, other.minimum)]
+    at_least = all(one[name] >= two[name] for one, two in ends for name in names)
+    return at_least and any(one[name] > two[name] for one, two in ends for name in names)
+
 
 FILLING: Final = ("memory-size", "cpu-count", "disk-size")
 """The parameters that fill a node."""
 
-_SIZES: Final = "Partitioned Ganeti, Constrained instance sizes"
+
 _HSPACE: Final = "hspace of Ganeti 3.0, tiered allocation"
-_HEAD: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n  minmax:\n"
+
+
 _STEPS: Final = {"memory-size": 64, "disk-size": 256}
 """By how much hspace makes an instance smaller at a time, in MiB; it never goes below one step."""
 
 
-def _list(*pairs: str) -> str:
-    return _HEAD + "".join(f"    - {pair}" for pair in pairs)
-
-
-_LARGE: Final = "name: large\n      " + bounds("16G 64G", "4 16", "100G 1T")
-_SMALL: Final = "name: small\n      " + bounds("1G 12G", "1 3", "10G 90G")
-_GOOD: Final = _list(_LARGE, _SMALL)
-
-
 class SpecGap(Rule):
-    """A wide range of sizes between the specs that none takes."""
-
     info = RuleInfo(
         code="GP215",
         name="spec-gap",
@@ -42,9 +67,9 @@ class SpecGap(Rule):
         summary="Between the specs lies a wide range of a size that no spec takes.",
         rationale="Specs need small gaps, since bounds are inclusive. But where the next larger spec begins at many"
         " times the end of the one below, nothing of a size between fits anywhere; most often a unit is wrong.",
-        source=_SIZES,
-        bad=_list(_LARGE, "name: small\n      " + bounds("64M 128M", "1 3", "10G 90G")),
-        good=_GOOD,
+        source=SIZES,
+        bad=group_with(LARGE, spec("small", "64M 128M", "1 3", "10G 90G")),
+        good=GOOD,
         parameters=(
             RuleParameter(
                 name="factor",
@@ -55,7 +80,7 @@ class SpecGap(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         factor = context.settings.parameter(self.info, "factor")
         for declared, _, pairs in context.minmax():
             compared = comparable(pairs)
@@ -73,8 +98,6 @@ class SpecGap(Rule):
 
 
 class SpecNotMonotonic(Rule):
-    """A smaller spec that allows more of one thing than the larger one."""
-
     info = RuleInfo(
         code="GP217",
         name="spec-not-monotonic",
@@ -82,12 +105,12 @@ class SpecNotMonotonic(Rule):
         summary="A spec that is otherwise the smaller one allows more memory, CPUs or disk than the larger one.",
         rationale="Specs are counted biggest first, each beginning with its maximum. When the smaller spec has the"
         " greater maximum, no order is right, and most often a number is mistyped.",
-        source=_SIZES,
-        bad=_list(_LARGE, "name: small\n      " + bounds("1G 12G", "1 3", "10G 9T")),
-        good=_GOOD,
+        source=SIZES,
+        bad=group_with(LARGE, spec("small", "1G 12G", "1 3", "10G 9T")),
+        good=GOOD,
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, first, second in _apart(context):
             for larger, smaller in ((first, second), (second, first)):
                 more = [name for name in FILLING if smaller.maximum[name] > larger.maximum[name]]
@@ -104,8 +127,6 @@ class SpecNotMonotonic(Rule):
 
 
 class SpecsWithoutOrder(Rule):
-    """Two specs of which neither is the larger."""
-
     info = RuleInfo(
         code="GP218",
         name="specs-without-order",
@@ -113,15 +134,15 @@ class SpecsWithoutOrder(Rule):
         summary="Of two specs one takes more of one thing, the other more of another.",
         rationale="The design asks for the biggest first. Here none is the biggest: what hspace counts depends on which"
         " of the two stands first. That is the price of specs for computing beside specs for storage.",
-        source=_SIZES,
-        bad=_list(
-            "name: computing\n      " + bounds("64G 128G", "16 32", "10G 20G"),
-            "name: storage\n      " + bounds("4G 8G", "1 2", "1T 2T"),
+        source=SIZES,
+        bad=group_with(
+            spec("computing", "64G 128G", "16 32", "10G 20G"),
+            spec("storage", "4G 8G", "1 2", "1T 2T"),
         ),
-        good=_GOOD,
+        good=GOOD,
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, first, second in _apart(context):
             if context.exclusive(declared):
                 continue  # the dedicated metric orders by disk-size (GP410)
@@ -131,7 +152,7 @@ class SpecsWithoutOrder(Rule):
             )
             if more and less:
                 message = f"{first.title} has more {more[0]}, {second.title} more {less[0]}: neither is the bigger one"
-                related = (Related(first.span, f"{first.title} is here"),)
+                related = first.here
                 yield self.hit(declared, message, second.span, related=related)
 
 
@@ -148,8 +169,6 @@ def _ends(one: Pair, other: Pair) -> tuple[tuple[dict[str, int], dict[str, int]]
 
 
 class TieredCannotCount(Rule):
-    """A spec that hspace counts wrongly, since it cannot make instances for it."""
-
     info = RuleInfo(
         code="GP219",
         name="spec-not-countable",
@@ -160,11 +179,11 @@ class TieredCannotCount(Rule):
         " asks for two disks counts as 0, and one whose bounds lie closer together than a step is counted at its"
         " maximum only.",
         source=_HSPACE,
-        bad=_list("name: small\n      " + bounds("1024 1064", "1 3", "10G 90G")),
-        good=_GOOD,
+        bad=group_with(spec("small", "1024 1064", "1 3", "10G 90G")),
+        good=GOOD,
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         std = context.cluster_leaf(("ipolicy", "std", "spindle-use"))
         for declared, _, pairs in context.minmax():
             for pair in comparable(pairs):
@@ -188,101 +207,3 @@ class TieredCannotCount(Rule):
                             f" only {amount(name, high)} is counted"
                         )
                         yield self.hit(declared, message, pair.at("min", name))
-
-
-class SpecMinZero(Rule):
-    """A least of nothing."""
-
-    info = RuleInfo(
-        code="GP220",
-        name="spec-min-zero",
-        severity=Severity.WARNING,
-        summary="A spec's least memory or CPU count is 0.",
-        rationale="No instance has no memory or no CPU, so the bound keeps nothing out. Ganeti takes it without a"
-        " word.",
-        source=f"{_SIZES}; Ganeti 3.0 does not check it",
-        bad=_list("name: small\n      " + bounds("0 12G", "1 3", "10G 90G")),
-        good=_GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for declared, _, pairs in context.minmax():
-            for pair in pairs:
-                for name in ("memory-size", "cpu-count"):
-                    if pair.minimum[name] == 0 < pair.maximum[name]:
-                        message = f"{pair.title} allows {name} from 0 on: no instance has none"
-                        hint = "write the least that an instance is to have"
-                        yield self.hit(declared, message, pair.at("min", name), hint=hint)
-
-
-class SpecWithoutDisks(Rule):
-    """A spec that takes no instance with a disk."""
-
-    info = RuleInfo(
-        code="GP221",
-        name="spec-without-disks",
-        severity=Severity.WARNING,
-        summary="A spec allows no disks, or only disks of size 0, and diskless instances are not allowed.",
-        rationale="No instance is legal that way: one with disks has too many of them, and one without needs the disk"
-        " template diskless.",
-        source=f"{_SIZES}; Ganeti 3.0, check of instances",
-        bad=_list("name: small\n      " + bounds("1G 12G", "1 3", "0 0")),
-        good=_GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        for declared, _, pairs in context.minmax():
-            allowed = context.effective(declared, DISK_TEMPLATES)
-            if allowed is not None and "diskless" in texts(allowed):
-                continue
-            for pair in pairs:
-                for name in ("disk-count", "disk-size"):
-                    if pair.possible and pair.maximum[name] == 0:
-                        message = f"{pair.title} takes no instance with disks: its greatest {name} is 0"
-                        hint = "write a bound above 0, or allow the disk template diskless"
-                        yield self.hit(declared, message, pair.at("max", name), hint=hint)
-
-
-class SpecUnlikely(Rule):
-    """Memory that is too little for the CPUs."""
-
-    info = RuleInfo(
-        code="GP224",
-        name="spec-unlikely",
-        severity=Severity.WARNING,
-        summary="The memory of a spec is far too little: its least, or its greatest for its least number of CPUs.",
-        rationale="No system runs in it. Most often a unit is missing: a number alone is MiB.",
-        source="gpolicy",
-        bad=_list("name: large\n      " + bounds("16 64", "4 16", "100G 1T")),
-        good=_list(_LARGE),
-        parameters=(
-            RuleParameter(name="least", default=64, summary="MiB of memory that an instance has at least."),
-            RuleParameter(name="each", default=16, summary="MiB of memory for each CPU, at least."),
-        ),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
-        least, each = (context.settings.parameter(self.info, name) for name in ("least", "each"))
-        for declared, _, pairs in context.minmax():
-            for pair in pairs:
-                memory, cpus = pair.maximum["memory-size"], pair.minimum["cpu-count"]
-                if 0 < memory < each * cpus:
-                    message = (
-                        f"{pair.title}: at most {amount('memory-size', memory)} of memory for at least {cpus} CPUs"
-                    )
-                    yield self.hit(declared, message, pair.at("max", "memory-size"), hint="correct the unit")
-                elif 0 < pair.minimum["memory-size"] < least:
-                    smallest = amount("memory-size", pair.minimum["memory-size"])
-                    message = f"{pair.title}: instances with {smallest} of memory are allowed"
-                    yield self.hit(declared, message, pair.at("min", "memory-size"), hint="correct the unit")
-
-
-SPEC_SHAPE_RULES: Final = (
-    SpecGap(),
-    SpecNotMonotonic(),
-    SpecsWithoutOrder(),
-    TieredCannotCount(),
-    SpecMinZero(),
-    SpecWithoutDisks(),
-    SpecUnlikely(),
-)

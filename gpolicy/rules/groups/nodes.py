@@ -1,4 +1,4 @@
-"""GP611 to GP613: names and patterns of nodes, as far as they tell without the cluster."""
+"""GP602, GP606 and GP611 to GP613: the nodes that groups and node sets name, and their patterns."""
 
 from __future__ import annotations
 
@@ -9,29 +9,93 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.retext import retext
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import written_out
 from gpolicy.policy.source_file import Located
+from gpolicy.rules.examples import GROUP
 
-_GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
+
+
+class NodeNamedTwice(Rule):
+    info = RuleInfo(
+        code="GP602",
+        name="node-named-twice",
+        severity=Severity.ERROR,
+        summary="Two groups name the same node.",
+        rationale="A node is in exactly one group: which of the two, the policy does not say.",
+        source="Ganeti's data model",
+        bad=f"{GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node1.example.org]\n",
+        good=f"{GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node2.example.org]\n",
+    )
+    only_without_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        first: dict[str, tuple[GroupPolicy, Span]] = {}
+        for group in context.groups:
+            for node in group.nodes or ():
+                if is_glob(node.value):
+                    continue
+                other, place = first.setdefault(node.value, (group, node.span))
+                if other is not group:
+                    message = f"{node.value} is to be in {group.name} and in {other.name}"
+                    related = (Related(place, f"in {other.name} here"),)
+                    yield self.hit(group, message, node.span, hint="leave it in one of the two", related=related)
+
+
+class PatternWithoutNode(Rule):
+    info = RuleInfo(
+        code="GP606",
+        name="pattern-without-node",
+        severity=Severity.WARNING,
+        summary="A pattern of nodes fits no node of the cluster.",
+        rationale="Nodes are added with gnt-node, not by a policy: what is said about nodes that are not there has no"
+        " effect until they are. (A name that fits none is GP701, an error.)",
+        source="gpolicy",
+        bad=f'{GROUP}nodes: ["rack9-*"]\n',
+        good=f'{GROUP}nodes: ["node*"]\n',
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        known = list(context.state.nodes) if context.state else []
+        groups = [(group, group.nodes or ()) for group in context.groups]
+        for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
+            for entry in entries:
+                if is_glob(entry.value) and not any(matches(entry.value, name) for name in known):
+                    message = f"no node of the cluster fits {entry.value}"
+                    yield self.hit(declared, message, entry.span, hint="correct the pattern, or add the nodes first")
+
+
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
+
+
 _LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
+
+
 _EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
+
+
 MOST_LOOKED_AT: Final = 1_000_000
+
+
 MOST_COMPARED: Final = 50_000
 """Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
+
+
 MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
+
+
 _WILDCARD: Final = re.compile(r"[*?\[]")
+
+
 _RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
 
 
 class PatternsOverlap(Rule):
-    """Two groups whose patterns mean the same nodes."""
-
     info = RuleInfo(
         code="GP611",
         name="patterns-overlap",
@@ -40,12 +104,12 @@ class PatternsOverlap(Rule):
         rationale="A node is in exactly one group. A name wins over a pattern, but between two patterns nothing"
         " decides: with such a node in the cluster the policy cannot be applied (GP702).",
         source="Ganeti's data model",
-        bad=f'{_GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: ["node[1-4].example.org"]\n',
-        good=f'{_GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: [node1.example.org]\n',
+        bad=f'{GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: ["node[1-4].example.org"]\n',
+        good=f'{GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: [node1.example.org]\n',
     )
     only_without_state = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         patterns = [(group, entry) for group in context.groups for entry in group.nodes or () if is_glob(entry.value)]
         reported: set[tuple[str, str]] = set()
         pairs, are_all = _could_meet([entry.value for _, entry in patterns], [group.name for group, _ in patterns])
@@ -111,8 +175,6 @@ def _share_nodes(one: str, other: str) -> bool:
 
 
 class PatternUnlikely(Rule):
-    """A name or pattern that no node can have."""
-
     info = RuleInfo(
         code="GP612",
         name="pattern-unlikely",
@@ -121,12 +183,12 @@ class PatternUnlikely(Rule):
         rationale="In patterns * stands for any letters, ? for one and [1-4] for one of a set. Braces, a bracket that"
         " is not closed, or a range from 4 to 1 are taken literally, or fit nothing.",
         source="gpolicy",
-        bad=f'{_GROUP}nodes: ["node{{1..4}}.example.org"]\n',
-        good=f'{_GROUP}nodes: ["node[1-4].example.org"]\n',
+        bad=f'{GROUP}nodes: ["node{{1..4}}.example.org"]\n',
+        good=f'{GROUP}nodes: ["node[1-4].example.org"]\n',
         fix="Turns an empty range round: 4-1 becomes 1-4.",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         groups = [(group, group.nodes or ()) for group in context.groups]
         for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
             for entry in entries:
@@ -159,8 +221,6 @@ def _unlikely(pattern: str) -> str:
 
 
 class NodeSetNodeUnknown(Rule):
-    """A node of a set that is in no group."""
-
     info = RuleInfo(
         code="GP613",
         name="node-in-no-group",
@@ -169,13 +229,13 @@ class NodeSetNodeUnknown(Rule):
         rationale="Each node is in a group. Most likely the name is misspelt: what the set says is then about no node,"
         " and the node that was meant goes without it.",
         source="gpolicy",
-        bad=f'{_GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [nod1.example.org]\n',
-        good=f'{_GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [node1.example.org]\n',
+        bad=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [nod1.example.org]\n',
+        good=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [node1.example.org]\n',
     )
     only_without_state = True
     needs_whole_policy = True
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         groups: list[GroupPolicy] = context.groups
         if not groups or not all(group.nodes for group in groups):
             return
@@ -189,6 +249,3 @@ class NodeSetNodeUnknown(Rule):
                     message = f"{entry.value} is in no group of the policy"
                     hint = "correct the name, or add the node to its group"
                     yield self.hit(nodes, message, entry.span, hint=hint)
-
-
-PATTERN_RULES: Final = (PatternsOverlap(), PatternUnlikely(), NodeSetNodeUnknown())

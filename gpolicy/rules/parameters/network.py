@@ -1,4 +1,4 @@
-"""GP1xx: the defaults of instances' network interfaces."""
+"""GP161, GP162, GP166 and GP167: the network of the cluster and of its instances."""
 
 from __future__ import annotations
 
@@ -6,21 +6,67 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context
+from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import places, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
-from gpolicy.rules.parameters.values import CLUSTER
+from gpolicy.rules.examples import CLUSTER
+
+_SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
+
+
+class MacPrefixMulticast(Rule):
+    info = RuleInfo(
+        code="GP161",
+        name="mac-prefix-multicast",
+        severity=Severity.ERROR,
+        summary="mac_prefix makes multicast addresses.",
+        rationale="The lowest bit of the first octet marks an address as multicast: no interface can have such a one."
+        " Ganeti does not check it, and every new instance is without network.",
+        source="IEEE 802; Ganeti 3.0 does not check it",
+        bad=f'{CLUSTER}mac_prefix: "ab:00:00"\n',
+        good=f'{CLUSTER}mac_prefix: "aa:00:00"\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(("mac_prefix",)):
+            first = re.match(r"[0-9a-f]{2}(?=:)", str(leaf.value))
+            if first and int(first[0], 16) & 1:
+                message = f"addresses that begin with {first[0]} are multicast: no interface can have one"
+                yield self.hit(declared, message, leaf.span, hint="write an even first octet, such as aa or 52")
+
+
+class NetmaskRange(Rule):
+    info = RuleInfo(
+        code="GP162",
+        name="netmask-range",
+        severity=Severity.ERROR,
+        summary="master_netmask is no length of a prefix.",
+        rationale="It is the number of leading bits (32 for a single IPv4 address), not a mask in dots: at most 32 for"
+        " IPv4 and 128 for IPv6. The master address cannot be set up with another.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}master_netmask: 255\n",
+        good=f"{CLUSTER}master_netmask: 24\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(("master_netmask",)):
+            if number(leaf) > 128:
+                message = f"master_netmask is {leaf.value}: no address has so many bits"
+                yield self.hit(declared, message, leaf.span, hint="write the length of the prefix, such as 24")
+
 
 _MODE: Final[Path] = ("nicparams", "mode")
+
+
 _LINK: Final[Path] = ("nicparams", "link")
+
+
 _VLAN: Final[Path] = ("nicparams", "vlan")
 
 
 class BridgeMissing(Rule):
-    """Bridged interfaces without a bridge."""
-
     info = RuleInfo(
         code="GP166",
         name="bridge-missing",
@@ -32,7 +78,7 @@ class BridgeMissing(Rule):
         good=f"{CLUSTER}nicparams: {{mode: bridged, link: br0}}\n",
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, (link, mode) in together(context, _LINK, _MODE):
             if mode.value == "bridged" and not link.value:
                 place, related, note = places(context, declared, link, mode)
@@ -44,8 +90,6 @@ _MOST_VLAN: Final = 4094
 
 
 class VlanForm(Rule):
-    """A VLAN that no port can be given."""
-
     info = RuleInfo(
         code="GP167",
         name="vlan-form",
@@ -58,7 +102,7 @@ class VlanForm(Rule):
         good=f'{CLUSTER}nicparams: {{mode: openvswitch, vlan: ":100:200"}}\n',
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:  # noqa: D102
+    def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_VLAN):
             text = str(leaf.value)
             numbers = [int(digits) for digits in re.findall("[0-9]{1,9}", text)]
@@ -67,6 +111,3 @@ class VlanForm(Rule):
                 message = f"vlan is {text!r}, which no port can be given"
                 hint = 'write "n" for an access port, ":n:m" for a trunk, ".n:m" for both; 1 to 4094'
                 yield self.hit(declared, message, leaf.span, hint=hint)
-
-
-INTERFACE_RULES: Final = (BridgeMissing(), VlanForm())

@@ -1,0 +1,103 @@
+"""GP831 to GP833: clusters of a fleet with the same name, node or MAC prefix. Names are compared in any case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpolicy.checking.fleet import Fleet, FleetHit, FleetRule, place_of
+from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.fit.desired import is_glob
+from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.model import Leaf
+from gpolicy.rules.fleet.examples import BASE, GOOD, files, group_of, member
+
+
+class ClusterNamedTwice(FleetRule):
+    info = RuleInfo(
+        code="GP831",
+        name="cluster-named-twice",
+        severity=Severity.ERROR,
+        summary="Two policies are for a cluster of the same name.",
+        rationale="Each plans the cluster back to what it says: whichever is applied last wins, until the other is.",
+        source="gpolicy",
+        bad=files(member("amsterdam"), member("amsterdam").replace("# amsterdam", "# berlin"), BASE),
+        good=GOOD,
+    )
+
+    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+        first: dict[str, Span] = {}
+        for number, policy in enumerate(fleet.policies):
+            if policy.cluster is None:
+                continue
+            name, span = policy.cluster.name, policy.cluster.span
+            earlier = first.setdefault(name.lower(), span)
+            if place_of(earlier) != place_of(span):
+                message = f"another policy is for the cluster {name} as well"
+                hint = "put both into one directory, or correct the name"
+                related = (Related(earlier, "the first"),)
+                yield self.hit(number, "cluster", message, span, hint, related)
+
+
+class NodeInTwoClusters(FleetRule):
+    info = RuleInfo(
+        code="GP832",
+        name="node-in-two-clusters",
+        severity=Severity.ERROR,
+        summary="Two clusters of a fleet name the same node.",
+        rationale="A node is in exactly one cluster. One of the two plans can never be made: the cluster has no such"
+        " node.",
+        source="Ganeti's data model",
+        bad=files(
+            BASE, member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n2, n3")
+        ),
+        good=files(
+            BASE, member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n3, n4")
+        ),
+    )
+
+    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+        for members in fleet.with_one_base:
+            first: dict[str, tuple[int, Span]] = {}
+            for number in members:
+                for group in fleet.policies[number].groups.values():
+                    for node in group.nodes or ():
+                        other, place = first.setdefault(node.value, (number, node.span))
+                        is_base = place_of(place) == place_of(node.span)
+                        if other != number and not is_glob(node.value) and not is_base:
+                            message = f"{node.value} is also a node of {fleet.name(other)}"
+                            related = (Related(place, "named here"),)
+                            hint = "leave it in the cluster that has it"
+                            yield self.hit(number, group.label, message, node.span, hint, related)
+
+
+class MacPrefixShared(FleetRule):
+    info = RuleInfo(
+        code="GP833",
+        name="mac-prefix-shared",
+        severity=Severity.INFO,
+        summary="Clusters of a fleet make MAC addresses with the same prefix.",
+        rationale="Each cluster only makes sure that its own addresses differ. On a network that both reach two"
+        " instances may get the same one. Where the clusters share no network there is nothing to do.",
+        source="Ganeti's documentation, gnt-cluster(8) init --mac-prefix",
+        bad=files(BASE, *(member(town, 'mac_prefix: "aa:00:00"\n') for town in ("amsterdam", "berlin"))),
+        good=files(
+            BASE, *(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))
+        ),
+    )
+
+    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+        path: Path = ("mac_prefix",)
+        for members in fleet.with_one_base:
+            first: dict[Any, tuple[int, Leaf]] = {}
+            for number in members:
+                cluster = fleet.policies[number].cluster
+                leaf = cluster.leaves.get(path) if cluster else None
+                if leaf is None:
+                    continue
+                other, earlier = first.setdefault(leaf.value, (number, leaf))
+                if other != number:
+                    message = f"{fleet.name(number)} makes the same MAC addresses as {fleet.name(other)}"
+                    related = (Related(earlier.span, "the same prefix"),) if earlier.span != leaf.span else ()
+                    hint = "give each cluster its own, if their networks are connected"
+                    yield self.hit(number, "cluster", message, leaf.span, hint, related)

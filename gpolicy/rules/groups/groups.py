@@ -1,0 +1,191 @@
+"""GP601 and GP608 to GP610: the groups themselves: names, renames, removal, and a home for each size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.members import has_other_groups
+from gpolicy.checking.pairs import Pair, comparable
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.fit.fit_rules import RENAME_CLASH
+from gpolicy.ganeti.parameter import Path
+from gpolicy.policy import edits
+from gpolicy.policy.model import GroupPolicy
+from gpolicy.policy.source_file import Located
+from gpolicy.rules.examples import GROUP, bounds
+
+_SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
+
+
+class UuidName(Rule):
+    info = RuleInfo(
+        code="GP601",
+        name="uuid-shaped-name",
+        severity=Severity.ERROR,
+        summary="A group has a name that looks like a UUID.",
+        rationale="Ganeti looks groups up by UUID before name; its own configuration check reports such a name.",
+        source="Ganeti 3.0, configuration check",
+        bad="gpolicy: v1\nkind: NodeGroup\nname: 0b2a5f52-7cf5-4a63-8c11-6c0f3d3f8a01\n",
+        good=GROUP,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for group in context.groups:
+            if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", group.name.lower()):
+                message = f"{group.name} looks like a UUID"
+                yield self.hit(group, message, group.span, hint="name the group with a word")
+
+
+class RenameImpossible(Rule):
+    info = RuleInfo(
+        code="GP608",
+        name="rename-impossible",
+        severity=Severity.ERROR,
+        summary="renamed_from names the group itself, another declared group, or what another group comes from; or"
+        " groups take one another's names in a circle.",
+        rationale="A rename takes one group from its old name to its new one; the old name must be free afterwards.",
+        source="Ganeti 3.0, gnt-group rename",
+        bad=f"{GROUP}renamed_from: silver\n---\n{_SILVER}",
+        good=f"{GROUP}renamed_from: silver\n",
+        fix="Takes out a renamed_from that is the group's own name.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        found = context.desired.findings if context.desired else ()
+        clashes = {finding.span for finding in found if finding.code == RENAME_CLASH.code}  # said already
+        renamed = {group.name: group for group in context.groups if group.renamed_from}
+        first: dict[str, GroupPolicy] = {}
+        for group, old in ((group, group.renamed_from) for group in renamed.values() if group.renamed_from):
+            earlier = first.setdefault(old.value, group)
+            other = context.policy.groups.get(old.value)
+            if old.span in clashes:
+                continue
+            if old.value == group.name:
+                message = f"{group.name} is to be renamed from itself"
+                removal = edits.remove_entry(group.document, ("renamed_from",))
+                fix = edits.fix("take renamed_from out", removal)
+                yield self.hit(group, message, old.span, hint="leave it out", fix=fix)
+            elif other is not None and other.renamed_from is None:
+                related = (Related(other.span, f"{old.value} is declared here"),)
+                yield self._but(group, old, f"the policy also declares {old.value}", "remove one of the two", related)
+            elif earlier is not group:
+                related = (Related(earlier.span, f"{earlier.name} is also renamed from it"),)
+                yield self._but(group, old, f"so is {earlier.name}", "only one group can be the old one", related)
+            elif (circle := _circle(group, renamed)) and circle[0] is group:
+                takers = [item for item in circle if item is not group]
+                names = [(item.name, item.renamed_from.value) for item in takers if item.renamed_from]
+                rest = "".join(f", {name} from {source}" for name, source in names[1:])
+                reason = f"{names[0][0]} is to be renamed from {names[0][1]}{rest}"
+                also = tuple(Related(item.span, f"{item.name} is declared here") for item in takers)
+                hint = "names cannot be swapped: rename one of the groups to a new name, and go on from there later"
+                yield self._but(group, old, reason, hint, also)
+
+    def _but(self, group: GroupPolicy, old: Located[str], reason: str, hint: str, related: tuple[Related, ...]) -> Hit:
+        message = f"{group.name} is to be renamed from {old.value}, but {reason}"
+        return self.hit(group, message, old.span, hint=hint, related=related)
+
+
+def _circle(group: GroupPolicy, renamed: dict[str, GroupPolicy]) -> list[GroupPolicy]:
+    """Return the groups that take one another's names in a circle, the first declared first; none if they do not."""
+    chain = [group]
+    while (old := chain[-1].renamed_from) and old.value in renamed and len(chain) <= len(renamed):
+        if old.value == group.name:
+            return sorted(chain, key=list(renamed.values()).index)
+        chain.append(renamed[old.value])
+    return []
+
+
+class RemovedWithContent(Rule):
+    info = RuleInfo(
+        code="GP609",
+        name="removed-with-content",
+        severity=Severity.ERROR,
+        summary="A group is to be removed, but still declares nodes, parameters, tags or an old name.",
+        rationale="Only an empty group can be removed; what else is said about it is contradictory.",
+        source="Ganeti 3.0, gnt-group remove",
+        bad=f"{GROUP}removed: true\nnodes: [node1.example.org]\n",
+        good=f"{GROUP}removed: true\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for group in context.policy.groups.values():
+            leaf = next(iter(group.leaves.values()), None)
+            place = (
+                (group.nodes and group.nodes[0].span)
+                or (leaf and leaf.span)
+                or (group.tags and group.tags[0].span)
+                or (group.renamed_from and group.renamed_from.span)
+            )
+            if group.removed is not None and place:
+                message = f"{group.name} is to be removed, but more is said about it"
+                related = (Related(group.removed.span, "to be removed"),)
+                hint = "move its nodes to another group, and keep only name and removed"
+                yield self.hit(group, message, place, hint=hint, related=related)
+
+
+_ALLOC_POLICY: Final[Path] = ("alloc_policy",)
+
+
+_CLOSED: Final = "unallocable"
+
+
+def _group(name: str, alloc_policy: str, pair: str) -> str:
+    head = f"gpolicy: v1\nkind: NodeGroup\nname: {name}\nalloc_policy: {alloc_policy}\nipolicy:\n  minmax:\n"
+    return f"{head}    - name: {name}-size\n      {pair}"
+
+
+_LARGE: Final = bounds("16G 64G", "4 16", "100G 1T")
+
+
+_SMALL: Final = bounds("1G 12G", "1 3", "10G 90G")
+
+
+class UnallocableWithoutHome(Rule):
+    info = RuleInfo(
+        code="GP610",
+        name="unallocable-without-home",
+        severity=Severity.WARNING,
+        summary="A group is unallocable, and no other declared group takes the sizes of one of its specs.",
+        rationale="hail and hspace put nothing into an unallocable group: instances of that size can be created only"
+        " by naming their nodes. While a group is being emptied that may be meant.",
+        source="Ganeti 3.0, alloc_policy",
+        bad=f"{_group('gold', 'unallocable', _LARGE)}---\n{_group('silver', 'preferred', _SMALL)}",
+        good=f"{_group('gold', 'last_resort', _LARGE)}---\n{_group('silver', 'preferred', _SMALL)}",
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        if has_other_groups(context):
+            return  # they may take anything
+        open_groups = [group for group in context.groups if not _is_closed(context, group)]
+        elsewhere = [comparable(context.pairs(group)) for group in open_groups]
+        if any(not pairs for pairs in elsewhere):
+            return  # what that group takes is not known
+        homes = [pair for pairs in elsewhere for pair in pairs]
+        for group in context.groups:
+            leaf = context.own(group, _ALLOC_POLICY)
+            if leaf is None or leaf.value != _CLOSED:
+                continue
+            homeless = [pair for pair in comparable(context.pairs(group)) if not _has_home(pair, homes)]
+            if homeless or not open_groups:
+                names = ", ".join(pair.title for pair in homeless[:5]) or "any size"
+                where = "no other group takes" if open_groups else "there is no other group for"
+                message = f"group {group.name} takes no new instances, and {where} {names}"
+                hint = "write last_resort to keep it for those, or let another group take them"
+                yield self.hit(group, message, leaf.span, hint=hint)
+
+
+def _is_closed(context: Context, group: GroupPolicy) -> bool:
+    leaf = context.own(group, _ALLOC_POLICY)
+    if leaf is not None:
+        return leaf.value == _CLOSED
+    observed = context.state.groups.get(group.name) if context.state else None
+    return observed is not None and observed.own.get(_ALLOC_POLICY) == _CLOSED
+
+
+def _has_home(pair: Pair, homes: list[Pair]) -> bool:
+    return any(pair.overlap(other) is not None for other in homes)

@@ -1,0 +1,206 @@
+"""GP206, GP207, GP213, GP214, GP220, GP221 and GP224: the bounds of one spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import DISK_TEMPLATES, Context, texts
+from gpolicy.checking.pairs import amount
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.policy import edits
+from gpolicy.rules.examples import GROUP, bounds, spec
+from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, group_with
+
+
+class MinAboveMax(Rule):
+    info = RuleInfo(
+        code="GP206",
+        name="spec-min-above-max",
+        severity=Severity.ERROR,
+        summary="A spec's minimum is above its maximum.",
+        rationale="Ganeti refuses the policy; no instance could ever fit.",
+        source=f"{SIZES}; Ganeti 3.0 checks it",
+        bad=group_with(spec("small", "12G 1G", "1 3", "10G 90G")),
+        good=GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, _, pairs in context.minmax():
+            for pair in pairs:
+                for name in SPEC_PARAMETERS:
+                    low, high = pair.minimum[name], pair.maximum[name]
+                    if low > high:
+                        message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
+                        related = (Related(pair.at("max", name), "the maximum is here"),)
+                        hint = "swap the two, or correct one of them"
+                        yield self.hit(declared, message, pair.at("min", name), hint=hint, related=related)
+
+
+class SpecAllowsNothing(Rule):
+    info = RuleInfo(
+        code="GP207",
+        name="spec-allows-nothing",
+        severity=Severity.ERROR,
+        summary="A spec whose greatest memory or CPU count is 0.",
+        rationale="Ganeti accepts zero (and negative) bounds, but no instance has no memory or no CPU.",
+        source=f"{SIZES}; Ganeti 3.0 does not check it",
+        bad=group_with(spec("none", "0 0", "1 3", "10G 90G")),
+        good=GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, _, pairs in context.minmax():
+            for pair in pairs:
+                for name in ("memory-size", "cpu-count"):
+                    if pair.possible and pair.maximum[name] == 0:
+                        message = f"{pair.title} allows no instance: its greatest {name} is 0"
+                        yield self.hit(declared, message, pair.at("max", name), hint="write a bound above 0")
+
+
+CEILINGS: Final = {"disk-count": 16, "nic-count": 8}
+"""The most disks and network interfaces that an instance of Ganeti can have (its constants MAX_DISKS, MAX_NICS)."""
+
+
+_SOURCE: Final = "Ganeti 3.0, MAX_DISKS and MAX_NICS"
+
+
+_WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
+
+
+_PAIR: Final = f"{GROUP}ipolicy:\n  minmax:\n    - name: small\n      {bounds('1G 12G', '1 3', '10G 90G')}"
+
+
+_MIN, _MAX = _PAIR.partition("      max:")[::2]
+
+
+class SpecMinAboveCeiling(Rule):
+    info = RuleInfo(
+        code="GP213",
+        name="spec-min-above-ceiling",
+        severity=Severity.ERROR,
+        summary="A spec asks for more than 16 disks or 8 network interfaces.",
+        rationale="No instance of Ganeti can have so many, whatever the policy says: the spec allows none.",
+        source=_SOURCE,
+        bad=_PAIR.replace("disk-count: 1", "disk-count: 17"),
+        good=_PAIR.replace("disk-count: 1", "disk-count: 16"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, _, pairs in context.minmax():
+            for pair in pairs:
+                for name, most in CEILINGS.items():
+                    least = pair.minimum[name]
+                    if pair.possible and least > most:
+                        message = f"{pair.title} allows no instance: it asks for {least} {_WORDS[name]} at least"
+                        hint = f"an instance can have {most}: write {most} or less"
+                        yield self.hit(declared, message, pair.at("min", name), hint=hint)
+
+
+class SpecMaxAboveCeiling(Rule):
+    info = RuleInfo(
+        code="GP214",
+        name="spec-max-above-ceiling",
+        severity=Severity.WARNING,
+        summary="A spec's maximum is above 16 disks or 8 network interfaces.",
+        rationale="Ganeti accepts the bound, but no instance reaches it: 16 disks and 8 interfaces are its own limits.",
+        source=_SOURCE,
+        bad=f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: 9')}",
+        good=f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: 8')}",
+        fix="Writes Ganeti's own limit: the spec allows the same instances as before.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, _, pairs in context.minmax():
+            for pair in pairs:
+                for name, most in CEILINGS.items():
+                    if pair.minimum[name] <= most < pair.maximum[name]:
+                        message = f"{pair.title}: no instance has {pair.maximum[name]} {_WORDS[name]}"
+                        hint = f"write {most}, which is Ganeti's own limit"
+                        leaf, place = pair.leaf, (*pair.leaf.pointer, pair.index, "max", name)
+                        edit = edits.replace_value(leaf.document, place, str(most))
+                        fix = edits.fix(f"write {most}", edit)
+                        yield self.hit(declared, message, pair.at("max", name), hint=hint, fix=fix)
+
+
+class SpecMinZero(Rule):
+    info = RuleInfo(
+        code="GP220",
+        name="spec-min-zero",
+        severity=Severity.WARNING,
+        summary="A spec's least memory or CPU count is 0.",
+        rationale="No instance has no memory or no CPU, so the bound keeps nothing out. Ganeti takes it without a"
+        " word.",
+        source=f"{SIZES}; Ganeti 3.0 does not check it",
+        bad=group_with(spec("small", "0 12G", "1 3", "10G 90G")),
+        good=GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, _, pairs in context.minmax():
+            for pair in pairs:
+                for name in ("memory-size", "cpu-count"):
+                    if pair.minimum[name] == 0 < pair.maximum[name]:
+                        message = f"{pair.title} allows {name} from 0 on: no instance has none"
+                        hint = "write the least that an instance is to have"
+                        yield self.hit(declared, message, pair.at("min", name), hint=hint)
+
+
+class SpecWithoutDisks(Rule):
+    info = RuleInfo(
+        code="GP221",
+        name="spec-without-disks",
+        severity=Severity.WARNING,
+        summary="A spec allows no disks, or only disks of size 0, and diskless instances are not allowed.",
+        rationale="No instance is legal that way: one with disks has too many of them, and one without needs the disk"
+        " template diskless.",
+        source=f"{SIZES}; Ganeti 3.0, check of instances",
+        bad=group_with(spec("small", "1G 12G", "1 3", "0 0")),
+        good=GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, _, pairs in context.minmax():
+            allowed = context.effective(declared, DISK_TEMPLATES)
+            if allowed is not None and "diskless" in texts(allowed):
+                continue
+            for pair in pairs:
+                for name in ("disk-count", "disk-size"):
+                    if pair.possible and pair.maximum[name] == 0:
+                        message = f"{pair.title} takes no instance with disks: its greatest {name} is 0"
+                        hint = "write a bound above 0, or allow the disk template diskless"
+                        yield self.hit(declared, message, pair.at("max", name), hint=hint)
+
+
+class SpecUnlikely(Rule):
+    info = RuleInfo(
+        code="GP224",
+        name="spec-unlikely",
+        severity=Severity.WARNING,
+        summary="The memory of a spec is far too little: its least, or its greatest for its least number of CPUs.",
+        rationale="No system runs in it. Most often a unit is missing: a number alone is MiB.",
+        source="gpolicy",
+        bad=group_with(spec("large", "16 64", "4 16", "100G 1T")),
+        good=group_with(LARGE),
+        parameters=(
+            RuleParameter(name="least", default=64, summary="MiB of memory that an instance has at least."),
+            RuleParameter(name="each", default=16, summary="MiB of memory for each CPU, at least."),
+        ),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        least, each = (context.settings.parameter(self.info, name) for name in ("least", "each"))
+        for declared, _, pairs in context.minmax():
+            for pair in pairs:
+                memory, cpus = pair.maximum["memory-size"], pair.minimum["cpu-count"]
+                if 0 < memory < each * cpus:
+                    message = (
+                        f"{pair.title}: at most {amount('memory-size', memory)} of memory for at least {cpus} CPUs"
+                    )
+                    yield self.hit(declared, message, pair.at("max", "memory-size"), hint="correct the unit")
+                elif 0 < pair.minimum["memory-size"] < least:
+                    smallest = amount("memory-size", pair.minimum["memory-size"])
+                    message = f"{pair.title}: instances with {smallest} of memory are allowed"
+                    yield self.hit(declared, message, pair.at("min", "memory-size"), hint="correct the unit")
