@@ -21,6 +21,7 @@ from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.process import Output, run
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError, about
+from gpolicy.opening import real_path
 
 CONFIG_DATA: Final = "/var/lib/ganeti/config.data"
 
@@ -77,8 +78,8 @@ class LocalMaster:
 
     def config_data(self) -> bytes:
         """Return the content of config.data."""
-        path = Path(self.path or self.environ.get("GANETI_ROOTDIR", "") + CONFIG_DATA)
         try:
+            path = Path(self.path) if self.path else real_path(self.environ.get("GANETI_ROOTDIR", "") + CONFIG_DATA)
             return read_bytes(path)
         except InputError as error:
             hint = "local: reads Ganeti's configuration on its master, as root; elsewhere use ssh:// or rapi://"

@@ -13,6 +13,7 @@ from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Effect
 
 _LONGEST: Final = 4000  # characters of one value; what is cut is said
+_AROUND: Final = 40  # characters shown around the part in which two long values differ
 _MINMAX: Final[Path] = ("ipolicy", "minmax")
 
 
@@ -32,19 +33,52 @@ def effect_words(effect: Effect) -> str:
         case path if path[:1] == TAGS:
             return f"{effect.object}: tag {value_words(path, path[1])} {'added' if effect.after else 'removed'}"
     reach = reach_of(effect.path)
-    values = f"{value_words(effect.path, effect.before)} → {value_words(effect.path, effect.after)}"
+    values = " → ".join(_both_words(effect))
     return f"{effect.object} {'.'.join(effect.path)}: {values}{f'  ! {reach}' if reach else ''}"
 
 
 def value_words(path: Path, value: Value) -> str:
-    """Return a value as JSON, spec pairs by parameter. One that is too long is cut, and says so."""
+    """Return a value as JSON, spec pairs by parameter. The middle of one that is too long is cut, and that is said."""
+    return _cut(_words(path, value))
+
+
+def _both_words(effect: Effect) -> tuple[str, str]:
+    """Return the words of the value before and after; of long ones only the part in which they differ."""
+    before, after = _words(effect.path, effect.before), _words(effect.path, effect.after)
+    if max(len(before), len(after)) <= _LONGEST:
+        return before, after
+    start = _alike(before, after)
+    end = max(0, _alike(before[start:][::-1], after[start:][::-1]) - _AROUND)
+    start = max(0, start - _AROUND)
+    return _part(before, start, end), _part(after, start, end)
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at their start."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _part(text: str, start: int, end: int) -> str:
+    """Return `text` without its first `start` and its last `end` characters, which the other value has as well."""
+    first = f"({start} characters alike)…" if start else ""
+    last = f"…({end} characters alike)" if end else ""
+    return f"{first}{_cut(text[start : len(text) - end])}{last}"
+
+
+def _words(path: Path, value: Value) -> str:
     if value is None:
         return "not set"
-    text = _pairs(value) if path == _MINMAX else json.dumps(value, ensure_ascii=False)
+    return _pairs(value) if path == _MINMAX else json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str) -> str:
     if len(text) <= _LONGEST:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return f"{text[:_LONGEST]}… (cut: {len(text) - _LONGEST} more characters are in the plan; sha256 of all {digest}…)"
+    half = _LONGEST // 2
+    cut = f"cut: {len(text) - 2 * half} more characters are in the plan; sha256 of all {digest}…"
+    return f"{text[:half]}… ({cut}) …{text[-half:]}"
 
 
 def _pairs(value: Value) -> str:

@@ -97,6 +97,18 @@ def test_local_follows_ganeti_s_root_directory(root: Path) -> None:
     assert state.notes == ()
 
 
+def test_local_follows_a_link_of_the_administrator_s_own_from_any_directory(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ganeti's directory may be a link out of the working directory: nobody else chose that path."""
+    ganeti = root / "var/lib/ganeti"
+    elsewhere = tmp_path_factory.mktemp("srv") / "ganeti"
+    ganeti.rename(elsewhere)
+    ganeti.symlink_to(elsewhere)
+    monkeypatch.chdir(ganeti.parent)
+    assert read_master(LocalMaster(environ(root))).nodes
+
+
 def test_local_elsewhere_says_what_it_needs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"config.data: no such file") as caught:
         read_master(LocalMaster({"GANETI_ROOTDIR": str(tmp_path)}))

@@ -29,6 +29,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import PARAMETERS, VERSIONS, known_in
 from gpolicy.ganeti.reach import reach_of
 from gpolicy.plan.effect_words import effect_words
+from gpolicy.plan.effects import Effect
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import PlanFile, read_plan, rebuilt_plan
 from gpolicy.plan.plan_json import plan_as_json, plan_text
@@ -549,10 +550,23 @@ def test_every_parameter_that_sounds_like_a_program_or_a_file_is_marked() -> Non
     assert [path for path in named if reach_of(path) is None] == []
 
 
-def test_a_long_value_is_cut_with_a_word() -> None:
-    from gpolicy.plan.effects import Effect
-
+def test_a_long_value_is_cut_in_its_middle_with_a_word() -> None:
     told = effect_words(Effect("cluster", ("reserved_lvs",), [], ["x" * 5000, "y"]))
     assert "cut: 1009 more characters are in the plan" in told
-    other = effect_words(Effect("cluster", ("reserved_lvs",), [], ["x" * 5000, "z"]))
-    assert told != other
+    assert told.endswith('xxx", "y"]')
+    other = effect_words(Effect("cluster", ("reserved_lvs",), [], ["a", "x" * 5000, "y"]))
+    assert '"a"' in other
+
+
+def test_of_two_long_values_the_part_in_which_they_differ_is_shown() -> None:
+    before = [f"xenvg/lv{number}" for number in range(1000)]
+    after = [*before[:500], "/etc/passwd", *before[501:]]
+    told = effect_words(Effect("cluster", ("reserved_lvs",), before, after))
+    assert "xenvg/lv500" in told
+    assert "/etc/passwd" in told
+    assert "characters alike" in told
+    assert "cut:" not in told
+    assert len(told) < 500
+    longer = effect_words(Effect("cluster", ("reserved_lvs",), before, [*before, "/etc/passwd"]))
+    assert "/etc/passwd" in longer
+    assert "cut:" not in longer
