@@ -25,7 +25,7 @@ from gpolicy.cluster import unreadable
 from gpolicy.cluster.json_input import Record
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import ExitCode, InputError
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameters import PARAMETERS, VERSIONS, known_in
 from gpolicy.ganeti.reach import reach_of
 from gpolicy.plan.effect_words import effect_words
@@ -559,8 +559,8 @@ def test_a_long_value_is_cut_in_its_middle_with_a_word() -> None:
 
 
 def test_of_two_long_values_the_part_in_which_they_differ_is_shown() -> None:
-    before = [f"xenvg/lv{number}" for number in range(1000)]
-    after = [*before[:500], "/etc/passwd", *before[501:]]
+    before: list[Value] = [f"xenvg/lv{number}" for number in range(1000)]
+    after: list[Value] = [*before[:500], "/etc/passwd", *before[501:]]
     told = effect_words(Effect("cluster", ("reserved_lvs",), before, after))
     assert "xenvg/lv500" in told
     assert "/etc/passwd" in told
