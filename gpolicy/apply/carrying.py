@@ -333,7 +333,7 @@ class Carrier:
 
     def found_done(self, task: Task, *, ran: bool = False) -> None:
         """Write into the journal that a step is done; `ran` is false if it was found done."""
-        self.journal.write(EventName.DONE, step=task.key, found=not ran, serials=_serials(task, self.known))
+        self.journal.write(EventName.DONE, step=task.key, found=not ran, serials={**written_serials(task, self.known)})
 
     def found_failed(self, task: Task, outcome: JobOutcome, sight: Sight) -> list[Effect]:
         """Write into the journal that an attempt failed; return what Ganeti did all the same, as far as it is seen."""
@@ -346,7 +346,7 @@ class Carrier:
             reason=_why(outcome),
             done=[effect_name(effect) for effect in seen],
             missing=[effect_name(effect) for effect in effects_missing(effects, sight)],
-            serials=_serials(task, sight),
+            serials={} if outcome.job is None else {**written_serials(task, sight)},
         )
         return seen
 
@@ -369,7 +369,8 @@ def _differences(expected: Sight, sight: Sight, done: Sequence[Effect]) -> list[
     return found
 
 
-def _serials(task: Task, sight: Sight) -> dict[str, Value]:
+def written_serials(task: Task, sight: Sight) -> dict[str, int]:
+    """Return the serial numbers of the objects that a step writes, as a look shows them."""
     ours = written(task.command.effects)
     return {name: number for name, number in sight.serials().items() if name in ours}
 

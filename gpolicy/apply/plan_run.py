@@ -23,6 +23,7 @@ from gpolicy.apply.carrying import (
     StoppedError,
     effect_name,
     told,
+    written_serials,
 )
 from gpolicy.apply.deciding import Decision, decide_by_looking, left_of
 from gpolicy.apply.final_look import FinalLook, judge_applied, judge_restored
@@ -188,8 +189,8 @@ class PlanRun:
             settled.effects[task.key] = task.command.effects
         else:
             settled.effects[task.key] = carrier.found_failed(task, outcome, carrier.known)
-        ours = written(task.command.effects)
-        settled.serials.update((name, number) for name, number in carrier.known.serials().items() if name in ours)
+        if outcome.job is not None or task.key in settled.done:  # else whatever has changed is not known to be ours
+            settled.serials.update(written_serials(task, carrier.known))
 
     def _was_done(self, carrier: Carrier, task: Task, outcome: JobOutcome) -> bool:
         """Return whether a step that had begun is done. Raise CarryingError if nobody can tell."""
