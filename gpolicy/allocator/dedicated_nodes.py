@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Group, Instance, Policy
-from gpolicy.allocator.engines import find_dedicated
+from gpolicy.allocator.engines import compiled_dedicated
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary
@@ -20,7 +20,7 @@ from gpolicy.allocator.placement import (
     Attempt,
     Placement,
     SingleCandidates,
-    candidate_nodes,
+    candidates_among,
     count_failures,
 )
 from gpolicy.allocator.policy_check import check_policy
@@ -83,15 +83,9 @@ def search_dedicated(
     options: RequestOptions,
 ) -> Attempt:
     """Try `instance` on `members` and take the smallest loss, then the least disk left."""
-    candidates = candidate_nodes(
-        {},
-        {index: nodes[index] for index in members},
-        count,
-        drop_unallocable=False,
-        restriction=options.restriction,
-    )
+    candidates = candidates_among(nodes, members, count, options.restriction)
     scope = {index: nodes[index] for index in members}
-    found = find_dedicated(scope, instance, candidates, force=options.ignore_soft_errors)
+    found = compiled_dedicated(scope, instance, candidates, force=options.ignore_soft_errors)
     if found is None:
         return _search_all(nodes, instance, candidates, options)
     failures, successes, best = found

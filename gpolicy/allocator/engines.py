@@ -1,112 +1,337 @@
-"""Choice of the way: the compiled engine, or the law where there is no engine or numbers are not ordinary."""
+"""Choice of the way: the compiled engine, or the law where there is no engine or where it cannot tell.
+
+The engine gets a state once and says where instances go; the nodes of the new state are made by the law's own
+functions (`replay`). It refuses a cluster that it cannot represent (UnfitError): then the law answers.
+
+Every question warns (SlowAllocatorWarning) where there is no compiled engine.
+"""
 
 from __future__ import annotations
 
+import threading
 import warnings
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from gpolicy.allocator import redundancy
-from gpolicy.allocator.compiled import (
-    Losses,
-    Mover,
-    compiled_allocator,
-    compiled_attempt,
-    compiled_dedicated,
-    compiled_redundancy,
-)
-from gpolicy.allocator.native.library import load
-from gpolicy.allocator.native.streams import UnfitError
-from gpolicy.allocator.placement import try_allocate
+from gpolicy.allocator.enumerations import NO_NODE
+from gpolicy.allocator.instance_moves import node_at
+from gpolicy.allocator.native.library import NativeEngine, Question, Status, load
+from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError, refuse_absurd_numbers
+from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
-from gpolicy.allocator.repeated_allocation import Allocator, ReferenceEngine
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, DivisionError, ReferenceEngine
+from gpolicy.allocator.replay import changed_nodes, instance_on_nodes, with_placements
+from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Attempt, Candidates, FailCounts
+    from gpolicy.allocator.native.library import Leaving, NativeResult
+    from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
+    from gpolicy.allocator.redundancy import Instances
+
+NO_CANDIDATES = SingleCandidates(())
+MOST_PLACEMENTS = 1 << 20
+"""How many instances a run may place (placing.c)."""
+MOST_LEVELS = 1 << 18
+"""How many sizes of a spec a run may have waiting to be looked at again (tiered.c)."""
 
 
 class SlowAllocatorWarning(UserWarning):
     """There is no compiled allocator, so answers are right, but slow."""
 
 
+# --- runs --------------------------------------------------------------------------------------------------------
+
+
 def make_allocator(
     candidates: Candidates, rules: CapacityRules, *, capacity_checks: bool, reference: bool = False
 ) -> Allocator:
-    """Return what allocates to `candidates`; `reference` asks for the slow, literal way.
-
-    Warns (SlowAllocatorWarning) where the literal way is all there is.
-    """
-    law = Allocator(ReferenceEngine(candidates, rules), capacity_checks=capacity_checks)
+    """Return what allocates to `candidates`; `reference` asks for the law."""
+    law = ReferenceEngine(candidates, rules)
     library = None if reference else _library()
-    return law if library is None else compiled_allocator(library, law, candidates, rules)
+    if library is None:
+        return Allocator(law, capacity_checks)
+    return CompiledAllocator(law, capacity_checks, session=_Session(library))
+
+
+@dataclass(slots=True)
+class _Opened:
+    """A cluster inside the engine, as it is in the state `base`, and the states known to follow from it.
+
+    `known` is keyed by the identity of a state's nodes, and says how many placements lead there.
+    """
+
+    engine: NativeEngine
+    cluster: ClusterNumbers
+    base: AllocationState
+    known: dict[int, tuple[AllocationState, int]]
+
+
+@dataclass(slots=True)
+class _Session:
+    library: ctypes.CDLL
+    opened: _Opened | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledAllocator(Allocator):
+    """Standard and tiered allocation by the compiled engine; `engine` is the law, for what that cannot do."""
+
+    engine: ReferenceEngine
+    session: _Session = field(kw_only=True)
+
+    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place copies of `instance` (`Allocator.standard`)."""
+        found = self._run(Question.STANDARD, state, instance, limit)
+        return Allocator.standard(self, state, instance, limit) if found is None else found
+
+    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place shrinking instances (`Allocator.tiered`)."""
+        found = self._run(Question.TIERED, state, instance, limit)
+        return Allocator.tiered(self, state, instance, limit) if found is None else found
+
+    def _run(
+        self, question: Question, state: AllocationState, instance: Instance, limit: int | None
+    ) -> AllocationState | None:
+        """Ask the engine; None where only the law can tell."""
+        if instance.index >= 0:  # its number becomes that of the first one placed: nobody but a test asks like this
+            return None
+        with self.session.lock:
+            return self._ask(question, state, instance, limit)
+
+    def _ask(
+        self, question: Question, state: AllocationState, instance: Instance, limit: int | None
+    ) -> AllocationState | None:
+        try:
+            opened, keep = self._follow(state, instance)
+            wanted = opened.cluster.instance(instance)
+        except UnfitError:
+            refuse_absurd_numbers(state.nodes.values(), (*state.instances.values(), instance))
+            return None
+        opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
+        status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)
+        if not _answered(status, opened.engine, state.nodes):
+            return None
+        placed = opened.engine.placements(keep)
+        after = with_placements(state, instance, placed, opened.cluster.indices)
+        after = replace(after, failures=tuple(result.failures), attempted=bool(result.attempted) or state.attempted)
+        opened.known[id(after.nodes)] = (after, keep + len(placed))
+        return after
+
+    def _follow(self, state: AllocationState, instance: Instance) -> tuple[_Opened, int]:
+        """Return the engine, and how many of its placements lead to `state`. Raise UnfitError."""
+        opened = self.session.opened
+        if opened is not None and opened.cluster.knows(instance):
+            known, count = opened.known.get(id(state.nodes), (None, 0))
+            if known is not None and known.instances is state.instances and len(known.placed) == len(state.placed):
+                return opened, count
+        self.session.opened = None
+        cluster = ClusterNumbers(
+            state.nodes,
+            state.instances,
+            self.engine.candidates,
+            self.engine.rules,
+            wanted=instance,
+            capacity_checks=self.capacity_checks,
+            placed_before=len(state.placed),
+        )
+        engine = _opened_engine(self.session.library, cluster, state.nodes)
+        opened = _Opened(engine, cluster, state, {id(state.nodes): (state, 0)})
+        self.session.opened = opened
+        return opened, 0
+
+
+# --- single questions --------------------------------------------------------------------------------------------
 
 
 def find_placement(
-    nodes: Mapping[int, Node],
-    instances: Mapping[int, Instance],
+    nodes: Nodes,
+    instances: Instances,
     instance: Instance,
     candidates: Candidates,
     *,
     force: bool,
     capacity_checks: bool,
 ) -> Attempt:
-    """Place one instance: `gpolicy.allocator.placement.try_allocate`, with the N+1 test if asked for.
-
-    Warns as `make_allocator` does.
-    """
+    """Place one instance (`placement.try_allocate`), with `capacity_checks` only where N+1 is kept."""
     rules = CapacityRules()
-    library = _library()
-    if library is not None:
-        found = compiled_attempt(
-            library, nodes, instances, instance, candidates, rules, force=force, checked=capacity_checks
-        )
-        if found is not None:
-            return found
+    found = compiled_attempt(nodes, instances, instance, candidates, rules, force=force, checked=capacity_checks)
+    if found is not None:
+        return found
     predicate = redundancy_predicate(nodes, instances, rules) if capacity_checks else None
     return try_allocate(nodes, instance, candidates, force=force, predicate=predicate)
 
 
-def find_dedicated(
-    nodes: Mapping[int, Node], instance: Instance, candidates: Candidates, *, force: bool
+def compiled_attempt(
+    nodes: Nodes,
+    instances: Instances,
+    instance: Instance,
+    candidates: Candidates,
+    rules: CapacityRules,
+    *,
+    force: bool,
+    checked: bool,
+) -> Attempt | None:
+    """Return what `find_placement` does; None: ask the law."""
+    found = _ask_about(
+        instance,
+        Question.ATTEMPT,
+        _open(nodes, instances, candidates, rules, wanted=instance, force=force),
+        limit=len(instances),
+        checked=checked,
+    )
+    if found is None:
+        return None
+    result, best = found
+    failures: FailCounts = tuple(result.failures)
+    if not best:
+        return Attempt(failures, result.successes, None)
+    primary, secondary = best if len(best) > 1 else (*best, NO_NODE)
+    placed = instance_on_nodes(nodes, instance, instance.index, instance.name, primary, secondary)
+    changed = changed_nodes(nodes, placed, secondary, force=force)
+    return Attempt(failures, result.successes, Placement(changed, placed, result.score))
+
+
+def compiled_dedicated(
+    nodes: Nodes, instance: Instance, candidates: Candidates, *, force: bool
 ) -> tuple[FailCounts, int, tuple[int, ...]] | None:
-    """Return failures, successes and the nodes of the best candidate on dedicated nodes; None: ask the law.
+    """Return failures, successes and the nodes of the best candidate (none: empty) on dedicated nodes.
 
-    Warns as `make_allocator` does.
+    `nodes` are those of the candidates (`dedicated_nodes.search_dedicated`). None: ask the law.
     """
-    library = _library()
-    return None if library is None else compiled_dedicated(library, nodes, instance, candidates, force=force)
+    found = _ask_about(instance, Question.DEDICATED, _open(nodes, None, candidates, wanted=instance, force=force))
+    return None if found is None else (tuple(found[0].failures), found[0].successes, found[1])
 
 
-def is_redundant(nodes: Mapping[int, Node], instances: Mapping[int, Instance], rules: CapacityRules) -> bool:
-    """Whether each examined node, alone, can be evacuated: `gpolicy.allocator.redundancy.is_redundant`.
-
-    Warns as `make_allocator` does.
-    """
-    library = _library()
-    found = None if library is None else compiled_redundancy(library, nodes, instances, rules)
+def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bool:
+    """Whether each examined node, alone, can be evacuated (`redundancy.is_redundant`)."""
+    found = compiled_redundancy(nodes, instances, rules)
     return redundancy.is_redundant(nodes, instances, rules) if found is None else found
 
 
-def losses(nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> Losses | None:
-    """Return what says where instances of lost nodes run on; None: ask the law. Warns as `make_allocator` does."""
+def compiled_redundancy(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bool | None:
+    """Return what `is_redundant` does; None: ask the law."""
+    opened = _open(nodes, instances, NO_CANDIDATES, rules)
+    if opened is None:
+        return None
+    status, result = opened.engine.ask(Question.REDUNDANT)
+    return bool(result.successes) if _answered(status, opened.engine, nodes) else None
+
+
+# --- clusters that are asked several times -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EngineCluster:
+    """A cluster inside the engine: asked which of its instances nodes take when others are lost or evacuated."""
+
+    nodes: Nodes
+    cluster: ClusterNumbers
+    engine: NativeEngine
+
+    def targets(self, lost: Sequence[int]) -> dict[int, int] | None:
+        """Return per instance (its number) of `lost` nodes where it runs on, NO_NODE: nowhere. None: ask the law.
+
+        `lost` are nodes of one group. Of a mirrored instance both of whose nodes are lost nothing is said that counts.
+        """
+        residents = [number for index in lost for number in self.nodes[index].primaries]
+        status, rows = self.engine.lose([self.cluster.rows[index] for index in lost], len(residents))
+        if not _answered(status, self.engine, self.nodes):
+            return None
+        homes = (self.cluster.indices[row] if row >= 0 else NO_NODE for row in rows)
+        return dict(zip(residents, homes, strict=True))
+
+    def move(self, instance: Instance, leaving: Leaving, candidates: Sequence[int], *, force: bool) -> tuple[int, ...]:
+        """Move the instance to the best of `candidates` (ascending); return its nodes, none if no candidate takes it.
+
+        The cluster is then as it is after the move. Raise UnfitError where only the law can tell; the cluster is of no
+        more use then.
+        """
+        record = self.cluster.instance(instance, candidates)
+        status, result = self.engine.move_away(record, leaving, force=force)
+        _answered(status, self.engine, self.nodes, fit=True)
+        return _nodes_of(result, self.cluster)
+
+
+def engine_cluster(nodes: Nodes, instances: Instances) -> EngineCluster | None:
+    """Return the cluster inside the engine; None: ask the law."""
+    return _open(nodes, instances, NO_CANDIDATES)
+
+
+# --- calls -------------------------------------------------------------------------------------------------------
+
+
+def _open(
+    nodes: Nodes,
+    instances: Instances | None,
+    candidates: Candidates,
+    rules: CapacityRules | None = None,
+    **more: Any,
+) -> EngineCluster | None:
+    """Return a cluster inside a new engine; None where there is no engine, or it cannot represent the cluster."""
     library = _library()
+    if library is None:
+        return None
     try:
-        return None if library is None else Losses(library, nodes, instances)
+        cluster = ClusterNumbers(nodes, instances, candidates, rules or CapacityRules(), **more)
+        return EngineCluster(nodes, cluster, _opened_engine(library, cluster, nodes))
     except UnfitError:
         return None
 
 
-def mover(nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> Mover | None:
-    """Return what moves instances away; None: ask the law. Warns as `make_allocator` does."""
-    library = _library()
+def _ask_about(
+    instance: Instance, question: Question, opened: EngineCluster | None, **more: Any
+) -> tuple[NativeResult, tuple[int, ...]] | None:
+    """Return the result of a question about a wanted instance, and the nodes of the best candidate."""
+    if opened is None:
+        return None
     try:
-        return None if library is None else Mover(library, nodes, instances)
+        wanted = opened.cluster.instance(instance)
     except UnfitError:
         return None
+    status, result = opened.engine.ask(question, wanted, **more)
+    if not _answered(status, opened.engine, opened.nodes):
+        return None
+    return result, _nodes_of(result, opened.cluster)
+
+
+def _nodes_of(result: NativeResult, cluster: ClusterNumbers) -> tuple[int, ...]:
+    return tuple(cluster.indices[row] for row in (result.primary, result.secondary) if row >= 0)
+
+
+def _opened_engine(library: ctypes.CDLL, cluster: ClusterNumbers, nodes: Nodes) -> NativeEngine:
+    """Return an engine that has read the cluster. Raise UnfitError."""
+    engine = NativeEngine(library)
+    _answered(engine.open(cluster.numbers), engine, nodes, fit=True)
+    return engine
+
+
+def _answered(status: Status, engine: NativeEngine, nodes: Nodes, *, fit: bool = False) -> bool:
+    """Whether the engine had an answer. Raise what the law would raise; with `fit` UnfitError instead of False."""
+    if status is Status.DIVISION_BY_ZERO:
+        raise DivisionError("divide by zero")
+    if status is Status.MISSING_NODE:
+        node_at(nodes, engine.missing_index)
+    if status is Status.OUT_OF_MEMORY:
+        raise MemoryError("not enough memory for the allocation")
+    if status is Status.TOO_MANY_PLACED:
+        raise InputError(
+            f"more than {MOST_PLACEMENTS:,} instances of this size fit, which is more than are counted",
+            hint="ask for a greater size, or limit the number of instances",
+        )
+    if status is Status.TOO_DEEP:
+        raise InputError(
+            f"counting takes more than {MOST_LEVELS:,} steps from the greatest size down to those that fit",
+            hint="lower the upper bounds of the spec",
+        )
+    if fit and status is not Status.DONE:
+        raise UnfitError("the engine refuses the cluster")
+    return status is Status.DONE
 
 
 def _library() -> ctypes.CDLL | None:

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import cluster_score
-from gpolicy.allocator.engines import mover
+from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.group_choice import RequestError, choose_group
 from gpolicy.allocator.instance_moves import Moved, failover, failover_to, node_at, replace_secondary
@@ -119,19 +119,19 @@ class Narrowing:
     def __init__(self, nodes: Nodes, instances: Mapping[int, Instance], wanted: Sequence[int]) -> None:
         """Begin in the state from which the instances `wanted` are moved."""
         # an instance that is named twice is moved with its old record, though its nodes no longer list it
-        self._mover = mover(nodes, instances) if len(set(wanted)) == len(wanted) else None
+        self._engine = engine_cluster(nodes, instances) if len(set(wanted)) == len(wanted) else None
 
     def narrow(
         self, instance: Instance, mode: EvacuationMode, candidates: Sequence[int], *, force: bool
     ) -> Sequence[int]:
         """Return the candidates that decide: those of the best move or, if there is none, of the last one tried."""
-        if self._mover is None:
+        if self._engine is None:
             return candidates
         mirrored = instance.template is DiskTemplate.DRBD
         try:
-            found = self._mover.move(instance, _LEAVING[mode], candidates, force=force)
+            found = self._engine.move(instance, _LEAVING[mode], candidates, force=force)
         except UnfitError:
-            self._mover = None
+            self._engine = None
             return candidates
         if found:
             return [node for node in candidates if node in found]

@@ -15,7 +15,7 @@ from gpolicy.allocator.placement import (
     FailCounts,
     NoCandidatesError,
     Placement,
-    candidate_nodes,
+    candidates_among,
 )
 from gpolicy.allocator.redundancy import Instances
 from gpolicy.errors import InputError
@@ -62,13 +62,7 @@ def search_ordinary(
     options: RequestOptions,
 ) -> Attempt:
     """Try `instance` on `members`, scored over all of `nodes`."""
-    candidates = candidate_nodes(
-        {},
-        {index: nodes[index] for index in members},
-        count,
-        drop_unallocable=False,
-        restriction=options.restriction,
-    )
+    candidates = candidates_among(nodes, members, count, options.restriction)
     return find_placement(
         nodes,
         instances,

@@ -88,26 +88,28 @@ class NoCandidatesError(InputError):
     """There is no node, or no pair of nodes, that could be tried at all, or more than two are asked for."""
 
 
-def candidate_nodes(
-    groups: Mapping[int, Group],
-    nodes: Nodes,
-    count: int,
-    *,
-    drop_unallocable: bool,
-    restriction: frozenset[str] | None = None,
-) -> Candidates:
-    """List the nodes (count 1) or pairs of nodes (count 2) that may be tried.
+def candidate_nodes(groups: Mapping[int, Group], nodes: Nodes, count: int) -> Candidates:
+    """List the online nodes (count 1) or pairs of nodes (count 2) of groups that are not unallocable.
 
-    `restriction` holds the full names of the only nodes to use. Raises NoCandidatesError if none is
-    left, and for any other count.
+    Raise NoCandidatesError if there is none, and for any other count.
     """
-    usable = [
-        index
-        for index, node in nodes.items()
-        if not node.facts.offline
-        and not (drop_unallocable and groups[node.facts.group].alloc_policy is AllocPolicy.UNALLOCABLE)
-        and (restriction is None or node.facts.name in restriction)
-    ]
+    open_groups = {index for index, group in groups.items() if group.alloc_policy is not AllocPolicy.UNALLOCABLE}
+    return _candidates(nodes, [index for index, node in nodes.items() if node.facts.group in open_groups], count)
+
+
+def candidates_among(
+    nodes: Nodes, members: Sequence[int], count: int, restriction: frozenset[str] | None
+) -> Candidates:
+    """List the online nodes, or pairs of nodes, among `members`. Raise NoCandidatesError as `candidate_nodes` does.
+
+    `restriction` holds the full names of the only nodes to use.
+    """
+    wanted = [index for index in members if restriction is None or nodes[index].facts.name in restriction]
+    return _candidates(nodes, wanted, count)
+
+
+def _candidates(nodes: Nodes, indices: Sequence[int], count: int) -> Candidates:
+    usable = [index for index in indices if not nodes[index].facts.offline]
     if count == 1:
         if not usable:
             raise NoCandidatesError("No online nodes")

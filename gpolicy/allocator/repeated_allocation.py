@@ -1,6 +1,6 @@
 """Standard and tiered allocation: how many instances of one size fit, or of shrinking sizes.
 
-This is the law: short, step by step, the way htools goes. `gpolicy.allocator.compiled` gives the same
+This is the law: short, step by step, the way htools goes. `gpolicy.allocator.engines` gives the same
 answers without doing the same work twice.
 """
 

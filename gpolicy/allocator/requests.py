@@ -56,22 +56,9 @@ class MultiAnswer:
 def allocate(
     groups: Groups, nodes: Nodes, instances: Instances, wanted: Wanted, options: RequestOptions
 ) -> GroupAnswer:
-    """Place one instance. An answer without a placement is a failure; raises RequestError as well."""
+    """Place one instance. An answer without a placement is a failure; RequestError is raised for others."""
     dedicated = is_dedicated(groups, nodes, wanted.group_name)
-    search: Search = search_dedicated if dedicated else search_ordinary
-    if wanted.group_name is not None:
-        group = find_group(groups, wanted.group_name)
-        return one_group(group, nodes, instances, wanted.instance, wanted.count, options, search=search)
-    return choose_group(
-        groups,
-        nodes,
-        instances,
-        wanted.instance,
-        wanted.count,
-        options,
-        search=search,
-        separate_network_messages=not dedicated,
-    )
+    return _answer(groups, nodes, instances, wanted, options, dedicated=dedicated)
 
 
 def allocate_many(

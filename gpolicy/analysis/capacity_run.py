@@ -71,7 +71,7 @@ class Run:
             return
         count = 2 if self.template is DiskTemplate.DRBD else 1
         try:
-            self.candidates = candidate_nodes(usable.groups, cluster.nodes, count, drop_unallocable=True)
+            self.candidates = candidate_nodes(usable.groups, cluster.nodes, count)
         except NoCandidatesError:
             return
         self.rules = usable.rules

@@ -25,7 +25,7 @@ from gpolicy.analysis.refusals import bounds_detail
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance, Policy
-    from gpolicy.allocator.compiled import Losses
+    from gpolicy.allocator.engines import EngineCluster
     from gpolicy.allocator.node import Node
 
 Nodes = Mapping[int, "Node"]
@@ -57,7 +57,9 @@ _BY_REASON = {
 """What stops a forced move; everything else is not looked at then."""
 
 
-def lose(nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int], engine: Losses | None = None) -> Outcome:
+def lose(
+    nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int], engine: EngineCluster | None = None
+) -> Outcome:
     """Return what becomes of the instances of `lost`, nodes of one group, on the other nodes of that group.
 
     `engine` says where they run on (`engines.losses`); without it, or where it cannot tell, the law is followed.

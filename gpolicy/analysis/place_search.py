@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.allocator.dedicated_nodes import search_dedicated
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.allocator.group_choice import GroupAnswer, RequestError, choose_group, one_group, search_ordinary
-from gpolicy.allocator.placement import PairCandidates, SingleCandidates, candidate_nodes
+from gpolicy.allocator.placement import PairCandidates, SingleCandidates, candidates_among
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.trials import Trial, dedicated_trials, ordinary_trials
@@ -94,13 +94,7 @@ class PlaceSearch:
         return [(trial, self._candidate(trial)) for trial in self._trials(tried, self._listed(tried))]
 
     def _listed(self, tried: Attempted) -> Candidates:
-        listed = candidate_nodes(
-            {},
-            {index: tried.nodes[index] for index in tried.members},
-            self.count,
-            drop_unallocable=False,
-            restriction=self.options.restriction,
-        )
+        listed = candidates_among(tried.nodes, tried.members, self.count, self.options.restriction)
         if isinstance(listed, SingleCandidates):
             return listed
         pairs = sum(len(others) - (primary in others) for primary, others in listed.members)

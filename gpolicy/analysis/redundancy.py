@@ -16,7 +16,7 @@ from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.engines import losses as losses_of
+from gpolicy.allocator.engines import engine_cluster
 from gpolicy.analysis.cluster_score import Score, score_of
 from gpolicy.analysis.clusters import Clusters
 from gpolicy.analysis.losses import Outcome, Trouble, lose
@@ -169,7 +169,7 @@ def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
     lost = set[tuple[int, ...]]()
     losses: list[Loss] = []
     examined, simulated, survives, unavailable = 0, 0, failures, None
-    engine = losses_of(nodes, instances)
+    engine = engine_cluster(nodes, instances)
     for size in range(1, min(failures, len(nodes)) + 1):
         sets = _new_sets(tuple(nodes), size, lost, MOST_SETS - examined)
         unsure = _unsure(nodes, instances, sets or [])

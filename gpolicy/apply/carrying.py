@@ -25,14 +25,18 @@ from gpolicy.plan.effects import Effect, carried_out, written
 _T = TypeVar("_T")
 
 
-class CarryingError(GpolicyError):
-    """A step failed, or may not be begun: what was done before stays done."""
+class ApplyError(GpolicyError):
+    """A run ends before its time. `differences` say where the cluster is not as it should be."""
 
     exit_code = ExitCode.FINDINGS
 
     def __init__(self, message: str, *, differences: Sequence[LeafDifference] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.differences = tuple(differences)
+
+
+class CarryingError(ApplyError):
+    """A step failed, or may not be begun: what was done before stays done."""
 
 
 class StoppedError(CarryingError):

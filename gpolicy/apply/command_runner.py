@@ -30,7 +30,7 @@ from gpolicy.cluster.process import run
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.commands import Route
-from gpolicy.plan.plan_file import PlannedCommand
+from gpolicy.plan.step import PlannedCommand
 
 _LARGEST_LIST: Final = 64 * 1024**2
 _LONGEST_TEXT: Final = 1000

@@ -8,10 +8,10 @@ from gpolicy.apply.journal import Direction, History, mark_start, read_history
 from gpolicy.apply.journal_file import read_journal, set_aside
 from gpolicy.apply.runner import JobStatus, Runner
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.plan.plan_file import PlanFile
+from gpolicy.plan.plan import Plan
 
 
-def history_for(plan: PlanFile, path: Path, *, resume: bool, rollback: bool) -> History | None:
+def history_for(plan: Plan, path: Path, *, resume: bool, rollback: bool) -> History | None:
     """Return what the journal at `path` says of this plan, None for a first run.
 
     Raise UsageError when the run that is asked for does not follow from it. A journal of another plan is not judged

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpolicy.apply.staleness import LeafDifference, Sight, compare_objects, path_text
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.effects import Effect
-from gpolicy.plan.plan_file import PlanFile
+from gpolicy.plan.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def _not_as_planned(change: Change, sight: Sight) -> list[LeafDifference]:
     return [] if found == change.after else [LeafDifference(change.object, change.path, change.after, found)]
 
 
-def judge_restored(plan: PlanFile, sight: Sight, effects: Sequence[Effect]) -> FinalLook:
+def judge_restored(plan: Plan, sight: Sight, effects: Sequence[Effect]) -> FinalLook:
     """Hold the objects of a plan that was taken back against what they were; `effects` are all those, there and back.
 
     What no command can bring back is part of neither; the plan says so step by step.

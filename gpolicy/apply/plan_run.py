@@ -16,6 +16,7 @@ from pathlib import Path
 from gpolicy import __version__
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.apply.carrying import (
+    ApplyError,
     Carrier,
     CarryingError,
     ClusterIdentity,
@@ -43,23 +44,16 @@ from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, Patience, Run
 from gpolicy.apply.staleness import Comparison, LeafDifference, Sight, compare_plan, elsewhere
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import ExitCode, GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.impact.declared_guards import judge_declared_again, measure_impact
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, written
-from gpolicy.plan.plan import release_of
-from gpolicy.plan.plan_file import PlanFile
+from gpolicy.plan.plan import Plan, release_of
 
 
-class RefusedError(GpolicyError):
-    """The plan does not fit the cluster as it is: nothing was done. `differences` say where."""
-
-    exit_code = ExitCode.FINDINGS
-
-    def __init__(self, message: str, *, differences: Sequence[LeafDifference] = (), hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.differences = tuple(differences)
+class RefusedError(ApplyError):
+    """The plan does not fit the cluster as it is: nothing was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +80,7 @@ class PlanRun:
     `lock_is_lost` is asked before each step: no further one begins without the lock.
     """
 
-    plan: PlanFile
+    plan: Plan
     runner: Runner
     journal_file: Path
     progressing: Progressing
@@ -214,9 +208,7 @@ class PlanRun:
         tasks = [task for task in forward(self.plan) if task.key in history.attempts]
         undo = backward(self.plan, {task.step for task in tasks})
         tried = {task.step for task in tasks}
-        lost = [
-            f"step {step.id}: {reason}" for step in self.plan.steps if step.id in tried for reason in step.not_restored
-        ]
+        lost = [text for step in self.plan.steps if step.id in tried for text in step.lost]
         open_tasks = left_of(undo, history.attempts)
         if not self.agree(self._intention(undo, open_tasks, lost)):
             return None
@@ -351,7 +343,7 @@ def _nothing_unknown(jobs: Mapping[str, int], history: History) -> None:
         )
 
 
-def right_cluster(plan: PlanFile, state: ClusterState) -> None:
+def right_cluster(plan: Plan, state: ClusterState) -> None:
     """Raise RefusedError if the plan is for another cluster."""
     uuid = state.cluster.identity.uuid
     if state.name != plan.cluster:
@@ -364,34 +356,34 @@ def right_cluster(plan: PlanFile, state: ClusterState) -> None:
             hint="is --to the right one? If the cluster was made anew, make a fresh plan",
         )
     release = release_of(state)
-    if release not in (None, plan.ganeti_version):
+    if release not in (None, plan.version):
         raise RefusedError(
-            f"the cluster runs Ganeti {release} now, the commands of the plan are those of {plan.ganeti_version};"
+            f"the cluster runs Ganeti {release} now, the commands of the plan are those of {plan.version};"
             " nothing was done",
             hint="make a fresh plan",
         )
 
 
-def measures_nodes(plan: PlanFile) -> bool:
+def measures_nodes(plan: Plan) -> bool:
     """Return whether a guard of `plan` can be judged again only with what nodes measure."""
     return measure_impact(plan.declared_guards)
 
 
-def _about_uuid(plan: PlanFile, state: ClusterState) -> list[str]:
+def _about_uuid(plan: Plan, state: ClusterState) -> list[str]:
     if plan.cluster_uuid is not None or state.cluster.identity.uuid is None:
         return []
     return ["the plan names no UUID: only its name tells that this is the cluster that the plan was made for"]
 
 
 def guards_now(
-    plan: PlanFile, state: ClusterState, observer: Callable[[str], None] | None = None, *, begun: bool = False
+    plan: Plan, state: ClusterState, observer: Callable[[str], None] | None = None, *, begun: bool = False
 ) -> tuple[GuardResult, ...]:
     """Return the verdicts on the plan's changes on the cluster as it is now. Raise RefusedError for one that fails.
 
     A guard that was allowed by name when the plan was made passes as long as it says what was allowed then. Once the
     plan has `begun`, it says less and less, and passes.
     """
-    allowed = {name: message for name, message, overridden in plan.guards if overridden}
+    allowed = {guard.name: guard.message for guard in plan.guards if guard.allowed}
     names = PairNames(
         plan.pair_names.get("cluster", ()),
         {name.removeprefix("group/"): names for name, names in plan.pair_names.items() if name != "cluster"},
@@ -414,7 +406,7 @@ def guards_now(
     return tuple(verdicts)
 
 
-def can_be_carried(plan: PlanFile, runner: Runner, direction: Direction, history: History | None) -> None:
+def can_be_carried(plan: Plan, runner: Runner, direction: Direction, history: History | None) -> None:
     """Raise GpolicyError if a step that is left cannot go the chosen way, before anything begins."""
     attempts = history.attempts if history is not None and history.plan_digest == plan.digest else {}
     tasks = forward(plan) if direction is Direction.APPLY else backward(plan, set(attempts))
@@ -426,10 +418,3 @@ def can_be_carried(plan: PlanFile, runner: Runner, direction: Direction, history
             f"{runner.destination} cannot carry {what}; nothing was done",
             hint=f"apply the plan through {other}, or take this out of the policy",
         )
-
-
-def check_plan(plan: PlanFile) -> None:
-    """Raise RefusedError for a plan with a guard that fails."""
-    if plan.failed_guards:
-        hint = "mend the policy, or make the plan again with --allow NAME for each guard that may be passed"
-        raise RefusedError(f"the plan is not safe: {'; '.join(plan.failed_guards)}; nothing was done", hint=hint)

@@ -31,7 +31,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.parameter import Value
-from gpolicy.plan.plan_file import PlannedCommand
+from gpolicy.plan.step import PlannedCommand
 
 _LONGEST_TEXT: Final = 1000
 

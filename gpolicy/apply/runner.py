@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.parameter import Value
-from gpolicy.plan.plan_file import PlannedCommand
+from gpolicy.plan.step import PlannedCommand
 
 
 class JobResult(StrEnum):

@@ -13,7 +13,7 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.plan.change import NAME, TAGS
 from gpolicy.plan.contents import Contents, contents, identities, is_own_value, shown_by
 from gpolicy.plan.effects import Effect, carried_out
-from gpolicy.plan.plan_file import PlanFile
+from gpolicy.plan.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
 
-def compare_plan(plan: PlanFile, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]) -> Comparison:
+def compare_plan(plan: Plan, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]) -> Comparison:
     """Return how the objects that `plan` touches differ from what it saw, once its effects `done` are counted in.
 
     `serials` are numbers that were seen after our own steps. They count only where a value that the plan touches
@@ -66,7 +66,7 @@ def compare_plan(plan: PlanFile, sight: Sight, done: Sequence[Effect], serials: 
     return Comparison((*compare_objects(plan, sight, done), *by_serial), tuple(notes))
 
 
-def compare_objects(plan: PlanFile, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
+def compare_objects(plan: Plan, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
     """Return how the objects that `plan` touches differ from what it saw, once `done` is counted in, leaf by leaf."""
     expected = carried_out(done, {name: dict(item.values) for name, item in plan.observed.items()})
     gaps = (*plan.gaps, *sight.gaps)
@@ -112,7 +112,7 @@ def path_text(path: Path) -> str:
     return f"tags {path[1]}" if path[:1] == TAGS and len(path) > 1 else ".".join(path)
 
 
-def _appeared(plan: PlanFile, expected: Contents, found: Contents) -> list[LeafDifference]:
+def _appeared(plan: Plan, expected: Contents, found: Contents) -> list[LeafDifference]:
     """Return groups that a step is to make or to rename to, and that are there without it."""
     made = {
         f"group/{effect.after}": None
@@ -127,7 +127,7 @@ def _appeared(plan: PlanFile, expected: Contents, found: Contents) -> list[LeafD
     ]
 
 
-def _other_objects(plan: PlanFile, sight: Sight, renamed: set[str]) -> list[LeafDifference]:
+def _other_objects(plan: Plan, sight: Sight, renamed: set[str]) -> list[LeafDifference]:
     """Return objects that have the name of one that the plan saw, and are another."""
     return [
         LeafDifference(name, ("uuid",), item.identity.uuid, sight.identities[name].uuid)
@@ -139,7 +139,7 @@ def _other_objects(plan: PlanFile, sight: Sight, renamed: set[str]) -> list[Leaf
     ]
 
 
-def _by_serial(plan: PlanFile, sight: Sight, serials: Mapping[str, int]) -> tuple[list[LeafDifference], list[str]]:
+def _by_serial(plan: Plan, sight: Sight, serials: Mapping[str, int]) -> tuple[list[LeafDifference], list[str]]:
     """Return the objects whose serial number has to stand for values that cannot be read, and differs."""
     found: list[LeafDifference] = []
     notes: list[str] = []
@@ -168,7 +168,7 @@ def hidden_leaves(effects: Iterable[Effect]) -> dict[str, list[Path]]:
     return leaves
 
 
-def elsewhere(plan: PlanFile, state: ClusterState) -> str | None:
+def elsewhere(plan: Plan, state: ClusterState) -> str | None:
     """Return a note when the cluster has changed in what the plan does not touch, or when nobody can tell."""
     gaps = set(state.unreadable)
     if gaps <= set(plan.gaps):

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from gpolicy.ganeti.commands import Route
-from gpolicy.plan.plan_file import PlanFile, PlannedCommand, PlannedStep
-from gpolicy.plan.step import Wave
+from gpolicy.plan.plan import Plan
+from gpolicy.plan.step import PlannedCommand, Step, ways_back
 
 _ONCE = frozenset({"add", "rename", "remove", "remove-tags"})
 
@@ -36,22 +36,18 @@ class Task:
         return (self.command.argv if route is Route.ARGV else self.command.rapi) is not None
 
 
-def forward(plan: PlanFile) -> list[Task]:
+def forward(plan: Plan) -> list[Task]:
     """Return the tasks that carry `plan` out."""
     return [Task(step.id, step.id, step.title, step.command) for step in plan.steps]
 
 
-def backward(plan: PlanFile, steps: Collection[str]) -> list[Task]:
-    """Return the tasks that undo those of `steps`, last step first, the candidate pool at the end.
-
-    The pool's job may die while it promotes nodes (seen on 3.0.2); nothing shall have to wait behind it.
-    """
-    chosen = [step for step in reversed(plan.steps) if step.id in steps]
-    return [task for step in sorted(chosen, key=lambda step: step.wave == Wave.POOL) for task in _undo(step)]
+def backward(plan: Plan, steps: Collection[str]) -> list[Task]:
+    """Return the tasks that undo those of `steps`."""
+    return [task for step in ways_back(plan.steps) if step.id in steps for task in _undo(step)]
 
 
-def _undo(step: PlannedStep) -> Iterable[Task]:
-    for number, command in enumerate(step.inverse, start=1):
+def _undo(step: Step) -> Iterable[Task]:
+    for number, command in enumerate(step.inverse.commands, start=1):
         yield Task(undo_key(step.id, number), step.id, f"undo step {step.id}: {step.title}", command)
 
 

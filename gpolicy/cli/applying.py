@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpolicy.apply.runner import Patience, Runner, Stop
     from gpolicy.apply.staleness import LeafDifference
     from gpolicy.cluster.sources import SourceOptions
-    from gpolicy.plan.plan_file import PlanFile
+    from gpolicy.plan.plan import Plan
     from gpolicy.plan.signature import Signers
 
 
@@ -45,11 +45,11 @@ class Request:
 
 def apply(request: Request) -> int:
     """Carry a plan out, go on with it, or take it back; return the exit code."""
-    from gpolicy.apply.carrying import CarryingError  # noqa: PLC0415
+    from gpolicy.apply.carrying import ApplyError  # noqa: PLC0415
     from gpolicy.apply.destinations import open_runner  # noqa: PLC0415
     from gpolicy.apply.journal_file import journal_path  # noqa: PLC0415
-    from gpolicy.apply.plan_run import RefusedError, check_plan  # noqa: PLC0415
     from gpolicy.apply.runner import Patience, Stop  # noqa: PLC0415
+    from gpolicy.plan.plan import check_safe  # noqa: PLC0415
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
 
     if request.resume and request.rollback:
@@ -61,17 +61,17 @@ def apply(request: Request) -> int:
     journal = request.journal or journal_path(request.plan)
     try:
         if not request.rollback:
-            check_plan(plan)
+            check_safe(plan)
         if not request.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
         return _apply(request, plan, runner, journal, patience, stop)
-    except (RefusedError, CarryingError) as error:
+    except ApplyError as error:
         _show_differences(error.differences)
         complain(error.message, error.hint or _way_on(request, journal))
         return int(error.exit_code)
 
 
-def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, patience: Patience, stop: Stop) -> int:
+def _apply(request: Request, plan: Plan, runner: Runner, journal: Path, patience: Patience, stop: Stop) -> int:
     from gpolicy.apply.journal import Direction  # noqa: PLC0415
     from gpolicy.apply.plan_run import PlanRun, can_be_carried, measures_nodes, right_cluster  # noqa: PLC0415
     from gpolicy.cluster.sources import read_state  # noqa: PLC0415
@@ -115,13 +115,13 @@ def _apply(request: Request, plan: PlanFile, runner: Runner, journal: Path, pati
     return _tell(run, verdict, journal)
 
 
-def _history(request: Request, plan: PlanFile, journal: Path) -> History | None:
+def _history(request: Request, plan: Plan, journal: Path) -> History | None:
     from gpolicy.apply.earlier import history_for  # noqa: PLC0415
 
     return history_for(plan, journal, resume=request.resume, rollback=request.rollback)
 
 
-def _own_history(plan: PlanFile, history: History | None, journal: Path, runner: Runner) -> History | None:
+def _own_history(plan: Plan, history: History | None, journal: Path, runner: Runner) -> History | None:
     """Return the history of this very plan; the journal of another is put aside."""
     from gpolicy.apply.earlier import clear_away  # noqa: PLC0415
 
@@ -181,7 +181,7 @@ class _Signals:
 class _Agreement:
     """Shows what is about to be done, and asks."""
 
-    plan: PlanFile
+    plan: Plan
     destination: str
     yes: bool
     signals: _Signals
@@ -213,8 +213,8 @@ class _Agreement:
         for guard in intention.guards:
             about = limits.get(guard.name, "") + (" (allowed)" if guard.allowed else "")
             yield f"  guard {guard.name}{about}: {guard.message}"
-        for name, path in self.plan.unreadable if not back else ():
-            yield f"  not compared when the plan was made: {name} {path}"
+        for item in self.plan.unreadable if not back else ():
+            yield f"  not compared when the plan was made: {item.object} {'.'.join(item.path)}"
         for lost in intention.lost:
             yield f"  NOT RESTORED: {lost}"
         for note in intention.notes:

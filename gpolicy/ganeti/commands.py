@@ -16,7 +16,6 @@ from typing import Final
 
 from gpolicy.ganeti.command_options import options
 from gpolicy.ganeti.expressible import (
-    RESET,
     Assignments,
     InexpressibleError,
     Reset,
@@ -26,26 +25,6 @@ from gpolicy.ganeti.expressible import (
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, release_key
 from gpolicy.ganeti.rapi_calls import RapiCall, call, fields
-
-__all__ = [
-    "RESET",
-    "Assignments",
-    "Command",
-    "InexpressibleError",
-    "RapiCall",
-    "Reset",
-    "Route",
-    "add_tags",
-    "assign_nodes",
-    "cluster_modify",
-    "group_add",
-    "group_modify",
-    "group_remove",
-    "group_rename",
-    "node_modify",
-    "only_route",
-    "remove_tags",
-]
 
 
 class Route(StrEnum):
@@ -64,7 +43,7 @@ class Command:
     """
 
     argv: tuple[str, ...] | None
-    rapi: RapiCall | None
+    rapi: RapiCall | None = None
 
 
 _TAG: Final = re.compile(r"[A-Za-z0-9_.+*/:@-]{1,128}")  # Ganeti takes other letters too; htools and RAPI do not

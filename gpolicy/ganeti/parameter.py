@@ -54,6 +54,14 @@ class TakesEffect(StrEnum):
     NEXT_JOB = "for the next jobs"
 
 
+class Reach(StrEnum):
+    """How a value reaches root on the nodes: as a program that runs, as its arguments, or as a file."""
+
+    PROGRAM = "root on the nodes runs the program that this names"
+    ARGUMENTS = "root on the nodes runs a program with this as arguments"
+    FILE = "root on the nodes opens the file or directory that this names"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
     """What Ganeti knows of one parameter.
@@ -63,7 +71,7 @@ class Parameter:
     one of its own; families (ipolicy, ndparams, …) share theirs. `opcode` is the field of the cluster-modify
     opcode, where it is not the stored name. `since`/`until`: first release that has it, first that has not.
     `new_default`: the release that changed the default, and what to. `numbers`: the only ones that a number may be;
-    `form`: the pattern that a text must have (`gpolicy.ganeti.forms`).
+    `form`: the pattern that a text must have (`gpolicy.ganeti.forms`). `reach`: what root on the nodes does with it.
     """
 
     path: Path
@@ -84,6 +92,7 @@ class Parameter:
     until: str = ""
     new_default: tuple[str, Value] | None = None
     can_be_empty: bool = True
+    reach: Reach | None = None
 
     @property
     def name(self) -> str:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import Final
 
-from gpolicy.ganeti.parameter import Level, Parameter, Path, Value
-from gpolicy.ganeti.tables import cluster, disks, instance_policy, nodes
+from gpolicy.ganeti.parameter import Level, Parameter, Path, Reach, Value
+from gpolicy.ganeti.tables import cluster, disks, hypervisors, instance_policy, nodes
 
 VERSIONS: Final = ("2.15", "2.16", "3.0", "3.1")
 DEFAULT_VERSION: Final = "3.0"
@@ -28,7 +28,7 @@ PARAMETERS: Final[tuple[Parameter, ...]] = (
     *nodes.ndparams(),
     *nodes.states(),
     *instance_policy.beparams(),
-    *cluster.hvparams(),
+    *hypervisors.hvparams(),
     *cluster.nicparams(),
     *cluster.data_collectors(),
 )
@@ -77,6 +77,12 @@ def default_in(parameter: Parameter, version: str) -> Value:
     if parameter.new_default is not None and release_key(version) >= release_key(parameter.new_default[0]):
         return parameter.new_default[1]
     return parameter.default
+
+
+def reach_of(path: Path) -> Reach | None:
+    """Return how the value at `path` reaches root on the nodes; None where it does not."""
+    parameter = parameter_at(path)
+    return None if parameter is None else parameter.reach
 
 
 @cache

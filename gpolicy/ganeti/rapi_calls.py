@@ -31,10 +31,6 @@ class RapiCall:
     path: str
     body: Value = None
 
-    def as_json(self) -> dict[str, Value]:
-        """Return it as plans have it."""
-        return {"method": self.method, "path": self.path, "body": self.body}
-
 
 def call(method: str, path: Iterable[str], body: Value = None, *, tags: Iterable[str] = ()) -> RapiCall | None:
     """Return the request for `/2/…`, or None if RAPI cannot address the object or take so long a request."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.ganeti.hypervisor_parameters import HYPERVISOR_PARAMETERS
-
 DISK_TEMPLATES: Final = (
     "blockdev",
     "diskless",
@@ -17,7 +15,7 @@ DISK_TEMPLATES: Final = (
     "rbd",
     "sharedfile",
 )
-HYPERVISORS: Final = tuple(HYPERVISOR_PARAMETERS)
+HYPERVISORS: Final = ("chroot", "fake", "kvm", "lxc", "xen-hvm", "xen-pvm")
 ALLOC_POLICIES: Final = ("preferred", "last_resort", "unallocable")
 ACCESS_MODES: Final = ("kernelspace", "userspace")
 DATA_COLLECTORS: Final = ("cpu-avg-load", "diskstats", "drbd", "inst-status-xen", "lv", "xen-cpu-avg-load")

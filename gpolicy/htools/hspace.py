@@ -197,7 +197,7 @@ def _allocator(
     candidates: Candidates = SingleCandidates(()) if count == 1 else PairCandidates(())
     missing = None
     try:
-        candidates = candidate_nodes(usable.groups, nodes, count, drop_unallocable=True)
+        candidates = candidate_nodes(usable.groups, nodes, count)
     except NoCandidatesError as error:
         missing = error
     if options.verbosity > 3:

@@ -39,23 +39,6 @@ MEMBERSHIP: Path = ("group",)
 TAGS: Path = ("tags",)
 
 
-def action_on(path: Path, before: Value, after: Value) -> ChangeAction:
-    """Return what turns `before` into `after` at `path`."""
-    if path == NAME:
-        return ChangeAction.CREATE if before is None else ChangeAction.REMOVE if after is None else ChangeAction.RENAME
-    if path == MEMBERSHIP:
-        return ChangeAction.MOVE
-    return ChangeAction.RESET if after is None else ChangeAction.SET
-
-
-def takes_effect(path: Path) -> TakesEffect:
-    """Return when a change of the leaf at `path` begins to matter."""
-    if path == TAGS:
-        return TakesEffect.CAPACITY_ONLY
-    parameter = parameter_at(path)
-    return parameter.takes_effect if parameter else TakesEffect.AT_ONCE
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One leaf, name, membership or set of tags that is to become another.
@@ -68,16 +51,33 @@ class Change:
     level: Level
     object_name: str | None
     path: Path
-    action: ChangeAction
     before: Value
     after: Value
     effective_before: Value
     effective_after: Value
-    takes_effect: str
     risk: Risk
     reason: str = ""
     affects: tuple[str, ...] = ()
     span: Span | None = None
+
+    @property
+    def action(self) -> ChangeAction:
+        """What turns `before` into `after`."""
+        if self.path == NAME:
+            if self.before is None:
+                return ChangeAction.CREATE
+            return ChangeAction.REMOVE if self.after is None else ChangeAction.RENAME
+        if self.path == MEMBERSHIP:
+            return ChangeAction.MOVE
+        return ChangeAction.RESET if self.after is None else ChangeAction.SET
+
+    @property
+    def takes_effect(self) -> TakesEffect:
+        """When the change begins to matter."""
+        if self.path == TAGS:
+            return TakesEffect.CAPACITY_ONLY
+        parameter = parameter_at(self.path)
+        return parameter.takes_effect if parameter else TakesEffect.AT_ONCE
 
     @property
     def object(self) -> str:

@@ -11,7 +11,7 @@ from gpolicy.fit.desired import Desired, DesiredGroup, DesiredNode, resolve
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.values import canonical, fill
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, NotCompared, Risk, action_on, takes_effect
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, NotCompared, Risk
 from gpolicy.plan.risk import MOVE_CHANGES, MOVE_UNCHECKED, RISK_OF_ACTION, STANDS_IN, risk_of, risk_when_new
 from gpolicy.policy.model import INHERIT, Leaf, Leaves, OwnedPrefix, Policy
 from gpolicy.policy.source_file import Located
@@ -67,16 +67,15 @@ class _Diff:
         policy = desired.policy
         if policy.removed is not None:
             if desired.current is not None:
-                self._add(
-                    NAME, Level.GROUP, policy.name, ChangeAction.REMOVE, desired.current, None, policy.removed.span
-                )
+                risk = RISK_OF_ACTION[ChangeAction.REMOVE], ""
+                self._add(Level.GROUP, policy.name, NAME, (desired.current, None), policy.removed.span, risk=risk)
             return
         current = self.state.groups[desired.current] if desired.current else None
         if current is None:
-            self._add(NAME, Level.GROUP, policy.name, ChangeAction.CREATE, None, policy.name, policy.span)
+            self._add(Level.GROUP, policy.name, NAME, (None, policy.name), policy.span)
         elif current.name != policy.name:
             span = policy.renamed_from.span if policy.renamed_from else policy.span
-            self._add(NAME, Level.GROUP, policy.name, ChangeAction.RENAME, current.name, policy.name, span)
+            self._add(Level.GROUP, policy.name, NAME, (current.name, policy.name), span)
         own: Values = current.own if current else {("alloc_policy",): "preferred"}
         before: Mapping[Path, Value] = current.effective if current else {}
         after = fill(self._own_after(own, policy.leaves), self.cluster_after, Level.GROUP)
@@ -92,17 +91,9 @@ class _Diff:
         before = self.state.effective_of_node(node)
         after = fill(own_after, self.groups_after.get(group_after) or self._effective(group_after), Level.NODE)
         if desired.group is not None and self._name_after(node.group) != desired.group.value:
-            reason = _silent_changes(before, after, desired.leaves)
-            self._add(
-                MEMBERSHIP,
-                Level.NODE,
-                node.name,
-                ChangeAction.MOVE,
-                node.group,
-                group_after,
-                desired.group.span,
-                reason,
-            )
+            risk = RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, desired.leaves)
+            move = (node.group, group_after)
+            self._add(Level.NODE, node.name, MEMBERSHIP, move, desired.group.span, risk=risk)
         self._leaves(Level.NODE, node.name, desired.leaves, node.own, before, after)
         self._tags(Level.NODE, node.name, desired.tags, node.tags)
 
@@ -163,30 +154,13 @@ class _Diff:
         effective: tuple[Value, Value],
         leaf: Leaf,
     ) -> None:
-        action = action_on(path, *own)
         affects = self._followers(level, name, path) if effective[0] != effective[1] else ()
         now = self.current_names.get(name or "") if level is Level.GROUP else name
         is_new = level is Level.GROUP and now is None
-        risk, reason = risk_when_new(path) if is_new else risk_of(self.state, level, now, path, *effective)
-        if action is ChangeAction.SET and leaf.value is INHERIT:
-            reason = STANDS_IN
-        self.result.changes.append(
-            Change(
-                level=level,
-                object_name=name,
-                path=path,
-                action=action,
-                before=own[0],
-                after=own[1],
-                effective_before=effective[0],
-                effective_after=effective[1],
-                takes_effect=takes_effect(path),
-                risk=risk,
-                reason=reason,
-                affects=affects,
-                span=leaf.span,
-            )
-        )
+        risk = risk_when_new(path) if is_new else risk_of(self.state, level, now, path, *effective)
+        if leaf.value is INHERIT and own[1] is not None:
+            risk = (risk[0], STANDS_IN)
+        self._add(level, name, path, own, leaf.span, effective=effective, risk=risk, affects=affects)
 
     def _followers(self, level: Level, name: str | None, path: Path) -> tuple[str, ...]:
         """Return the groups (of the cluster) or nodes (of a group) that have no own value at `path`."""
@@ -217,38 +191,36 @@ class _Diff:
             return desired.removed is None and desired.leaves[path].value is INHERIT and path[-1] != "access"
         return path not in self.state.groups[group].own
 
-    # --- names, membership, tags ---------------------------------------------------------------------------------
+    # --- changes and tags ----------------------------------------------------------------------------------------
 
     def _add(
         self,
-        path: Path,
         level: Level,
-        name: str,
-        action: ChangeAction,
-        before: Value,
-        after: Value,
-        span: Span,
-        reason: str = "",
+        name: str | None,
+        path: Path,
+        own: tuple[Value, Value],
+        span: Span | None,
+        *,
+        effective: tuple[Value, Value] | None = None,
+        risk: tuple[Risk, str] = (Risk.LOW, ""),
+        affects: tuple[str, ...] = (),
     ) -> None:
-        risk = RISK_OF_ACTION.get(action, Risk.LOW)
-        if action is ChangeAction.MOVE and not reason:
-            reason = MOVE_UNCHECKED
-        self.result.changes.append(
-            Change(
-                level=level,
-                object_name=name,
-                path=path,
-                action=action,
-                before=before,
-                after=after,
-                effective_before=before,
-                effective_after=after,
-                takes_effect=takes_effect(path),
-                risk=risk,
-                reason=reason,
-                span=span,
-            )
+        """Add a change of own values, and of `effective` ones where these are others: (before, after)."""
+        effective = own if effective is None else effective
+        change = Change(
+            level=level,
+            object_name=name,
+            path=path,
+            before=own[0],
+            after=own[1],
+            effective_before=effective[0],
+            effective_after=effective[1],
+            risk=risk[0],
+            reason=risk[1],
+            affects=affects,
+            span=span,
         )
+        self.result.changes.append(change)
 
     def _tags(self, level: Level, name: str | None, wanted: dict[str, Span] | None, have: frozenset[str]) -> None:
         if wanted is None:
@@ -259,22 +231,7 @@ class _Diff:
             return
         before: list[Value] = [*sorted(have)]
         after: list[Value] = [*sorted((have - extra) | missing)]
-        span = wanted[min(missing)] if missing else None
-        self.result.changes.append(
-            Change(
-                level=level,
-                object_name=name,
-                path=TAGS,
-                action=ChangeAction.SET,
-                before=before,
-                after=after,
-                effective_before=before,
-                effective_after=after,
-                takes_effect=takes_effect(TAGS),
-                risk=Risk.LOW,
-                span=span,
-            )
-        )
+        self._add(level, name, TAGS, (before, after), wanted[min(missing)] if missing else None)
 
 
 def owned(tag: str, level: Level, prefixes: tuple[OwnedPrefix, ...]) -> bool:
@@ -294,13 +251,13 @@ def _wanted(leaf: Leaf) -> Value:
 
 
 def _silent_changes(before: Mapping[Path, Value], after: Mapping[Path, Value], declared: Leaves) -> str:
-    """Return what a node's move changes in its effective parameters without anybody asking for it."""
+    """Return what to say of a node's move: the effective parameters that change although nobody asks for it."""
     names = [
         f"{path[-1]} {_word(before.get(path))} → {_word(value)}"
         for path, value in after.items()
         if path not in declared and before.get(path) != value
     ]
-    return f"{MOVE_CHANGES}{', '.join(names)}" if names else ""
+    return f"{MOVE_CHANGES}{', '.join(names)}" if names else MOVE_UNCHECKED
 
 
 def _word(value: Value) -> str:

@@ -7,7 +7,7 @@ import json
 from typing import Final
 
 from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.ganeti.reach import reach_of
+from gpolicy.ganeti.parameters import reach_of
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Effect

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import ClusterState, Snapshot, Unreadable
-from gpolicy.findings import Finding
+from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.parameters import VERSIONS, release_key
 from gpolicy.plan.built_in_guards import GuardResult, judge, outlook
 from gpolicy.plan.change import Change, NotCompared
@@ -31,6 +32,7 @@ class Plan:
     not show it. `declared_guards` are those of the policy; `pair_names`, the names of spec pairs by object, let apply
     judge them again.
     `findings` say what in the policy does not fit this cluster; with an error among them there are no steps.
+    `digest` is over the plan file that this plan was read from, byte by byte; `signer` is who signed it.
     """
 
     cluster: str
@@ -39,7 +41,7 @@ class Plan:
     version: str
     policy_digest: str
     state_digest: str
-    state_digest_rapi: str = ""
+    state_digest_rapi: str | None = None
     observed: dict[str, Observed] = field(default_factory=dict)
     gaps: tuple[Unreadable, ...] = ()
     staying: tuple[str, ...] = ()
@@ -47,11 +49,13 @@ class Plan:
     steps: tuple[Step, ...] = ()
     guards: tuple[GuardResult, ...] = ()
     declared_guards: tuple[Guard, ...] = ()
-    pair_names: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    pair_names: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     unreadable: tuple[NotCompared, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
+    digest: str = ""
+    signer: str | None = None
 
     @property
     def serials(self) -> dict[str, int | None]:
@@ -61,7 +65,26 @@ class Plan:
     @property
     def safe(self) -> bool:
         """Whether every guard passes, and the policy fits the cluster."""
-        return all(guard.ok for guard in self.guards) and not any(item.severity == "error" for item in self.findings)
+        return not self.obstacles
+
+    @property
+    def obstacles(self) -> tuple[str, ...]:
+        """Why the plan is not safe: the guards that fail, and errors of the policy on this cluster."""
+        failed = [f"{guard.name}: {guard.message}" for guard in self.guards if not guard.ok]
+        return (*failed, *(finding.message for finding in self.findings if finding.severity is Severity.ERROR))
+
+
+class UnsafePlanError(GpolicyError):
+    """A guard of the plan fails: a verdict on the plan, not a fault."""
+
+    exit_code = ExitCode.FINDINGS
+
+
+def check_safe(plan: Plan) -> None:
+    """Raise UnsafePlanError for a plan that must not be carried out."""
+    if plan.obstacles:
+        hint = "fix the policy, or make the plan again with --allow NAME for each guard to override"
+        raise UnsafePlanError(f"the plan is not safe: {'; '.join(plan.obstacles)}", hint=hint)
 
 
 def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = frozenset()) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Final
 
@@ -15,17 +15,14 @@ from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import VERSIONS
-from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.values import canonical
 from gpolicy.plan.built_in_guards import GUARDS, JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
-from gpolicy.plan.change import Change, NotCompared, Risk, action_on
+from gpolicy.plan.change import Change, NotCompared, Risk
 from gpolicy.plan.contents import Observed, level_of
-from gpolicy.plan.effects import Effect
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import FORMAT_VERSION, plan_as_json
 from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
 from gpolicy.plan.signature import Signers, signer_of
-from gpolicy.plan.step import Step
 from gpolicy.plan.steps import Basis, make_steps
 from gpolicy.policy.guard import Guard, Measure
 from gpolicy.policy.source_file import Located
@@ -37,58 +34,7 @@ _LARGEST_NUMBER: Final = 2**63
 _NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedCommand:
-    """One job for Ganeti, by either route, and what it does to which leaves; a route that cannot do it is None."""
-
-    argv: tuple[str, ...] | None
-    rapi: RapiCall | None = None
-    effects: tuple[Effect, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedStep:
-    """A step of a plan file. `id` is its number, from 1."""
-
-    id: str
-    wave: int
-    title: str
-    command: PlannedCommand
-    inverse: tuple[PlannedCommand, ...] = ()
-    not_restored: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanFile:
-    """What a plan file says, checked. `digest` is over the file itself, byte by byte; `signer` is who signed it.
-
-    `ganeti_version` is the release whose commands the steps are. `guards` are name, message and whether it passes
-    because it was allowed; `failed_guards` those that stop the plan.
-    `declared_guards` are those of the policy, with `pair_names` the names of spec pairs by object.
-    `unreadable` are objects and dotted paths of declared values that the plan could not compare.
-    """
-
-    cluster: str
-    cluster_uuid: str | None = None
-    ganeti_version: str
-    policy_digest: str
-    state_digest: str
-    steps: tuple[PlannedStep, ...]
-    failed_guards: tuple[str, ...]
-    digest: str = ""
-    signer: str | None = None
-    source: str = ""
-    state_digest_rapi: str | None = None
-    changes: tuple[Change, ...] = ()
-    observed: dict[str, Observed] = field(default_factory=dict)
-    gaps: tuple[Unreadable, ...] = ()
-    guards: tuple[tuple[str, str, bool], ...] = ()
-    declared_guards: tuple[Guard, ...] = ()
-    pair_names: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
-    unreadable: tuple[tuple[str, str], ...] = ()
-
-
-def read_plan(path: FilePath, signers: Signers | None = None) -> PlanFile:
+def read_plan(path: FilePath, signers: Signers | None = None) -> Plan:
     """Return the plan in a file. Raise InputError if it is not a plan that this gpolicy makes from its changes.
 
     With `signers`, one of them must have signed the file, byte by byte as it is read here.
@@ -97,38 +43,20 @@ def read_plan(path: FilePath, signers: Signers | None = None) -> PlanFile:
         data = read_bytes(path)
         signer = signer_of(data, signers) if signers is not None else None
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
-        plan = _plan_file(Record.of(parse_json(data, str(path), unique_keys=True), str(path)))
+        plan = _plan(Record.of(parse_json(data, str(path), unique_keys=True), str(path)))
         return replace(plan, digest=digest, signer=signer)
     except InputError as error:
         message = "".join(letter if letter.isprintable() else "?" for letter in error.message[:_LONGEST_MESSAGE])
         raise InputError(message, hint=error.hint or "make a plan with `gpolicy plan -o FILE`") from None
 
 
-def _plan_file(written: Record) -> PlanFile:
+def _plan(written: Record) -> Plan:
     _check_format(written)
     plan = rebuilt_plan(written)
     expected = plan_as_json(plan, written.record("impact").fields) | {"gpolicy": written.fields["gpolicy"]}
     if difference := first_difference(written.fields, expected):
         raise InputError(f"{written.where}: {_with_titles(difference, plan)}", hint=_way_out(written))
-    errors = [finding.message for finding in plan.findings if finding.severity is Severity.ERROR]
-    return PlanFile(
-        cluster=plan.cluster,
-        cluster_uuid=plan.cluster_uuid,
-        ganeti_version=plan.version,
-        source=plan.source,
-        policy_digest=plan.policy_digest,
-        state_digest=plan.state_digest,
-        state_digest_rapi=plan.state_digest_rapi or None,
-        steps=tuple(_planned(number, step) for number, step in enumerate(plan.steps, start=1)),
-        changes=plan.changes,
-        observed=plan.observed,
-        gaps=plan.gaps,
-        guards=tuple((guard.name, guard.message, guard.allowed) for guard in plan.guards),
-        failed_guards=(*(f"{guard.name}: {guard.message}" for guard in plan.guards if not guard.ok), *errors),
-        declared_guards=plan.declared_guards,
-        pair_names={name: tuple(names) for name, names in plan.pair_names.items()},
-        unreadable=tuple((item.object, ".".join(item.path)) for item in plan.unreadable),
-    )
+    return plan
 
 
 def _check_format(written: Record) -> None:
@@ -188,7 +116,7 @@ def rebuilt_plan(written: Record) -> Plan:
         version=version,
         policy_digest=_digest(written, "policy_digest"),
         state_digest=_digest(written, "state_digest"),
-        state_digest_rapi=_digest_or_none(written, "state_digest_rapi") or "",
+        state_digest_rapi=_digest_or_none(written, "state_digest_rapi"),
         observed=observed,
         gaps=gaps,
         staying=tuple(sorted(set(staying))),
@@ -203,18 +131,6 @@ def rebuilt_plan(written: Record) -> Plan:
     )
 
 
-def _planned(number: int, step: Step) -> PlannedStep:
-    inverse = zip(step.inverse.commands, step.inverse.effects, strict=True)
-    return PlannedStep(
-        id=str(number),
-        wave=int(step.wave),
-        title=step.title,
-        command=PlannedCommand(argv=step.command.argv, rapi=step.command.rapi, effects=step.effects),
-        inverse=tuple(PlannedCommand(argv=item.argv, rapi=item.rapi, effects=effects) for item, effects in inverse),
-        not_restored=step.inverse.not_restored,
-    )
-
-
 # --- what is taken from the file -----------------------------------------------------------------------------------
 
 
@@ -222,18 +138,15 @@ def _change(written: Record) -> Change:
     label = _object(_text(written, "object"), written.where)
     level, slash, name = label.partition("/")
     path = _keys(written)
-    before, after = _value(written, path, "before"), _value(written, path, "after")
     risk = written.text("risk")
     return Change(
         level=Level(level),
         object_name=name if slash else None,
         path=path,
-        action=action_on(path, before, after),
-        before=before,
-        after=after,
+        before=_value(written, path, "before"),
+        after=_value(written, path, "after"),
         effective_before=_value(written, path, "effective_before"),
         effective_after=_value(written, path, "effective_after"),
-        takes_effect="",
         risk=Risk(risk) if risk in set(Risk) else Risk.LOW,
         reason=written.text("reason"),
         affects=tuple(_object(name, written.where) for name in written.texts("affects")),

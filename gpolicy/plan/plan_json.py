@@ -11,12 +11,11 @@ from dataclasses import asdict
 from typing import Any
 
 from gpolicy import __version__
-from gpolicy.ganeti.commands import Command
+from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.plan.change import Change
 from gpolicy.plan.contents import Observed
-from gpolicy.plan.effects import Effect
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.step import Inverse, Step
+from gpolicy.plan.step import Inverse, PlannedCommand, Step
 from gpolicy.policy.guard import Guard
 
 FORMAT_VERSION = "1.3"
@@ -36,12 +35,12 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
         "policy_digest": plan.policy_digest,
         "state_digest": plan.state_digest,
         "serials": plan.serials,
-        "state_digest_rapi": plan.state_digest_rapi or None,
+        "state_digest_rapi": plan.state_digest_rapi,
         "observed": {name: _observed(item) for name, item in plan.observed.items()},
         "not_shown": [{"level": gap.level.value, "prefix": list(gap.prefix)} for gap in plan.gaps],
         "staying": list(plan.staying),
         "changes": [_change(change) for change in plan.changes],
-        "steps": [_step(number, step) for number, step in enumerate(plan.steps, start=1)],
+        "steps": [_step(step) for step in plan.steps],
         "impact": dict(impact or {}),
         "guards": [
             {"name": guard.name, "ok": guard.ok, "message": guard.message, "allowed": guard.allowed}
@@ -104,29 +103,30 @@ def _declared(guard: Guard) -> dict[str, Any]:
     }
 
 
-def _step(number: int, step: Step) -> dict[str, Any]:
+def _step(step: Step) -> dict[str, Any]:
     return {
-        "id": str(number),
+        "id": step.id,
         "wave": int(step.wave),
         "object": step.object,
         "title": step.title,
         **_command(step.command),
-        "effects": _effects(step.effects),
         "inverse": _inverse(step.inverse),
     }
 
 
-def _command(command: Command) -> dict[str, Any]:
+def _call(call: RapiCall | None) -> dict[str, Any] | None:
+    return None if call is None else {"method": call.method, "path": call.path, "body": call.body}
+
+
+def _command(command: PlannedCommand) -> dict[str, Any]:
     return {
         "argv": None if command.argv is None else list(command.argv),
-        "rapi": None if command.rapi is None else command.rapi.as_json(),
+        "rapi": _call(command.rapi),
+        "effects": [
+            {"object": item.object, "keys": list(item.path), "before": item.before, "after": item.after}
+            for item in command.effects
+        ],
     }
-
-
-def _effects(effects: tuple[Effect, ...]) -> list[dict[str, Any]]:
-    return [
-        {"object": item.object, "keys": list(item.path), "before": item.before, "after": item.after} for item in effects
-    ]
 
 
 def _observed(item: Observed) -> dict[str, Any]:
@@ -139,12 +139,8 @@ def _observed(item: Observed) -> dict[str, Any]:
 
 def _inverse(inverse: Inverse) -> dict[str, Any]:
     """Return the first command that undoes a step, those that follow it under `more`, and what is lost."""
-    made = [
-        {**_command(command), "effects": _effects(effects)}
-        for command, effects in zip(inverse.commands, inverse.effects, strict=True)
-    ]
-    first = made[0] if made else {"argv": None, "rapi": None, "effects": []}
-    return {**first, "more": made[1:], "not_restored": list(inverse.not_restored)}
+    first, *more = map(_command, inverse.commands or (PlannedCommand(None),))
+    return {**first, "more": more, "not_restored": list(inverse.not_restored)}
 
 
 def plan_text(plan: Plan, impact: Mapping[str, Any] | None = None) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.values import INHERITED_FAMILIES
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Risk, action_on, takes_effect, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Risk, words
 from gpolicy.plan.contents import is_own_value, shown_by, tags_of, touched
 from gpolicy.plan.risk import (
     MOVE_CHANGES,
@@ -162,7 +162,7 @@ def _move_reason(change: Change, names: _Names, basis: Basis) -> str:
 
 
 def rebuilt(changes: Sequence[Change], basis: Basis) -> tuple[Change, ...]:
-    """Return the changes with all that follows from them: action, values in effect, risk, when it takes effect.
+    """Return the changes with all that follows from them: effective values and risk.
 
     What follows from the rest of the cluster is kept as it is: an inherited value where `basis` does not have what it
     is inherited from, how many instances have disks that move, which objects inherit.
@@ -181,13 +181,7 @@ def rebuilt(changes: Sequence[Change], basis: Basis) -> tuple[Change, ...]:
 
 def _rebuilt(change: Change, is_new: bool, above: tuple[Value, Value] | None) -> Change:  # noqa: FBT001
     before, after = _effective(change, is_new, above)
-    change = replace(
-        change,
-        action=action_on(change.path, change.before, change.after),
-        effective_before=before,
-        effective_after=after,
-        takes_effect=takes_effect(change.path),
-    )
+    change = replace(change, effective_before=before, effective_after=after)
     inherited = change.level is not Level.NODE and change.path[0] in INHERITED_FAMILIES and before != after
     risk, reason = _risk(change, is_new)
     return replace(change, risk=risk, reason=reason, affects=change.affects if inherited else ())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value
-from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.reach import reach_of
+from gpolicy.ganeti.parameters import parameter_at, reach_of
 from gpolicy.plan.change import ChangeAction, Risk, words
 
 RISK_OF_ACTION = {ChangeAction.REMOVE: Risk.HIGH, ChangeAction.MOVE: Risk.MEDIUM}

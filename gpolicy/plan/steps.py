@@ -12,12 +12,13 @@ from functools import partial
 
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.ganeti import commands
-from gpolicy.ganeti.commands import RESET, Command, InexpressibleError, Reset
+from gpolicy.ganeti.commands import Command
+from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, some, words
 from gpolicy.plan.contents import Contents, is_own_value, tags_of
 from gpolicy.plan.effects import Effect, assigned, moved, tagged
-from gpolicy.plan.step import Inverse, Step, Wave
+from gpolicy.plan.step import Inverse, Step, Wave, planned
 from gpolicy.plan.undoing import expressible, inverse_of, made
 
 Assignments = dict[Path, Value | Reset]
@@ -125,7 +126,8 @@ class _Maker:
             self._modify_node(name, self._leaves(Level.NODE, name))
         self._tags()
         self._candidate_pool([change for change in cluster if change.path == POOL_SIZE])
-        self.result.steps.sort(key=lambda step: step.wave)
+        ordered = enumerate(sorted(self.result.steps, key=lambda step: step.wave), start=1)
+        self.result.steps = [replace(step, id=str(number)) for number, step in ordered]
         return self.result
 
     def _leaves(self, level: Level, name: str | None) -> list[Change]:
@@ -156,9 +158,8 @@ class _Maker:
         effects: tuple[Effect, ...],
     ) -> None:
         try:
-            self.result.steps.append(
-                Step(wave=wave, object=obj, title=title, command=make(), inverse=inverse, effects=effects)
-            )
+            command = planned(make(), effects)
+            self.result.steps.append(Step(wave=wave, object=obj, title=title, command=command, inverse=inverse))
         except InexpressibleError as error:
             self.result.impossible.append(f"{obj}: {error.message}" + (f"; {error.hint}" if error.hint else ""))
 
@@ -327,7 +328,7 @@ class _Maker:
         add = (partial(commands.add_tags, Level.GROUP, name, tags), tagged(label, tags, added=True))
         marked = made([add] if tags else [])
         lost = (*back.not_restored, *lost, *marked.not_restored, *unknown, "networks that were connected to the group")
-        return Inverse((*back.commands, *marked.commands), lost, (*back.effects, *marked.effects))
+        return Inverse((*back.commands, *marked.commands), lost)
 
     # --- nodes and tags ------------------------------------------------------------------------------------------
 

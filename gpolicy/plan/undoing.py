@@ -7,18 +7,18 @@ from dataclasses import replace
 from functools import partial
 
 from gpolicy.ganeti import commands
-from gpolicy.ganeti.commands import RESET, Assignments, Command, InexpressibleError, Reset
+from gpolicy.ganeti.commands import Command
+from gpolicy.ganeti.expressible import RESET, Assignments, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.plan.effects import Effect, assigned
-from gpolicy.plan.step import Inverse
+from gpolicy.plan.step import Inverse, planned
 
 
 def made(makers: Iterable[tuple[Callable[[], Command], tuple[Effect, ...]]]) -> Inverse:
     """Return the inverse of these commands, each with its effects; only the reason, where one cannot be expressed."""
-    parts = list(makers)
     try:
-        return Inverse(tuple(make() for make, _ in parts), (), tuple(effects for _, effects in parts))
+        return Inverse(tuple(planned(make(), effects) for make, effects in makers))
     except InexpressibleError as error:
         return Inverse((), (error.message,))
 

@@ -47,7 +47,7 @@ class Counter:
             return
         try:
             count = 2 if template is DiskTemplate.DRBD else 1
-            self._candidates = candidate_nodes(usable.groups, cluster.nodes, count, drop_unallocable=True)
+            self._candidates = candidate_nodes(usable.groups, cluster.nodes, count)
         except NoCandidatesError:
             return
         self._allocator = make_allocator(self._candidates, usable.rules, capacity_checks=n1)

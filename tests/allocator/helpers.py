@@ -66,7 +66,7 @@ def node(index: int, memory: int, disk: int, cpus: float = 16.0, **more: object)
 
 
 def allocator(where: Cluster, count: int, *, checks: bool = True, reference: bool = False) -> Allocator:
-    candidates = candidate_nodes(where.groups, where.nodes, count, drop_unallocable=True)
+    candidates = candidate_nodes(where.groups, where.nodes, count)
     return make_allocator(
         candidates,
         CapacityRules(),

@@ -47,7 +47,7 @@ def clusters(draw: st.DrawFn, template: DiskTemplate | None = None) -> tuple[Clu
 
 def run(where: Cluster, kind: DiskTemplate, rules: ExtendedRules, most: int | None = None) -> AllocationState:
     count = 2 if kind is DiskTemplate.DRBD else 1
-    candidates = candidate_nodes(where.groups, where.nodes, count, drop_unallocable=True)
+    candidates = candidate_nodes(where.groups, where.nodes, count)
     wanted = instance(900, 1500, 1, kind)
     return fill(where, candidates, wanted, rules, maximum_memory=most, limit=12)
 
@@ -74,7 +74,7 @@ def test_one_failure_is_the_exact_n1_test(found: tuple[Cluster, DiskTemplate]) -
 def test_without_extra_limits_it_is_the_exact_allocation(found: tuple[Cluster, DiskTemplate]) -> None:
     where, kind = found
     count = 2 if kind is DiskTemplate.DRBD else 1
-    candidates = candidate_nodes(where.groups, where.nodes, count, drop_unallocable=True)
+    candidates = candidate_nodes(where.groups, where.nodes, count)
     exact = Allocator(ReferenceEngine(candidates, CapacityRules()), capacity_checks=False)
     law = exact.standard(AllocationState(where.nodes, where.instances), instance(900, 1500, 1, kind), 12)
     ours = run(where, kind, ExtendedRules(max_node_failures=0))

@@ -56,7 +56,7 @@ def streams() -> tuple[Numbers, Numbers]:
         ],
         tags=tags,
     )
-    candidates = candidate_nodes(where.groups, where.nodes, 1, drop_unallocable=True)
+    candidates = candidate_nodes(where.groups, where.nodes, 1)
     known = ClusterNumbers(
         where.nodes, where.instances, candidates, CapacityRules(), wanted=WANTED, capacity_checks=True
     )
@@ -111,7 +111,7 @@ def test_memory_that_is_no_number_is_refused_by_runs(memory: float) -> None:
 
 
 def test_numbers_that_no_cluster_has_are_refused_by_runs() -> None:
-    candidates = candidate_nodes(SMALL.groups, SMALL.nodes, 1, drop_unallocable=True)
+    candidates = candidate_nodes(SMALL.groups, SMALL.nodes, 1)
     huge = cluster([node(0, 16384, 204800, free_disk=2**70), node(1, 16384, 204800)])
     with pytest.raises(UnfitError):
         ClusterNumbers(huge.nodes, huge.instances, candidates, CapacityRules(), wanted=WANTED)
@@ -152,7 +152,7 @@ from gpolicy.errors import InputError
 from gpolicy.htools.text_format import parse_cluster
 rows = "\\n".join(f"n{place}|{10**6 + place}|0|{10**6 + place}|{10**9}|{10**9}|64|N|u0" for place in range(1500))
 where = merge(parse_cluster(f"g0|u0|preferred||\\n\\n{rows}\\n\\n\\n\\n"))
-candidates = candidate_nodes(where.groups, where.nodes, 1, drop_unallocable=True)
+candidates = candidate_nodes(where.groups, where.nodes, 1)
 wanted = Instance(-1, "new", 128, 1024, (Disk(1024, 1),), 1, InstanceStatus.RUNNING, DiskTemplate.PLAIN)
 run = make_allocator(candidates, CapacityRules(), capacity_checks=False)
 print("begin", flush=True)

@@ -71,7 +71,7 @@ from gpolicy.analysis import side_by_side
 side_by_side._cores = lambda: 2
 rows = "\\n".join(f"n{place}|{10**6 + place}|0|{10**6 + place}|{10**9}|{10**9}|64|N|u0" for place in range(1500))
 where = merge(parse_cluster(f"g0|u0|preferred||\\n\\n{rows}\\n\\n\\n\\n"))
-candidates = candidate_nodes(where.groups, where.nodes, 1, drop_unallocable=True)
+candidates = candidate_nodes(where.groups, where.nodes, 1)
 wanted = Instance(-1, "new", 128, 1024, (Disk(1024, 1),), 1, InstanceStatus.RUNNING, DiskTemplate.PLAIN)
 ended = []
 

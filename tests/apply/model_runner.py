@@ -20,9 +20,10 @@ from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.parameter import Value
-from gpolicy.plan.plan import make_plan
-from gpolicy.plan.plan_file import PlanFile, PlannedCommand, read_plan
+from gpolicy.plan.plan import Plan, make_plan
+from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.plan_json import plan_text
+from gpolicy.plan.step import PlannedCommand
 from gpolicy.policy.model import Policy
 
 QUICK = Patience(
@@ -156,7 +157,7 @@ class Agreed:
         return True
 
 
-def plan_for(ganeti: PretendGaneti, policy: Policy | None = None) -> PlanFile:
+def plan_for(ganeti: PretendGaneti, policy: Policy | None = None) -> Plan:
     """Return a plan of the pretended cluster, through its file."""
     made = make_plan(policy or policy_of(*POLICY), ganeti.state())
     assert made.safe, made.guards
@@ -167,7 +168,7 @@ def plan_for(ganeti: PretendGaneti, policy: Policy | None = None) -> PlanFile:
 
 
 def run(
-    plan: PlanFile,
+    plan: Plan,
     runner: ModelRunner,
     journal: Path,
     *,

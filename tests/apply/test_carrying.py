@@ -13,12 +13,13 @@ from pretend_ganeti import LOCKS_MOVED, UPDATED, PretendGaneti, fails, gone, hal
 
 from gpolicy.apply.carrying import CarryingError, StoppedError
 from gpolicy.apply.journal import Direction
-from gpolicy.apply.plan_run import RefusedError, check_plan
+from gpolicy.apply.plan_run import RefusedError
 from gpolicy.apply.runner import JobOutcome, JobResult, Stop, Watch
 from gpolicy.cluster import unreadable
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.plan.built_in_guards import judge_again
-from gpolicy.plan.plan_file import PlanFile, PlannedCommand
+from gpolicy.plan.built_in_guards import GuardResult, judge_again
+from gpolicy.plan.plan import Plan, UnsafePlanError, check_safe
+from gpolicy.plan.step import PlannedCommand
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def names(journal: Path) -> list[str]:
     return [event["event"] for event in events(journal)]
 
 
-def wanted(ganeti: PretendGaneti) -> PlanFile:
+def wanted(ganeti: PretendGaneti) -> Plan:
     return plan_for(ganeti)
 
 
@@ -373,13 +374,13 @@ def test_a_guard_that_fails_by_now_refuses_the_plan(ganeti: PretendGaneti, tmp_p
     ganeti.model.state = replace(ganeti.model.state, instances={item.name: item for item in disks})
     with pytest.raises(RefusedError, match="disks-stay"):
         run(plan, ModelRunner(ganeti), tmp_path / "journal")
-    other = replace(plan, guards=(("disks-stay", "was allowed", True),))
+    other = replace(plan, guards=(GuardResult("disks-stay", True, "was allowed", allowed=True),))
     with pytest.raises(
         RefusedError, match=r"was allowed when it said: was allowed; now it says: diskparams\.rbd\.pool"
     ):
         run(other, ModelRunner(ganeti), tmp_path / "journal")
     (said,) = judge_again(plan.changes, ganeti.state(), frozenset())
-    allowed = replace(plan, guards=(("disks-stay", said.message, True),))
+    allowed = replace(plan, guards=(GuardResult("disks-stay", True, said.message, allowed=True),))
     verdict = run(allowed, ModelRunner(ganeti), tmp_path / "journal")
     assert verdict is not None
     assert verdict.good
@@ -429,9 +430,9 @@ def test_an_unsafe_plan_is_refused(ganeti: PretendGaneti) -> None:
     from dataclasses import replace
 
     plan = wanted(ganeti)
-    check_plan(plan)
-    with pytest.raises(RefusedError, match="not safe: disks-stay: why"):
-        check_plan(replace(plan, failed_guards=("disks-stay: why",)))
+    check_safe(plan)
+    with pytest.raises(UnsafePlanError, match="not safe: disks-stay: why"):
+        check_safe(replace(plan, guards=(GuardResult("disks-stay", False, "why"),)))
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2])

@@ -13,7 +13,7 @@ from gpolicy.apply.command_runner import CommandRunner
 from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, MarkedJob, Patience, Stop, Watch
 from gpolicy.cluster.master import LocalMaster, parse_ssh_address
 from gpolicy.errors import InputError, UnreachableError
-from gpolicy.plan.plan_file import PlannedCommand
+from gpolicy.plan.step import PlannedCommand
 
 QUICK = Patience(first_pause=0.01, first_poll=0.01, longest_poll=0.01, job=20, contact=1, settle=0.1, look_again=0)
 HOSTILE = ["a b", "o'neil", '"', "$(touch pwned)", "`touch pwned`", "-x", "*", "\\", "a\nb", "#", ";", "ü", "%s", "~"]

@@ -22,11 +22,11 @@ from gpolicy.ganeti.commands import Command
 from gpolicy.plan.contents import contents
 from gpolicy.plan.effects import Effect, Progress, carried_out, progress
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.plan_file import PlanFile, read_plan
+from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.plan_json import plan_text
 
 
-def through_a_file(plan: Plan) -> PlanFile:
+def through_a_file(plan: Plan) -> Plan:
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory, "plan.json")
         file.write_text(plan_text(plan), encoding="utf-8")

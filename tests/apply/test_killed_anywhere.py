@@ -17,7 +17,7 @@ from gpolicy.apply import journal_file
 from gpolicy.apply.journal import Direction
 from gpolicy.cluster import unreadable
 from gpolicy.errors import UnreachableError
-from gpolicy.plan.plan_file import PlanFile
+from gpolicy.plan.plan import Plan
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ MOVE = (
 )
 
 
-def killed_run(plan: PlanFile, runner: ModelRunner, journal: Path, direction: Direction) -> bool:
+def killed_run(plan: Plan, runner: ModelRunner, journal: Path, direction: Direction) -> bool:
     """Return whether the run was killed; if so its journal writes nothing more."""
     try:
         verdict = run(plan, runner, journal, direction=direction)
@@ -92,7 +92,7 @@ def test_killed_after_any_event_it_goes_on_and_goes_back(
         MortalJournal.torn = False
         assert not killed_run(plan, runner, journal, Direction.ROLLBACK)
         assert ganeti.content() == before
-        assert len(ganeti.jobs) == len(plan.steps) + sum(len(step.inverse) for step in plan.steps)
+        assert len(ganeti.jobs) == len(plan.steps) + sum(len(step.inverse.commands) for step in plan.steps)
 
 
 @pytest.mark.parametrize("moment", ["before", "after", "known"])

@@ -22,8 +22,7 @@ import sanitizers
 from engine_inputs import Values, damaged, some_values
 from patience import TooSlow, within
 
-from gpolicy.allocator.compiled import compiled_attempt, compiled_redundancy
-from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy, make_allocator
 from gpolicy.allocator.native.library import EngineStoppedError, Leaving, NativeEngine, Question, Status, load
 from gpolicy.allocator.native.streams import ClusterNumbers, Numbers, UnfitError
 from gpolicy.allocator.placement import Attempt, try_allocate
@@ -181,7 +180,7 @@ def by_values(rng: random.Random) -> list[str]:
                 _same(
                     "redundancy",
                     lambda: is_redundant(values.nodes, values.instances, values.rules),
-                    lambda: compiled_redundancy(LIBRARY, values.nodes, values.instances, values.rules),
+                    lambda: compiled_redundancy(values.nodes, values.instances, values.rules),
                 )
             ]
         case _:
@@ -206,7 +205,7 @@ def _attempt_by_law(values: Values) -> object:
 
 def _attempt_by_engine(values: Values) -> object:
     return compiled_attempt(
-        LIBRARY, values.nodes, values.instances, values.wanted, values.candidates, CapacityRules(),
+        values.nodes, values.instances, values.wanted, values.candidates, CapacityRules(),
         force=values.force, checked=values.checked,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 from strategies import formed
 
-from gpolicy.ganeti.commands import RESET, Assignments, Reset
+from gpolicy.ganeti.expressible import RESET, Assignments, Reset
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import PARAMETERS, known_in, parameters_of
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES

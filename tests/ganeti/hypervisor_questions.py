@@ -11,13 +11,14 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
-from gpolicy.ganeti.hypervisor_parameters import HYPERVISOR_PARAMETERS
-from gpolicy.ganeti.hypervisor_values import CHOICES, SERIAL_SPEEDS
+from gpolicy.ganeti.parameter import Type
+from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS, hvparams
 
 ANSWERS: Final = Path(__file__).resolve().parents[1] / "data" / "hypervisors" / "3.0.2.json"
 Values = dict[str, Any]
 
-_LISTED: Final = {word for words in CHOICES.values() for word in words}
+KNOWN: Final = {parameter.path[1:]: parameter for parameter in hvparams()}
+_LISTED: Final = {word for parameter in KNOWN.values() for word in parameter.choices}
 WORDS: Final = tuple(
     sorted(
         _LISTED
@@ -97,15 +98,14 @@ TOGETHER: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
 """Values whose pairs are asked for."""
 
 
-def parameters() -> list[tuple[str, str]]:
+def parameters() -> list[tuple[str, ...]]:
     """Return each hypervisor with each of its parameters."""
-    return [(hypervisor, name) for hypervisor, known in HYPERVISOR_PARAMETERS.items() for name in known]
+    return list(KNOWN)
 
 
 def alone(hypervisor: str, name: str) -> tuple[Any, ...]:
     """Return the values of one parameter to ask about, beside Ganeti's defaults of all others."""
-    kind = HYPERVISOR_PARAMETERS[hypervisor][name][0]
-    return {"bool": (True, False), "int": NUMBERS}.get(kind, WORDS)
+    return {Type.BOOL: (True, False), Type.INT: NUMBERS}.get(KNOWN[hypervisor, name].type, WORDS)
 
 
 def pairs() -> Iterator[tuple[str, Values]]:

@@ -8,15 +8,16 @@ import os
 import subprocess
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path as FilePath
 from typing import IO, Any, Final, cast
 
 import pytest
 
-from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.values import flatten, unflatten
 
 TREES: Final = sorted(FilePath("/usr/share/ganeti").glob("3.*/ganeti/client/gnt_cluster.py"))
@@ -86,7 +87,7 @@ class RealGaneti:
     def receive(self, call: RapiCall | None) -> dict[str, Any]:
         """Return the fields of the opcode that a RAPI request submits."""
         assert call is not None
-        return comparable(self.ask({"rapi": call.as_json()})["op"]["fields"])
+        return comparable(self.ask({"rapi": asdict(call)})["op"]["fields"])
 
     def takes(self, hypervisor: str, values: Mapping[str, Any]) -> bool:
         """Return whether a hypervisor's own checks take values beside the defaults of its other parameters."""
@@ -100,7 +101,7 @@ class RealGaneti:
 
     def store(self, command: tuple[str, ...] | RapiCall, own: Mapping[Path, Value]) -> tuple[Values, Values]:
         """Return an object's values before and after a job, when it starts with `own`."""
-        key, content = ("rapi", command.as_json()) if isinstance(command, RapiCall) else ("argv", list(command))
+        key, content = ("rapi", asdict(command)) if isinstance(command, RapiCall) else ("argv", list(command))
         answer = self.ask({key: content, "own": stored_form(own)})
         return values_of(answer["before"]), values_of(answer["stored"])
 

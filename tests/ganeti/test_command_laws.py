@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from real_ganeti import RefusedError, needs_ganeti, real_ganeti, values_of
 
 from gpolicy.ganeti.commands import (
-    Assignments,
     Command,
-    InexpressibleError,
-    Reset,
     add_tags,
     assign_nodes,
     cluster_modify,
@@ -25,6 +22,7 @@ from gpolicy.ganeti.commands import (
     node_modify,
     remove_tags,
 )
+from gpolicy.ganeti.expressible import Assignments, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.values import canonical

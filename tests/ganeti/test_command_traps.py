@@ -8,9 +8,6 @@ import pytest
 from real_ganeti import RefusedError, needs_ganeti, real_ganeti, values_of
 
 from gpolicy.ganeti.commands import (
-    RESET,
-    InexpressibleError,
-    RapiCall,
     add_tags,
     assign_nodes,
     cluster_modify,
@@ -20,7 +17,9 @@ from gpolicy.ganeti.commands import (
     node_modify,
     remove_tags,
 )
+from gpolicy.ganeti.expressible import RESET, InexpressibleError
 from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.values import canonical
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, DEFAULT_MAX, DEFAULT_MIN
 

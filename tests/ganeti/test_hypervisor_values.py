@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypervisor_questions import ALL, TOGETHER, Values, alone, ask, pairs, parameters, recorded
+from hypervisor_questions import ALL, KNOWN, TOGETHER, Values, alone, ask, pairs, parameters, recorded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from real_ganeti import TREES, needs_ganeti, real_ganeti
@@ -17,7 +17,6 @@ from real_ganeti import TREES, needs_ganeti, real_ganeti
 from gpolicy.adopt.soundness import policy_of
 from gpolicy.checking.checking import check_policy
 from gpolicy.findings import Finding, Severity
-from gpolicy.ganeti.hypervisor_parameters import HYPERVISOR_PARAMETERS
 from gpolicy.policy.conformance import Test, compile_schema
 from gpolicy.policy.schema_files import schema_of
 
@@ -31,7 +30,7 @@ def conforms() -> Test:
 
 def cluster(hypervisor: str, values: Values) -> dict[str, Any]:
     """Return a policy that declares all parameters of a hypervisor: Ganeti's defaults, and `values`."""
-    defaults = {name: default for name, (_, default) in HYPERVISOR_PARAMETERS[hypervisor].items()}
+    defaults = {path[1]: parameter.default for path, parameter in KNOWN.items() if path[0] == hypervisor}
     head = {"gpolicy": "v1", "kind": "Cluster", "name": "c.example.org", "ganeti_version": "3.0"}
     return {**head, "hvparams": {hypervisor: {**defaults, **values}}}
 

@@ -7,10 +7,7 @@ import math
 import pytest
 
 from gpolicy.ganeti.commands import (
-    RESET,
     Command,
-    InexpressibleError,
-    Reset,
     Route,
     add_tags,
     assign_nodes,
@@ -23,6 +20,7 @@ from gpolicy.ganeti.commands import (
     only_route,
     remove_tags,
 )
+from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import Disk, Instance
-from gpolicy.allocator.compiled import compiled_attempt, compiled_redundancy
-from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy, make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.allocator.merge import Cluster, merge, with_offline
@@ -67,7 +66,7 @@ def usual_candidates(where: Cluster, template: str) -> Candidates | None:
     """Return the nodes that hspace and hail's allocate would try; None if there is none."""
     count = 2 if template == "drbd" else 1
     try:
-        return candidate_nodes(where.groups, where.nodes, count, drop_unallocable=True)
+        return candidate_nodes(where.groups, where.nodes, count)
     except NoCandidatesError:
         return None
 
@@ -131,7 +130,7 @@ def asked(seed: int, most_nodes: int) -> Asked | None:
 def by_engine(asked: Asked) -> Attempt | None:
     """One attempt by the engine; None where it leaves the cluster to the law."""
     found = compiled_attempt(
-        LIBRARY, asked.nodes, asked.instances, asked.wanted, asked.candidates, CapacityRules(),
+        asked.nodes, asked.instances, asked.wanted, asked.candidates, CapacityRules(),
         force=asked.force, checked=asked.checked,
     )  # fmt: skip
     if found is None:  # htools divides by the spindles; two instances have one number (change-group)
@@ -203,7 +202,7 @@ def test_redundancy(seed: int) -> None:
         return is_redundant(where.nodes, where.instances, rules)
 
     def engine() -> bool | None:
-        return compiled_redundancy(LIBRARY, where.nodes, where.instances, rules)
+        return compiled_redundancy(where.nodes, where.instances, rules)
 
     try:
         expected = law()
@@ -270,7 +269,7 @@ def test_equal_nodes_in_great_number_are_put_into_classes() -> None:
     """An empty cluster of equal nodes: every pair ties, and the last one must win."""
     rows = "\n".join(f"n{place}|4096|0|4096|40000|40000|8|N|u0" for place in range(180))
     where = merge(parse_cluster(f"g0|u0|preferred||\n\n{rows}\n\n\n\n"))
-    candidates = candidate_nodes(where.groups, where.nodes, 2, drop_unallocable=True)
+    candidates = candidate_nodes(where.groups, where.nodes, 2)
     wanted = Instance(0, "new-0", 512, 2048, (Disk(2048, 1),), 1, InstanceStatus.RUNNING, DiskTemplate.DRBD)
     question = Asked(where.nodes, where.instances, wanted, candidates, force=False, checked=False)
     fast, law = by_engine(question), by_law(question)

@@ -242,7 +242,7 @@ def test_stranded_is_what_is_left_when_the_law_has_placed_all_that_fits(state: C
     assert found.stranded is not None
     cluster_ = merge(data)
     count = 2 if found.template.value == "drbd" else 1
-    candidates = candidate_nodes(cluster_.groups, cluster_.nodes, count, drop_unallocable=True)
+    candidates = candidate_nodes(cluster_.groups, cluster_.nodes, count)
     rules = CapacityRules()
     law = Allocator(ReferenceEngine(candidates, rules))
     run = Run(data, found.template)

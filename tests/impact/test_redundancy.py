@@ -92,7 +92,7 @@ def test_fail_overs_that_surely_break_nothing_are_told_as_the_long_way_tells_the
 
 
 def test_the_engine_tells_losses_as_the_law_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "losses_of", lambda _nodes, _instances: None)
+    monkeypatch.setattr(module, "engine_cluster", lambda _nodes, _instances: None)
     law = [redundancy(state, failures=2).groups for state in states()]
     monkeypatch.undo()
     assert [redundancy(state, failures=2).groups for state in states()] == law

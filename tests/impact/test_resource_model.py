@@ -137,7 +137,7 @@ def standard_by_the_law(state: ClusterState) -> int:
     run = Run(data, None)
     std = data.policy.std
     wanted = replace(run.instance(std, std.spindle_use))
-    candidates = candidate_nodes(prepared.groups, prepared.nodes, 1, drop_unallocable=True)
+    candidates = candidate_nodes(prepared.groups, prepared.nodes, 1)
     law = make_allocator(candidates, CapacityRules(), capacity_checks=True, reference=True)
     return len(law.standard(AllocationState(prepared.nodes, prepared.instances), wanted, None).placed)
 

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.effects import Effect
-from gpolicy.plan.plan_file import PlanFile, PlannedCommand, PlannedStep
-from gpolicy.plan.step import Wave
-from gpolicy.render.script import UnsafePlanError, render_script
+from gpolicy.plan.plan import Plan, UnsafePlanError
+from gpolicy.plan.step import Inverse, PlannedCommand, Step, Wave
+from gpolicy.render.script import render_script
 
 SHELLS = [shell for shell in ("sh", "dash", "bash", "busybox") if shutil.which(shell)]
 HOSTILE = [
@@ -43,22 +44,23 @@ cat > /dev/null
 """
 
 
-def plan(*argvs: tuple[str, ...], **more: Any) -> PlanFile:
+def plan(*argvs: tuple[str, ...], **more: Any) -> Plan:
     steps = tuple(
-        PlannedStep(
+        Step(
             id=str(number),
-            wave=4,
+            wave=Wave.GROUPS,
+            object="node/x",
             title=f"do {' '.join(argv)}",
             command=PlannedCommand(argv=argv),
-            inverse=(PlannedCommand(argv=(argv[0], "modify", "undo", argv[-1])),),
+            inverse=Inverse((PlannedCommand(argv=(argv[0], "modify", "undo", argv[-1])),)),
         )
         for number, argv in enumerate(argvs, start=1)
     )
     values: dict[str, Any] = {
-        "cluster": "c'1", "cluster_uuid": "uuid-1", "ganeti_version": "3.0",
-        "policy_digest": "p", "state_digest": "s", "failed_guards": (),
+        "cluster": "c'1", "cluster_uuid": "uuid-1", "version": "3.0", "source": "",
+        "policy_digest": "p", "state_digest": "s",
     }  # fmt: skip
-    return PlanFile(**{**values, "steps": steps, **more})
+    return Plan(**{**values, "steps": steps, **more})
 
 
 def commands(log: Path) -> list[list[str]]:
@@ -159,7 +161,7 @@ def test_a_dry_run_runs_nothing(tmp_path: Path) -> None:
 
 def test_a_rollback_undoes_the_last_step_first_and_says_what_it_cannot(tmp_path: Path) -> None:
     made = plan(("gnt-node", "modify", "a"), ("gnt-node", "modify", "b"))
-    lost = PlannedStep(id="3", wave=4, title="x\nreboot", command=made.steps[0].command, not_restored=("y\nreboot",))
+    lost = replace(made.steps[0], id="3", title="x\nreboot", inverse=Inverse((), ("y\nreboot",)))
     script = render_script(plan(steps=(*made.steps, lost)), rollback=True)
     done, called = run(tmp_path, script)
     assert done.returncode == 0
@@ -180,7 +182,7 @@ def test_a_script_goes_on_where_it_stopped_and_undoes_only_what_was_done(tmp_pat
 
 def test_the_candidate_pool_is_undone_last(tmp_path: Path) -> None:
     made = plan(("gnt-node", "modify", "a"), ("gnt-node", "modify", "b"))
-    pool = replace(made.steps[1], wave=int(Wave.POOL))
+    pool = replace(made.steps[1], wave=Wave.POOL)
     _, called = run(tmp_path, render_script(plan(steps=(made.steps[0], pool)), rollback=True))
     assert called == [["gnt-node", "modify", "undo", "a"], ["gnt-node", "modify", "undo", "b"]]
 
@@ -191,7 +193,7 @@ def test_nothing_to_do_is_said(tmp_path: Path) -> None:
 
 
 def test_an_unsafe_plan_is_refused_but_can_be_undone() -> None:
-    unsafe = plan(("gnt-node", "modify", "a"), failed_guards=("disks-stay: why",))
+    unsafe = plan(("gnt-node", "modify", "a"), guards=(GuardResult("disks-stay", False, "why"),))
     with pytest.raises(UnsafePlanError, match="disks-stay") as raised:
         render_script(unsafe)
     assert raised.value.exit_code is ExitCode.FINDINGS
@@ -199,14 +201,13 @@ def test_an_unsafe_plan_is_refused_but_can_be_undone() -> None:
 
 
 def test_a_step_without_a_command_is_refused() -> None:
-    step = PlannedStep(id="1", wave=3, title="interval", command=PlannedCommand(argv=None))
+    step = replace(plan(("gnt-node",)).steps[0], command=PlannedCommand(argv=None))
     with pytest.raises(GpolicyError, match="RAPI only"):
         render_script(plan(steps=(step,)))
 
 
 def test_titles_cannot_move_the_cursor(tmp_path: Path) -> None:
-    command = PlannedCommand(argv=("gnt-node", "modify", "a"))
-    step = PlannedStep(id="1", wave=3, title="\x1b[2Jx", command=command)
+    step = replace(plan(("gnt-node", "modify", "a")).steps[0], title="\x1b[2Jx")
     done, _ = run(tmp_path, render_script(plan(steps=(step,))))
     assert "\x1b" not in done.stdout
 
@@ -219,7 +220,7 @@ def test_each_step_says_what_becomes_of_each_value(tmp_path: Path) -> None:
     argv = ("gnt-cluster", "modify", "--x=1")
     back = PlannedCommand(argv=argv, effects=tuple(effect.reversed() for effect in effects))
     command = PlannedCommand(argv=argv, effects=effects)
-    step = PlannedStep(id="1", wave=3, title="modify the cluster: 9 values", command=command, inverse=(back,))
+    step = replace(plan(argv).steps[0], command=command, inverse=Inverse((back,)))
     script = render_script(plan(steps=(step,)))
     assert "#   cluster ipolicy.vcpu-ratio: 4.0 → 7.0\n" in script
     line = next(line for line in script.splitlines() if "kvm_path" in line)

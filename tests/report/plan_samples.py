@@ -5,12 +5,12 @@ from __future__ import annotations
 from impact_samples import Named, plain
 
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.ganeti.commands import Command, RapiCall
-from gpolicy.ganeti.parameter import Level, TakesEffect, Value
+from gpolicy.ganeti.parameter import Level, Value
+from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.plan.built_in_guards import GuardResult
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, NotCompared, Risk
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, NotCompared, Risk
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.step import Inverse, Step, Wave
+from gpolicy.plan.step import Inverse, PlannedCommand, Step, Wave
 
 HOSTILE = (
     "a|b",
@@ -57,19 +57,15 @@ def full_plan(named: Named = plain, *, safe: bool = False, many: int = 1) -> Pla
     group, node = named("shared"), named("node8")
     span = Span(named("policies/groups.yaml"), 7, 3, 7, 20)
 
-    def change(
-        level: Level, name: str | None, path: tuple[str, ...], action: ChangeAction, old: Value, new: Value
-    ) -> Change:
+    def change(level: Level, name: str | None, path: tuple[str, ...], old: Value, new: Value) -> Change:
         return Change(
             level=level,
             object_name=name,
             path=path,
-            action=action,
             before=old,
             after=new,
             effective_before=old if old is not None else 1,
             effective_after=new,
-            takes_effect=TakesEffect.NEW_INSTANCES,
             risk=Risk.MEDIUM,
             reason=f"existing instances of {named('owner')} may violate the new policy",
             affects=(f"group/{named('spare')}",),
@@ -77,29 +73,26 @@ def full_plan(named: Named = plain, *, safe: bool = False, many: int = 1) -> Pla
         )
 
     changes = (
-        change(Level.CLUSTER, None, ("ipolicy", "minmax"), ChangeAction.SET, [pair(128, 32768)], [pair(1024, 65536)]),
-        change(Level.CLUSTER, None, TAGS, ChangeAction.SET, [named("old")], [named("new")]),
-        *(
-            change(Level.GROUP, f"{group}{n}", ("alloc_policy",), ChangeAction.SET, None, "last_resort")
-            for n in range(many)
-        ),
-        change(Level.GROUP, group, NAME, ChangeAction.RENAME, named("default"), group),
-        change(Level.GROUP, named("fresh"), NAME, ChangeAction.CREATE, None, named("fresh")),
-        change(Level.GROUP, group, ("ipolicy", "vcpu-ratio"), ChangeAction.RESET, 2.0, None),
-        change(Level.NODE, node, MEMBERSHIP, ChangeAction.MOVE, named("spare"), group),
+        change(Level.CLUSTER, None, ("ipolicy", "minmax"), [pair(128, 32768)], [pair(1024, 65536)]),
+        change(Level.CLUSTER, None, TAGS, [named("old")], [named("new")]),
+        *(change(Level.GROUP, f"{group}{n}", ("alloc_policy",), None, "last_resort") for n in range(many)),
+        change(Level.GROUP, group, NAME, named("default"), group),
+        change(Level.GROUP, named("fresh"), NAME, None, named("fresh")),
+        change(Level.GROUP, group, ("ipolicy", "vcpu-ratio"), 2.0, None),
+        change(Level.NODE, node, MEMBERSHIP, named("spare"), group),
     )
     step = Step(
         wave=Wave.GROUPS,
         object=f"group/{group}",
         title=f"modify group {group}: alloc_policy",
-        command=Command(("gnt-group", "modify", "--alloc-policy=last_resort", group), None),
+        command=PlannedCommand(("gnt-group", "modify", "--alloc-policy=last_resort", group)),
         inverse=Inverse((), (f"{named('hv')} stays",)),
     )
     rapi = Step(
         wave=Wave.POOL,
         object="cluster",
         title="modify the cluster",
-        command=Command(None, RapiCall("PUT", "/2/modify", {})),
+        command=PlannedCommand(None, RapiCall("PUT", "/2/modify", {})),
         inverse=Inverse(),
     )
     guards = (

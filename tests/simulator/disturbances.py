@@ -18,7 +18,7 @@ from gpolicy.apply.transient import passes
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.values import unflatten
-from gpolicy.plan.plan_file import PlannedCommand
+from gpolicy.plan.step import PlannedCommand
 
 STATUSES: Final = (400, 401, 403, 404, 408, 429, 500, 502, 503, 504)
 _ERRORS: Final = (
@@ -236,7 +236,7 @@ class Disturbances(World):
     def _foreign_twin(self, random: Random) -> None:
         """Have somebody do by hand what one of our steps does, or takes back."""
         step = random.choice(self.scenario.plan.steps)
-        commands = [step.command, step.command, *step.inverse]
+        commands = [step.command, step.command, *step.inverse.commands]
         self._foreign(opcode_for(random.choice(commands)))
 
     def _foreign_touch(self, random: Random) -> None:

@@ -254,8 +254,8 @@ class Judge:
         lost = {
             (effect.object, effect.path)
             for step in plan.steps
-            if step.not_restored
-            for effect in (*step.command.effects, *(item for back in step.inverse for item in back.effects))
+            if step.inverse.not_restored
+            for effect in (*step.command.effects, *(item for back in step.inverse.commands for item in back.effects))
         }
         for effect in effects:
             names = [effect.object, *([f"group/{effect.after}"] if effect.path == NAME and effect.after else [])]

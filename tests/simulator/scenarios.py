@@ -17,8 +17,8 @@ from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Identity, Instance, Node
 from gpolicy.ganeti.parameter import Level, Path, Values
 from gpolicy.ganeti.values import fill
-from gpolicy.plan.plan import make_plan
-from gpolicy.plan.plan_file import PlanFile, read_plan
+from gpolicy.plan.plan import Plan, make_plan
+from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.plan_json import plan_text
 from gpolicy.policy.loading import load_policy
 
@@ -76,7 +76,7 @@ class Scenario:
 
     state: ClusterState
     text: str
-    plan: PlanFile
+    plan: Plan
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,7 @@ from gpolicy.apply.plan_run import Intention
 from gpolicy.apply.rapi_runner import RapiRunner
 from gpolicy.apply.runner import JobOutcome, JobResult, Watch
 from gpolicy.cli import applying as cli_applying
-from gpolicy.plan.plan_file import PlannedCommand
+from gpolicy.plan.step import PlannedCommand
 
 FIRST: Final = int(os.environ.get("GPOLICY_SEED") or 0)
 FOUND: Final = {

@@ -88,7 +88,7 @@ class ClusterNumbers:
     ) -> None:
         """Raise UnfitError where the engine could not tell."""
         self.indices = list(nodes)
-        self._rows = {index: row for row, index in enumerate(self.indices)}
+        self.rows = {index: row for row, index in enumerate(self.indices)}
         self._slots = None if instances is None else {number: slot for slot, number in enumerate(instances)}
         if self.indices != sorted(self.indices):
             raise UnfitError("nodes are not in the order of their indices")
@@ -144,7 +144,7 @@ class ClusterNumbers:
             raise UnfitError("the instance is forthcoming")
         self._add_instance(instance, integers, reals)
         if candidates is not None:
-            integers += (len(candidates), *(self._rows[index] for index in candidates))
+            integers += (len(candidates), *(self.rows[index] for index in candidates))
         return _numbers(integers, reals)
 
     def _learn(self, instance: Instance) -> None:
@@ -200,7 +200,7 @@ class ClusterNumbers:
                 raise UnfitError("a node has a primary that is not among the instances") from None
         integers.append(len(node.peers))
         for peer, memory in node.peers.items():
-            integers += (self._rows.get(peer, -1), memory)
+            integers += (self.rows.get(peer, -1), memory)
         integers.append(len(node.exclusion_tags))
         for tag, count in node.exclusion_tags.items():
             located = node.location_exclusions.get((locations[0], tag), 0) if locations else 0
@@ -235,8 +235,8 @@ class ClusterNumbers:
             len(sizes),
             min(sizes, default=0),
             max(sizes, default=0),
-            self._rows.get(instance.primary, -1),
-            self._rows.get(instance.secondary, -1),
+            self.rows.get(instance.primary, -1),
+            self.rows.get(instance.secondary, -1),
             instance.secondary,
             instance.location_score,
             self._desired.of(instance.desired_tags),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpolicy.ganeti.bounds import BOUNDS
-from gpolicy.ganeti.parameter import ALL_LEVELS, CLUSTER_GROUP, Parameter, TakesEffect, Type, Value
+from gpolicy.ganeti.parameter import ALL_LEVELS, CLUSTER_GROUP, Parameter, Reach, TakesEffect, Type, Value
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE, HYPERVISORS
 
 
@@ -40,6 +40,7 @@ def ndparams() -> list[Parameter]:
             levels=CLUSTER_GROUP if name == "exclusive_storage" else ALL_LEVELS,
             takes_effect=effect,
             maximum=BOUNDS[name].most if name in BOUNDS else None,
+            reach=Reach.PROGRAM if name == "oob_program" else None,
             description=text,
         )
         for name, kind, default, effect, text in table

@@ -15,9 +15,9 @@ from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
-from gpolicy.ganeti.hypervisor_values import SERIAL_SPEEDS
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, release_key
+from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
 from gpolicy.rules.examples import CLUSTER
 
 _SOURCE: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"

@@ -1,0 +1,247 @@
+"""Hypervisor parameters of Ganeti 3.0: their built-in defaults, and the values that Ganeti takes.
+
+Names and defaults are those of the constants of the released 3.0.2 modules. What Ganeti takes was seen by giving the
+hypervisors' own checks of 3.0.2 every word of its constants and many others (`tests/data/hypervisors/` keeps the
+answers); gnt-instance(8) and the release notes for 3.1. Where nothing is said, a parameter takes any value of the type
+of its default. What depends on several parameters is for rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.ganeti.forms import (
+    BOOT_LETTERS,
+    CPUS_OR_NOTHING,
+    CPUS_PER_VCPU,
+    IPV4_OR_NOTHING,
+    PATH,
+    PATH_OR_NOTHING,
+    PATH_URL_OR_NOTHING,
+)
+from gpolicy.ganeti.parameter import CLUSTER, Parameter, Reach, TakesEffect, Type
+
+Default = bool | int | str
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A parameter of which there is more to say than its default. The fields are those of `Parameter`."""
+
+    default: Default
+    choices: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    form: str = ""
+    since: str = ""
+    until: str = ""
+    new_default: tuple[str, Default] | None = None
+    reach: Reach | None = None
+
+
+_KVM_DISKS: Final = (
+    *("paravirtual", "ide", "scsi", "scsi-hd", "scsi-block", "scsi-generic", "scsi-cd", "sd", "mtd", "pflash"),
+)
+_LOSSY: Final = ("auto", "always", "never")
+_MIGRATION: Final = ("live", "non-live")
+_REBOOT: Final = ("reboot", "exit")
+_XEN_COMMANDS: Final = ("xl", "xm")
+_KVM_NICS: Final = (
+    *("paravirtual", "e1000", "rtl8139", "pcnet", "i82551", "i82557b", "i82559er", "ne2k_isa", "ne2k_pci"),
+)
+_LAST_PORT: Final = 65534  # Ganeti leaves 65535 out
+
+_ROWS: Final[dict[str, dict[str, Default | _Row]]] = {
+    "chroot": {
+        "init_script": _Row("/ganeti-chroot", form=PATH, reach=Reach.PROGRAM),
+    },
+    "fake": {
+        "migration_mode": _Row("live", choices=_MIGRATION),
+    },
+    "kvm": {
+        "acpi": True,
+        "boot_order": _Row("disk", choices=("disk", "cdrom", "floppy", "network")),
+        "cdrom2_image_path": _Row("", form=PATH_URL_OR_NOTHING, reach=Reach.FILE),
+        "cdrom_disk_type": _Row("", choices=("", *_KVM_DISKS)),
+        "cdrom_image_path": _Row("", form=PATH_URL_OR_NOTHING, reach=Reach.FILE),
+        "cpu_cores": _Row(0, minimum=0),
+        "cpu_mask": _Row("all", form=CPUS_PER_VCPU),
+        "cpu_sockets": _Row(0, minimum=0),
+        "cpu_threads": _Row(0, minimum=0),
+        "cpu_type": "",
+        "disk_aio": _Row("threads", choices=("", "threads", "native", "io_uring")),
+        "disk_cache": _Row("default", choices=("default", "none", "writeback", "writethrough")),
+        "disk_discard": _Row(
+            "default", choices=("", "default", "ignore", "unmap"), since="2.16", new_default=("3.1", "ignore")
+        ),
+        "disk_type": _Row("paravirtual", choices=_KVM_DISKS),
+        "floppy_image_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE),
+        "initrd_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE),
+        "kernel_args": "ro",
+        "kernel_path": _Row("/boot/vmlinuz-3-kvmU", form=PATH_OR_NOTHING, reach=Reach.FILE),
+        "keymap": "",
+        "kvm_extra": _Row("", reach=Reach.ARGUMENTS),
+        "kvm_flag": _Row("", choices=("", "enabled", "disabled")),
+        "kvm_path": _Row("/usr/bin/kvm", form=PATH, reach=Reach.PROGRAM),
+        "kvm_pci_reservations": _Row(12, minimum=0, maximum=32, since="2.16"),
+        "machine_version": "",
+        "mem_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE),
+        "migration_bandwidth": _Row(32, minimum=0),
+        "migration_caps": "",
+        "migration_downtime": _Row(30, minimum=0),
+        "migration_mode": _Row("live", choices=_MIGRATION),
+        "migration_port": _Row(8102, minimum=1, maximum=_LAST_PORT),
+        "nic_type": _Row(
+            "paravirtual",
+            choices=(
+                "paravirtual",
+                "e1000",
+                "rtl8139",
+                "pcnet",
+                "i82551",
+                "i82557b",
+                "i82559er",
+                "ne2k_isa",
+                "ne2k_pci",
+            ),
+        ),
+        "reboot_behavior": _Row("reboot", choices=_REBOOT),
+        "root_path": "/dev/vda1",
+        "scsi_controller_type": _Row("lsi", choices=("lsi", "megasas", "virtio-scsi-pci"), since="2.16"),
+        "security_domain": "",
+        "security_model": _Row("none", choices=("none", "user", "pool")),
+        "serial_console": True,
+        "serial_speed": 38400,
+        "soundhw": "",
+        "spice_bind": "",
+        "spice_image_compression": _Row("", choices=("", "auto_glz", "auto_lz", "quic", "glz", "lz", "off")),
+        "spice_ip_version": _Row(0, numbers=(0, 4, 6)),
+        "spice_jpeg_wan_compression": _Row("", choices=("", *_LOSSY)),
+        "spice_password_file": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE),
+        "spice_playback_compression": True,
+        "spice_streaming_video": _Row("", choices=("", "filter", "all", "off")),
+        "spice_tls_ciphers": "HIGH:-DES:-3DES:-EXPORT:-DH",
+        "spice_use_tls": False,
+        "spice_use_vdagent": True,
+        "spice_zlib_glz_wan_compression": _Row("", choices=("", *_LOSSY)),
+        "usb_devices": _Row("", reach=Reach.ARGUMENTS),
+        "usb_mouse": _Row("", choices=("", "mouse", "tablet")),
+        "use_chroot": False,
+        "use_guest_agent": _Row(False, since="2.16"),
+        "use_localtime": False,
+        "user_shutdown": False,
+        "vga": "",
+        "vhost_net": _Row(False, new_default=("3.1", True)),
+        "virtio_net_queues": _Row(1, minimum=1, maximum=8),
+        "vnc_bind_address": "",
+        "vnc_password_file": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE),
+        "vnc_tls": False,
+        "vnc_x509_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE),
+        "vnc_x509_verify": False,
+        "vnet_hdr": True,
+    },
+    "lxc": {
+        "cpu_mask": _Row("", form=CPUS_OR_NOTHING),
+        "devices": _Row(
+            "c 1:3 rw,c 1:5 rw,c 1:7 rw,c 1:8 rw,c 1:9 rw,c 1:10 rw,c 5:0 rw,c 5:1 rw,c 5:2 rw,c 136:* rw",
+            reach=Reach.ARGUMENTS,
+        ),
+        "drop_capabilities": "mac_override,sys_boot,sys_module,sys_time,sys_admin",
+        "extra_cgroups": _Row("", reach=Reach.ARGUMENTS),
+        "extra_config": _Row("", reach=Reach.ARGUMENTS),
+        "num_ttys": _Row(6, minimum=0),
+        "startup_timeout": _Row(30, minimum=0),
+    },
+    "xen-hvm": {
+        "acpi": True,
+        "blockdev_prefix": "hd",
+        "boot_order": _Row("cd", form=BOOT_LETTERS),
+        "cdrom_image_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE),
+        "cpu_cap": 0,
+        "cpu_mask": _Row("all", form=CPUS_PER_VCPU),
+        "cpu_weight": _Row(256, minimum=1, maximum=_LAST_PORT),
+        "cpuid": "",
+        "device_model": _Row("/usr/lib/xen/bin/qemu-dm", form=PATH, reach=Reach.PROGRAM),
+        "disk_type": _Row("paravirtual", choices=("paravirtual", "ioemu")),
+        "kernel_path": _Row("/usr/lib/xen/boot/hvmloader", form=PATH, reach=Reach.FILE),
+        "migration_mode": _Row("non-live", choices=_MIGRATION),
+        "migration_port": _Row(8002, minimum=1, maximum=_LAST_PORT),
+        "nic_type": _Row("rtl8139", choices=("paravirtual", "e1000", "rtl8139", "ne2k_isa", "ne2k_pci")),
+        "pae": True,
+        "pci_pass": _Row("", reach=Reach.ARGUMENTS),
+        "reboot_behavior": _Row("reboot", choices=_REBOOT),
+        "soundhw": "",
+        "use_localtime": False,
+        "vif_script": _Row("", form=PATH_OR_NOTHING, reach=Reach.PROGRAM),
+        "vif_type": _Row("ioemu", choices=("", "ioemu", "vif")),
+        "viridian": False,
+        "vnc_bind_address": _Row("0.0.0.0", form=IPV4_OR_NOTHING),  # noqa: S104 (Ganeti's default)
+        "vnc_password_file": _Row("/etc/ganeti/vnc-cluster-password", form=PATH, reach=Reach.FILE),
+        "xen_cmd": _Row("xm", choices=_XEN_COMMANDS, until="3.1", reach=Reach.PROGRAM),
+    },
+    "xen-pvm": {
+        "blockdev_prefix": "sd",
+        "bootloader_args": _Row("", reach=Reach.ARGUMENTS),
+        "bootloader_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.PROGRAM),
+        "cpu_cap": _Row(0, minimum=0),
+        "cpu_mask": _Row("all", form=CPUS_PER_VCPU),
+        "cpu_weight": _Row(256, minimum=1, maximum=65535),
+        "cpuid": "",
+        "initrd_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE),
+        "kernel_args": "ro",
+        "kernel_path": _Row("/boot/vmlinuz-3-xenU", form=PATH, reach=Reach.FILE),
+        "migration_mode": _Row("live", choices=_MIGRATION),
+        "migration_port": _Row(8002, minimum=1, maximum=_LAST_PORT),
+        "reboot_behavior": _Row("reboot", choices=_REBOOT),
+        "root_path": "/dev/xvda1",
+        "soundhw": "",
+        "use_bootloader": False,
+        "vif_script": _Row("", form=PATH_OR_NOTHING, reach=Reach.PROGRAM),
+        "xen_cmd": _Row("xm", choices=_XEN_COMMANDS, until="3.1", reach=Reach.PROGRAM),
+    },
+}
+"""By hypervisor. `root_path` does not reach root on a node: it names a device inside the instance."""
+
+CHOICES_SINCE: Final[dict[tuple[str, str, str], str]] = {("kvm", "disk_aio", "io_uring"): "3.1"}
+"""Words that an earlier release does not know yet."""
+
+CHOICES_UNTIL: Final[dict[tuple[str, str, str], str]] = {("kvm", "disk_discard", "default"): "3.1"}
+"""Words that a later release no longer knows."""
+
+SERIAL_SPEEDS: Final = (
+    *(75, 110, 300, 600, 1200, 1800, 2400, 4800, 9600, 14400, 19200, 28800, 38400, 57600, 115200),
+    *(230400, 345600, 460800),
+)
+"""What serial_speed of kvm may be where there is a serial console."""
+
+
+def hvparams() -> list[Parameter]:
+    """Return the rows of the cluster-wide hypervisor parameters."""
+    return [
+        _parameter(hypervisor, name, row if isinstance(row, _Row) else _Row(row))
+        for hypervisor, rows in _ROWS.items()
+        for name, row in rows.items()
+    ]
+
+
+def _parameter(hypervisor: str, name: str, row: _Row) -> Parameter:
+    types = {bool: Type.BOOL, int: Type.INT, str: Type.STRING}
+    return Parameter(
+        path=("hvparams", hypervisor, name),
+        type=Type.CHOICE if row.choices else types[type(row.default)],
+        choices=row.choices,
+        numbers=row.numbers,
+        minimum=row.minimum,
+        maximum=row.maximum,
+        form=row.form,
+        default=row.default,
+        levels=CLUSTER,
+        takes_effect=TakesEffect.INSTANCE_START,
+        since=row.since,
+        until=row.until,
+        new_default=row.new_default,
+        reach=row.reach,
+        description=f"Hypervisor parameter {name} of {hypervisor}: default of instances that do not set it.",
+    )
