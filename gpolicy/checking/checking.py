@@ -68,8 +68,7 @@ def examine(
     suppressions = Suppressions(policy, rules_named, can_be_waived)
     kept: list[Finding] = []
     accepted: list[Accepted] = []
-    undecided: set[str] = set()
-    for hit in (*_hits(policy, rules, context, undecided), *fleet):
+    for hit in (*_hits(policy, rules, context), *fleet):
         if not settings.counts(hit.finding):
             continue
         reason = suppressions.reason(hit.finding) if _could_be_waived(hit.finding) else None
@@ -80,7 +79,7 @@ def examine(
             accepted.append(Accepted(settings.as_bad_as_wanted(hit.finding), COMMENT, reason))
         else:
             kept.append(hit.finding)
-    ran = (frozenset(rule.info.code for rule in rules) | _ALWAYS_RUN) - settings.ignored - undecided
+    ran = frozenset(rule.info.code for rule in rules if rule.knows_enough(context)) | _ALWAYS_RUN - settings.ignored
     about = [*waivers.findings, *suppressions.findings]
     if context.whole and not policy.is_part:  # else what is accepted may be found in the rest
         places = (*(item.label for item in policy.objects), *policy.paths)
@@ -119,14 +118,10 @@ def _applies(rule: Rule, context: Context) -> bool:
     return fits_state and (context.whole or not rule.needs_whole_policy)
 
 
-def _hits(policy: Policy, rules: list[Rule], context: Context, undecided: set[str]) -> Iterator[Hit]:
-    """Yield what is found; add to `undecided` the codes of rules that may find more when they know the cluster."""
+def _hits(policy: Policy, rules: list[Rule], context: Context) -> Iterator[Hit]:
     yield from _structure_hits(policy)
     for rule in rules:
-        context.asked_for_state = False
         yield from rule.check(context)
-        if context.asked_for_state:
-            undecided.add(rule.info.code)
 
 
 def _structure_hits(policy: Policy) -> Iterator[Hit]:

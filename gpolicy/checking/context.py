@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
+from gpolicy.checking.members import Members
 from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import DEFAULT, Settings
+from gpolicy.checking.tags import Tag, TaggedNode, declared_tags, tagged_nodes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Related, Severity, Span
 from gpolicy.fit.desired import Desired, resolve
@@ -36,39 +39,51 @@ class Known:
         return "the policy" if self.span else "the cluster"
 
 
+@dataclass(frozen=True, eq=False)
 class Context:
-    """The policy as rules see it.
+    """The policy as rules see it, with the observed cluster where one was given.
 
     A leaf in which the structure check found an error is left out: what it holds is not what was written. The
     effective value in a group is its own, or else what the *policy* declares for the cluster; where neither says
-    anything there is none, and Ganeti's default is never assumed.
+    anything there is none, and Ganeti's default is never assumed. What several rules ask is worked out once.
     """
 
-    def __init__(self, policy: Policy, state: ClusterState | None = None, settings: Settings = DEFAULT) -> None:
-        self.policy = policy
-        self.asked_for_state = False
-        """Whether a rule wanted the cluster's state and there is none: with one it may find more."""
-        self._state = state
-        self.settings = settings
-        self.version = policy.version
-        errors = [finding for finding in policy.findings if finding.severity is Severity.ERROR]
-        self.whole = not errors
-        """Whether everything in the policy could be read."""
-        is_sound = _Soundness(errors)
-        self._leaves = {
-            item.label: {path: leaf for path, leaf in item.leaves.items() if is_sound(leaf)} for item in policy.objects
-        }
-        self._declared_at: dict[Path, list[tuple[Declared, Leaf]]] = defaultdict(list)
-        for declared, leaf in self.explicit():
-            self._declared_at[leaf.path].append((declared, leaf))
-        self._pairs: dict[int, tuple[Pair, ...]] = {}
-        self._desired: Desired | None = None
+    policy: Policy
+    state: ClusterState | None = None
+    settings: Settings = DEFAULT
 
     @property
-    def state(self) -> ClusterState | None:
-        """The observed cluster, or None where none was given."""
-        self.asked_for_state = self.asked_for_state or self._state is None
-        return self._state
+    def version(self) -> str:
+        """The release of Ganeti that the policy is for."""
+        return self.policy.version
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether everything in the policy could be read."""
+        return not self._errors
+
+    @cached_property
+    def _errors(self) -> list[Finding]:
+        return [finding for finding in self.policy.findings if finding.severity is Severity.ERROR]
+
+    @cached_property
+    def _leaves(self) -> dict[str, Leaves]:
+        is_sound = _Soundness(self._errors)
+        return {
+            item.label: {path: leaf for path, leaf in item.leaves.items() if is_sound(leaf)}
+            for item in self.policy.objects
+        }
+
+    @cached_property
+    def _declared_at(self) -> dict[Path, list[tuple[Declared, Leaf]]]:
+        found: dict[Path, list[tuple[Declared, Leaf]]] = defaultdict(list)
+        for declared, leaf in self.explicit():
+            found[leaf.path].append((declared, leaf))
+        return found
+
+    @cached_property
+    def _own_pairs(self) -> dict[str, tuple[Pair, ...]]:
+        return {declared.label: pairs_of(leaf) for declared, leaf in self.explicit_at(MINMAX)}
 
     # --- objects -----------------------------------------------------------------------------------------------
 
@@ -83,12 +98,30 @@ class Context:
         cluster = [self.policy.cluster] if self.policy.cluster else []
         return [*cluster, *self.groups]
 
-    @property
+    @cached_property
     def desired(self) -> Desired | None:
         """What the policy wants of the observed cluster's groups and nodes; None without a cluster."""
-        if self._desired is None and self.state is not None:
-            self._desired = resolve(self.policy, self.state)
-        return self._desired
+        return None if self.state is None else resolve(self.policy, self.state)
+
+    @cached_property
+    def members(self) -> Members:
+        """The groups and nodes of the observed cluster as they will be; none without a cluster."""
+        return Members(self.policy, self.state, self.desired)
+
+    @cached_property
+    def tags(self) -> tuple[Tag, ...]:
+        """All tags that the policy declares."""
+        return declared_tags(self.policy)
+
+    @cached_property
+    def tagged_nodes(self) -> dict[str, tuple[TaggedNode, ...]]:
+        """The nodes with their tags of each group whose nodes are all known by name."""
+        return tagged_nodes(self.policy, self.members)
+
+    @cached_property
+    def known_groups(self) -> frozenset[str]:
+        """The groups that the policy declares, and those of the cluster where its state is known."""
+        return frozenset((*(group.name for group in self.groups), *(self.state.groups if self.state else ())))
 
     # --- leaves ------------------------------------------------------------------------------------------------
 
@@ -156,19 +189,28 @@ class Context:
 
     def pairs(self, declared: Declared) -> tuple[Pair, ...]:
         """Return the spec pairs that hold for a cluster or group; none where the policy declares none."""
-        leaf = self.effective(declared, MINMAX)
-        return self._pairs_of(leaf) if leaf else ()
+        own = self._own_pairs.get(declared.label)
+        if own is None and declared.level is Level.GROUP and self.policy.cluster is not None:
+            own = self._own_pairs.get(self.policy.cluster.label)
+        return own or ()
 
     def minmax(self) -> Iterator[tuple[Declared, Leaf, tuple[Pair, ...]]]:
         """Yield every declared list of spec pairs with the object that declares it."""
         for declared, leaf in self.explicit_at(MINMAX):
-            yield declared, leaf, self._pairs_of(leaf)
+            yield declared, leaf, self._own_pairs[declared.label]
 
-    def _pairs_of(self, leaf: Leaf) -> tuple[Pair, ...]:
-        key = id(leaf)  # the policy keeps its leaves alive
-        if key not in self._pairs:  # every rule about specs asks again
-            self._pairs[key] = pairs_of(leaf)
-        return self._pairs[key]
+    def spec_names(self, group: str | None) -> list[str] | None:
+        """Return the names of the specs of a group (None: of all groups and the cluster), by name or place.
+
+        None where nobody can know: the policy declares no pairs that hold there, and places are all that there is.
+        """
+        declared = [item for item in self.groups if group in (None, item.name)]
+        lists = [self.pairs(item) for item in declared]
+        if self.policy.cluster is not None and (group is None or not declared):
+            lists.append(self.pairs(self.policy.cluster))
+        names = [pair.name or str(index) for pairs in lists for index, pair in enumerate(pairs, start=1)]
+        unknown = not lists or any(not pairs for pairs in lists)
+        return None if unknown and not names else list(dict.fromkeys(names))
 
     def enabled_templates(self) -> Known | None:
         """Return the disk templates that the cluster is to have enabled, or None if nothing says so."""

@@ -100,3 +100,13 @@ def places(context: Context, declared: Declared, *values: InForce) -> tuple[Span
     observed = [item for item in values if item.leaf is None]
     note = "".join(f"; {item.path[-1]} is what {name_of(declared)} has now" for item in observed)
     return (own.leaf.span if own.leaf else None), related, note
+
+
+def declared_for(context: Context, node: str, path: Path) -> Leaf | None:
+    """Return the declared value that counts for an observed node: of its sets, else its group, else the cluster."""
+    wanted = context.desired.nodes.get(node) if context.desired else None
+    leaf = wanted.leaves.get(path) if wanted else None
+    if leaf is not None and leaf.value is not INHERIT:
+        return leaf
+    group = context.policy.groups.get(context.members.group_of.get(node, ""))
+    return (context.own(group, path) if group else None) or context.cluster_leaf(path)

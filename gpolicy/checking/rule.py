@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from gpolicy.checking.context import Context
 from gpolicy.findings import Finding, Fix, Related, RuleInfo, Span
+from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Declared
 
 
@@ -30,11 +31,18 @@ class Rule:
     info: ClassVar[RuleInfo]
     needs_state: ClassVar[bool] = False
     only_without_state: ClassVar[bool] = False
+    finds_more_with_state: ClassVar[bool] = False
+    unless_declared: ClassVar[tuple[Path, ...]] = ()
     needs_whole_policy: ClassVar[bool] = False
 
     def check(self, context: Context) -> Iterator[Hit]:
         """Yield what is wrong. Must not raise: an exception here is a fault of gpolicy and ends the run."""
         raise NotImplementedError
+
+    def knows_enough(self, context: Context) -> bool:
+        """Return whether the rule can find all that it is for: no state is missing that could show more."""
+        declared = [context.cluster_leaf(path) is not None for path in self.unless_declared]
+        return context.state is not None or not self.finds_more_with_state or (declared != [] and all(declared))
 
     def hit(
         self,

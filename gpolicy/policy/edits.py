@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpolicy.findings import Edit, Fix
+from gpolicy.findings import Edit, Fix, Span
+from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import BREAKS, Mark, Pointer, SourceFile, YamlDocument, YamlMapping, YamlSequence
 
 Edits = tuple[Edit, ...]
@@ -47,6 +48,25 @@ def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> E
     if not old and start and not place.file.text[start - 1].isspace():
         yaml_text = f" {yaml_text}"  # behind a colon or a dash with nothing after it
     return (place.edit(start, stop, yaml_text),)
+
+
+def replace_word(policy: Policy, span: Span | None, old: str, new: str) -> Fix | None:
+    """Return the fix that writes `new` in the place and the quotes of `old`; None if another text stands at `span`.
+
+    For words that need no escapes in YAML; one that stands without quotes keeps to letters that need none.
+    """
+    file = policy.files.get(span.file) if span else None
+    if file is None or span is None:
+        return None
+    written = file.written(span)
+    for quote in ('"', "'", ""):
+        if written == f"{quote}{old}{quote}" and (quote or _needs_no_quotes(new)):
+            return Fix(f"write {new}", (Edit(span, f"{quote}{new}{quote}"),))
+    return None
+
+
+def _needs_no_quotes(word: str) -> bool:
+    return all(letter.isalnum() or letter in ":-_./" for letter in word) and word[:1].isalpha() and word[-1:] != ":"
 
 
 def rename_key(document: YamlDocument, pointer: Pointer, new: str) -> Edits | None:

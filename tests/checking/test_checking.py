@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from run_rules import TODAY, check, cluster, codes
@@ -39,7 +40,11 @@ def test_a_rule_that_raises_is_not_swallowed(tmp_path: Path, monkeypatch: pytest
         info = RuleInfo(code="GP199", name="broken", severity=Severity.INFO, summary="", rationale="", source="a test")
         needs_state = False
         only_without_state = False
+        finds_more_with_state = False
         needs_whole_policy = False
+
+        def knows_enough(self, _: Context) -> bool:
+            return True
 
         def check(self, _: Context) -> Iterator[Hit]:
             raise ZeroDivisionError
@@ -174,3 +179,29 @@ def test_a_rule_with_the_prefix_is_one_finding_and_counts_as_what_it_means(tmp_p
 def test_the_worked_examples_are_sound(path: Path) -> None:
     found = check_policy(load_policy(path), today=date(2026, 1, 1))
     assert [finding for finding in found if finding.severity is not Severity.INFO] == []
+
+
+class Watched(Context):
+    """A context that notes whether the state is asked for."""
+
+    asked: ClassVar[bool] = False
+
+    def __getattribute__(self, name: str) -> object:
+        Watched.asked = Watched.asked or name == "state"
+        return super().__getattribute__(name)
+
+
+def test_a_rule_that_asks_for_the_state_says_that_it_finds_more_with_it(tmp_path: Path) -> None:
+    rules = [rule for rule in RULES if not rule.needs_state]
+    asking = set()
+    for number, text in enumerate(text for rule in RULES for text in (rule.info.bad, rule.info.good)):
+        directory = tmp_path / f"{number}"
+        directory.mkdir()
+        (directory / "policy.yaml").write_text(text, encoding="utf-8")
+        policy = load_policy(directory)
+        for rule in rules:
+            Watched.asked = False
+            list(rule.check(Watched(policy)))
+            if Watched.asked:
+                asking.add(rule.info.code)
+    assert asking == {rule.info.code for rule in rules if rule.finds_more_with_state}

@@ -7,7 +7,6 @@ from typing import Final
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, Context, name_of, number
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.members import hosts_in
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
@@ -36,7 +35,7 @@ class SpecBeyondNodes(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            nodes = hosts_in(context, group)
+            nodes = context.members.hosts_in(group)
             ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
             sizes = {
                 "memory-size": [node.resources.memory_total for node in nodes],
@@ -83,7 +82,7 @@ class HardwareNotAsPromised(Rule):
             hardware = group.hardware
             if hardware is None:
                 continue
-            for node in hosts_in(context, group):
+            for node in context.members.hosts_in(group):
                 had, volumes = node.resources, [volume.size for volume in node.physical_volumes or ()]
                 promised = (
                     ("memory", "memory-size", hardware.memory, had.memory_total, share),
@@ -128,7 +127,7 @@ class NoSpindles(Rule):
             if exclusive is not None and exclusive.value is True:
                 continue
             inherited = of_group.value if of_group else None
-            counts = {node.name: node.own.get(_SPINDLE_COUNT, inherited) for node in hosts_in(context, group)}
+            counts = {node.name: node.own.get(_SPINDLE_COUNT, inherited) for node in context.members.hosts_in(group)}
             without = [name for name, count in counts.items() if isinstance(count, int) and count <= 0]
             if without and (of_group is None or of_group.leaf is None or of_group.number > 0):  # else GP107 says it
                 more = f" and {len(without) - 1} more nodes have" if len(without) > 1 else " has"

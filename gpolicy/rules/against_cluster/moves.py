@@ -8,7 +8,6 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, texts
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.members import nodes_in
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.cluster.state import Instance
@@ -66,7 +65,7 @@ class RemovedGroupHasNodes(Rule):
         for group in context.policy.groups.values():
             if group.removed is None or context.state is None:
                 continue
-            left = [node.name for node in nodes_in(context, group)]
+            left = [node.name for node in context.members.nodes_in(group)]
             if left:
                 others = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
                 message = f"{group.name} is to be removed, but {left[0]}{others} still in it"

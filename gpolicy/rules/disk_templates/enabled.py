@@ -33,6 +33,8 @@ class TemplateNotEnabled(Rule):
         bad=f"{CLUSTER}enabled_disk_templates: [drbd]\nipolicy: {{disk-templates: [drbd, plain]}}\n",
         good=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd, plain]}}\n",
     )
+    finds_more_with_state = True
+    unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_templates()
@@ -62,6 +64,8 @@ class LvmWithoutVolumeGroup(Rule):
         bad=f'{CLUSTER}enabled_disk_templates: [plain]\nvolume_group_name: ""\n',
         good=f"{CLUSTER}enabled_disk_templates: [plain]\nvolume_group_name: xenvg\n",
     )
+    finds_more_with_state = True
+    unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
         yield from _needs(self, context, ("volume_group_name",), ("plain", "drbd"), "a volume group")
@@ -78,6 +82,8 @@ class DrbdWithoutHelper(Rule):
         bad=f'{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: ""\n',
         good=f"{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: /bin/true\n",
     )
+    finds_more_with_state = True
+    unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
         yield from _needs(self, context, ("drbd_usermode_helper",), ("drbd",), "a helper")
@@ -103,6 +109,8 @@ class ParametersOfDisabledTemplate(Rule):
         bad=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}diskparams:\n  drbd: {{resync-rate: 100M}}\n",
         good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}diskparams:\n  plain: {{stripes: 2}}\n",
     )
+    finds_more_with_state = True
+    unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_templates()

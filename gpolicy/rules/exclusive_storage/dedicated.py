@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Final
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number
-from gpolicy.checking.members import hosts_in
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity, Span
@@ -66,6 +65,7 @@ class NothingForTheNode(Rule):
         bad=_GOOD.replace("max: {memory-size: 250G", "max: {memory-size: 256G"),
         good=_GOOD,
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group, _, hardware in exclusive_groups(context):
@@ -90,7 +90,7 @@ class NothingForTheNode(Rule):
 
 def _observed_kept(context: Context, group: GroupPolicy) -> int:
     """Return how many CPUs every node of the observed group keeps; without a cluster the 1 that Ganeti counts."""
-    seen = [node.resources.cpu_node for node in hosts_in(context, group)]
+    seen = [node.resources.cpu_node for node in context.members.hosts_in(group)]
     return min((cpus for cpus in seen if cpus is not None), default=1)
 
 
@@ -110,6 +110,7 @@ class ShareFitsLessOften(Rule):
         bad=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "16 16", "5000G 5965G", "6 6"),
         good=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "15 15", "5000G 5965G", "6 6"),
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group, _, hardware in exclusive_groups(context):

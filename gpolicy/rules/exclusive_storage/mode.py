@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
-from gpolicy.checking.members import hosts_in
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameters import release_key
@@ -146,7 +145,7 @@ class ExclusiveStorageOnOtherDisks(Rule):
             leaf = context.exclusive(group)
             if leaf is None or context.state is None:
                 continue
-            nodes = {node.name for node in hosts_in(context, group)}
+            nodes = {node.name for node in context.members.hosts_in(group)}
             others = [
                 (name, template)
                 for name, instance in sorted(context.state.instances.items())

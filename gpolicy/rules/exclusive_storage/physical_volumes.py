@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context, name_of
-from gpolicy.checking.members import hosts_in
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
@@ -84,7 +83,7 @@ class ObservedVolumesDiffer(Rule):
             leaf = context.exclusive(group)
             volumes = [
                 (volume.size, node.name, volume.name)
-                for node in (hosts_in(context, group) if leaf else ())
+                for node in (context.members.hosts_in(group) if leaf else ())
                 for volume in node.physical_volumes or ()
                 if volume.allocatable
             ]

@@ -212,6 +212,7 @@ class SpindlesWithoutExclusiveStorage(Rule):
         bad=DEDICATED + HARDWARE + WHOLE_NODES + FULL,
         good=EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL,
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:

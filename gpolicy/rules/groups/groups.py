@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.members import has_other_groups
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
@@ -53,6 +52,7 @@ class RenameImpossible(Rule):
         good=f"{GROUP}renamed_from: silver\n",
         fix="Takes out a renamed_from that is the group's own name.",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         found = context.desired.findings if context.desired else ()
@@ -156,10 +156,11 @@ class UnallocableWithoutHome(Rule):
         bad=f"{_group('gold', 'unallocable', _LARGE)}---\n{_group('silver', 'preferred', _SMALL)}",
         good=f"{_group('gold', 'last_resort', _LARGE)}---\n{_group('silver', 'preferred', _SMALL)}",
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        if has_other_groups(context):
+        if context.members.has_undeclared_groups:
             return  # they may take anything
         open_groups = [group for group in context.groups if not _is_closed(context, group)]
         elsewhere = [comparable(context.pairs(group)) for group in open_groups]

@@ -43,10 +43,11 @@ class NodeSetUnknownGroup(Rule):
         bad="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [glod]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
         good="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [gold]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        known = {group.name for group in context.groups} | set(context.state.groups if context.state else ())
+        known = context.known_groups
         for nodes in context.policy.node_sets:
             for group in nodes.groups:
                 if group.value not in known:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.retext import retext
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.fit.desired import is_glob, matches
+from gpolicy.policy import edits
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import written_out
 from gpolicy.policy.source_file import Located
@@ -197,7 +197,7 @@ class PatternUnlikely(Rule):
                     hint = "write * for any letters, [1-4] for one of a set"
                     turned = _EMPTY_RANGE.sub(_turned, entry.value)
                     can_mend = turned != entry.value and not _unlikely(turned)
-                    fix = retext(context, entry.span, entry.value, turned) if can_mend else None
+                    fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_mend else None
                     yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)
 
 

@@ -13,7 +13,6 @@ from gpolicy.policy.guard import ABOUT_SPECS, BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import GROUP, bounds
-from gpolicy.rules.guards_and_tests.named_specs import known_groups, known_specs
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\nhardware: {{memory: 256G, cpus: 32}}\nipolicy:\n"
@@ -44,10 +43,11 @@ class GuardUnknownGroup(Rule):
         bad=_guards("name: survive, group: glod, node_failures: 1"),
         good=_guards("name: survive, group: gold, node_failures: 1"),
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        known = known_groups(context)
+        known = context.known_groups
         for guard in context.policy.guards:
             if guard.group is not None and guard.group.value not in known:
                 where = "the policy or the cluster" if context.state else "the policy"
@@ -68,15 +68,16 @@ class GuardUnknownSpec(Rule):
         bad=_guards("name: room, group: gold, spec: lagre, at_least: 4"),
         good=_GOOD,
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        groups = known_groups(context)
+        groups = context.known_groups
         for guard in context.policy.guards:
             group = guard.group.value if guard.group else None
             if guard.spec is None or (group is not None and group not in groups):
                 continue
-            known = known_specs(context, group)
+            known = context.spec_names(group)
             if known is not None and guard.spec.value not in known:
                 where = f"group {group}" if group else "no group"
                 message = f"guard {guard.name.value}: {where} has {'no' if group else 'a'} spec {guard.spec.value!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
@@ -56,6 +56,8 @@ class TemplateOfTest(Rule):
         bad=_GROUP + _test("10G", ", disk-template: drbd"),
         good=_GOOD,
     )
+    finds_more_with_state = True
+    unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_templates()

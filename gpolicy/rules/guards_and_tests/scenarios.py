@@ -13,7 +13,6 @@ from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.rules.examples import GROUP, bounds
-from gpolicy.rules.guards_and_tests.named_specs import known_groups, known_specs
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\n"
@@ -69,10 +68,11 @@ class UnknownGroupTest(Rule):
         bad=_tests(_test(_CHECK.replace("gold", "glod"), "refused: true")),
         good=_GOOD,
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        known = known_groups(context)
+        known = context.known_groups
         for scenario in context.policy.scenarios:
             for group in _groups(scenario) if scenario.stage.snapshot is None else ():
                 if group.value not in known:
@@ -92,14 +92,15 @@ class UnknownSpecTest(Rule):
         bad=_tests(_test("check_instance: {group: gold, spec: lagre}", "refused: false")),
         good=_tests(_test("check_instance: {group: gold, spec: large}", "refused: false")),
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
             for group, spec in _specs(scenario):
                 name = group or _only_group(context)
-                known = known_specs(context, name)
-                if known is not None and spec.value not in known and (name is None or name in known_groups(context)):
+                known = context.spec_names(name)
+                if known is not None and spec.value not in known and (name is None or name in context.known_groups):
                     message = f"{f'group {name}' if name else 'the policy'} has no spec {spec.value!r}"
                     hint = f"the specs are {', '.join(known)}" if known else "name the pairs of minmax"
                     yield self.hit(_label(scenario), message, spec.span, hint=hint)

@@ -51,6 +51,7 @@ class BackendMemory(Rule):
         bad=f"{CLUSTER}beparams: {{minmem: 2G, maxmem: 1G}}\n",
         good=f"{CLUSTER}beparams: {{minmem: 1G, maxmem: 2G}}\n",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):

@@ -7,11 +7,11 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import InForce, in_force, places, together
-from gpolicy.checking.retext import retext
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
 from gpolicy.rules.examples import CLUSTER
 
@@ -38,6 +38,7 @@ class DynamicResyncOff(Rule):
         bad=_drbd("dynamic-resync: true, c-plan-ahead: 0"),
         good=_drbd("dynamic-resync: true, c-plan-ahead: 20"),
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (dynamic, plan) in together(context, _path("dynamic-resync"), _path("c-plan-ahead")):
@@ -59,6 +60,7 @@ class ResyncRatesReversed(Rule):
         bad=_drbd("dynamic-resync: true, c-min-rate: 100M, c-max-rate: 60M"),
         good=_drbd("dynamic-resync: true, c-min-rate: 4M, c-max-rate: 60M"),
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
@@ -81,6 +83,7 @@ class ResyncParameterIgnored(Rule):
         bad=_drbd("dynamic-resync: false, c-max-rate: 90M"),
         good=_drbd("dynamic-resync: false, resync-rate: 60M"),
     )
+    finds_more_with_state = True
     _DYNAMIC: Final = ("c-plan-ahead", "c-fill-target", "c-delay-target", "c-min-rate", "c-max-rate")
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -130,7 +133,7 @@ class DrbdBarriers(Rule):
                 hint = "write n (disable nothing), or some of b (barriers), f (flushes) and d (drain)"
                 lower = str(leaf.value).lower()
                 is_case = "".join(sorted(set(lower))) in BARRIER_SETS
-                fix = retext(context, leaf.span, str(leaf.value), lower) if is_case else None
+                fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), lower) if is_case else None
                 yield self.hit(declared, message, leaf.span, hint=hint, fix=fix)
 
 
@@ -153,7 +156,7 @@ class DrbdProtocol(Rule):
                 meant = str(leaf.value).upper()
                 is_case = meant in ("A", "B", "C")
                 hint = f"did you mean {meant}?" if is_case else "write A, B or C"
-                fix = retext(context, leaf.span, str(leaf.value), meant) if is_case else None
+                fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), meant) if is_case else None
                 yield self.hit(declared, f"DRBD has no protocol {leaf.value!r}", leaf.span, hint=hint, fix=fix)
 
 

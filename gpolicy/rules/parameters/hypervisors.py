@@ -112,6 +112,7 @@ class HypervisorContradiction(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: writeback}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: none}}\n",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for item in _CONTRADICTIONS:
@@ -145,6 +146,7 @@ class SpiceWithoutBind(Rule):
         bad=f'{CLUSTER}hvparams:\n  kvm: {{spice_bind: "", spice_use_tls: true}}\n',
         good=f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: 127.0.0.1, spice_use_tls: true}}\n",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for path in _SPICE:
@@ -167,6 +169,7 @@ class SerialSpeed(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9200}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9600}}\n",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_kvm("serial_speed")):

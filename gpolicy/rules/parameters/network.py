@@ -77,6 +77,7 @@ class BridgeMissing(Rule):
         bad=f'{CLUSTER}nicparams: {{mode: bridged, link: ""}}\n',
         good=f"{CLUSTER}nicparams: {{mode: bridged, link: br0}}\n",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (link, mode) in together(context, _LINK, _MODE):

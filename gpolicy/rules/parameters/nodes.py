@@ -82,6 +82,7 @@ class OvsIncomplete(Rule):
         bad=f'{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: ""}}\n',
         good=f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: eth1}}\n",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
@@ -108,6 +109,7 @@ class OvsIgnored(Rule):
         bad=f"{GROUP}ndparams: {{ovs: false, ovs_link: eth1}}\n",
         good=f"{GROUP}ndparams: {{ovs: true, ovs_link: eth1}}\n",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:

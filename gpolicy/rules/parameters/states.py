@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context, name_of, number
-from gpolicy.checking.members import declared_for
+from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, number
+from gpolicy.checking.in_force import declared_for
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
@@ -33,6 +33,8 @@ class StateOfDisabledHypervisor(Rule):
         bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
     )
+    finds_more_with_state = True
+    unless_declared = (ENABLED_HYPERVISORS,)
 
     def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_hypervisors()
@@ -90,6 +92,7 @@ class StateNotCounted(Rule):
         bad=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         hypervisors = context.enabled_hypervisors()

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context, number
+from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number
 from gpolicy.checking.in_force import in_force, places
-from gpolicy.checking.members import group_of, nodes_in
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
@@ -60,6 +59,8 @@ class UserspaceWithoutKvm(Rule):
         bad=f"{CLUSTER}enabled_hypervisors: [xen-pvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
     )
+    finds_more_with_state = True
+    unless_declared = (ENABLED_HYPERVISORS,)
 
     def check(self, context: Context) -> Iterator[Hit]:
         hypervisors = context.enabled_hypervisors()
@@ -95,7 +96,10 @@ class UserspaceOfOthers(Rule):
                 for instance in context.state.instances.values()
                 if instance.hypervisor not in (None, "kvm")
                 and any(disk.template == leaf.path[1] for disk in instance.disks)
-                and (isinstance(declared, ClusterPolicy) or group_of(context, instance.primary_node) == declared.name)
+                and (
+                    isinstance(declared, ClusterPolicy)
+                    or context.members.group_of.get(instance.primary_node) == declared.name
+                )
             ]
             if names:
                 shown = f"{names[0]} and {len(names) - 1} more are" if len(names) > 1 else f"{names[0]} is"
@@ -115,6 +119,7 @@ class OtherVolumeGroup(Rule):
         bad=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: ssdvg}}\n",
         good=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: xenvg}}\n",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
@@ -140,6 +145,7 @@ class StripesBeyondVolumes(Rule):
         bad=f"{GROUP}hardware: {{pv_count: 2, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n",
         good=f"{GROUP}hardware: {{pv_count: 4, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -157,7 +163,7 @@ class StripesBeyondVolumes(Rule):
 
 def _fewest_volumes(context: Context, group: GroupPolicy) -> int | None:
     """Return the fewest volumes of a node that is to be in the group; None where they were not read."""
-    counts = [len(node.physical_volumes) for node in nodes_in(context, group) if node.physical_volumes]
+    counts = [len(node.physical_volumes) for node in context.members.nodes_in(group) if node.physical_volumes]
     return min(counts) if counts else None
 
 

@@ -8,7 +8,6 @@ from functools import cache
 from typing import Final
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.retext import retext
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Fix, Related, RuleInfo, Severity
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
@@ -16,6 +15,7 @@ from gpolicy.ganeti.parameter import Path, Type
 from gpolicy.ganeti.parameters import PARAMETERS, VERSIONS, known_in, parameter_at, release_key
 from gpolicy.ganeti.tables.hypervisors import CHOICES_SINCE, CHOICES_UNTIL
 from gpolicy.ganeti.values import INHERITED_FAMILIES
+from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP
 
@@ -129,7 +129,7 @@ def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
     written = str(leaf.value)
     meant = written.lower().replace("-", ":")
     is_prefix = re.fullmatch(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}", meant)
-    return retext(context, leaf.span, written, meant) if is_prefix else None
+    return edits.replace_word(context.policy, leaf.span, written, meant) if is_prefix else None
 
 
 class PortRange(Rule):

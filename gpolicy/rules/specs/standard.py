@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import MINMAX, Context, number
-from gpolicy.checking.members import has_other_groups
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
@@ -76,6 +75,7 @@ class StdNowhere(Rule):
         bad=f"{_GROUP}{bounds('16G 64G', '4 16', '100G 1T')}",
         good=f"{_GROUP}{bounds('1G 64G', '1 16', '10G 1T')}",
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -83,7 +83,7 @@ class StdNowhere(Rule):
         std = {name: context.cluster_leaf(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
         written = {name: leaf for name, leaf in std.items() if leaf is not None}
         groups = [(group, context.pairs(group)) for group in context.groups]
-        known = bool(groups) and all(pairs for _, pairs in groups) and not has_other_groups(context)
+        known = bool(groups) and all(pairs for _, pairs in groups) and not context.members.has_undeclared_groups
         if cluster is None or len(written) != len(std) or not known:
             return
         own = [group for group, _ in groups if context.own(group, ("ipolicy", "minmax"))]

@@ -9,15 +9,16 @@ from functools import lru_cache
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.retext import retext
 from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import release_key
+from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.tags.declared_tags import HTOOLS, LOCATION, Tag, cluster_tags, declared_tags, without_tag
+from gpolicy.rules.tags.domains import LOCATION, cluster_tags, without_tag
 
 _LONGEST: Final = 128
 _REPAIR: Final = "ganeti:watcher:autorepair:"
@@ -42,7 +43,7 @@ class TagGrammar(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for tag in declared_tags(context):
+        for tag in context.tags:
             if len(tag.text) > _LONGEST:
                 message = f"the tag has {len(tag.text)} characters: {tag.text[:40]}…"
                 yield self.hit(tag.label, message, tag.span, hint=f"at most {_LONGEST} are possible")
@@ -66,7 +67,7 @@ class HtoolsTagUnknown(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        tags = list(declared_tags(context))
+        tags = list(context.tags)
         there = {(tag.label, tag.text) for tag in tags}
         for tag in tags:
             begin, meant = _misspelt_family(tag)
@@ -74,7 +75,7 @@ class HtoolsTagUnknown(Rule):
                 hint = f"did you mean {meant}:?" if meant else f"known: {', '.join(_FAMILIES)}"
                 right = meant + tag.text[len(begin) :]
                 is_new = bool(meant) and (tag.label, right) not in there  # a list may not name it twice
-                fix = retext(context, tag.span, tag.text, right) if is_new else None
+                fix = edits.replace_word(context.policy, tag.span, tag.text, right) if is_new else None
                 yield self.hit(tag.label, f"no tool reads tags {begin}:…", tag.span, hint=hint, fix=fix)
 
 
@@ -106,7 +107,7 @@ class TagWithoutSuffix(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for tag in declared_tags(context):
+        for tag in context.tags:
             for family, prefix in TAG_FAMILIES.items():
                 if tag.text in (prefix, prefix.rstrip(":")):
                     message = f"nothing stands behind {prefix}: the tag has no effect"
@@ -129,7 +130,7 @@ class TagOfTool(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for tag in declared_tags(context):
+        for tag in context.tags:
             if any(f"{tag.text}:".startswith(prefix) for prefix in _OF_TOOLS[:2]) or tag.text == _OF_TOOLS[2]:
                 message = f"{tag.text} belongs to the tool that sets it"
                 fix = without_tag(context, tag)
@@ -167,7 +168,7 @@ class TagWrongLevel(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for tag in declared_tags(context):
+        for tag in context.tags:
             if tag.family and tag.level is not Level.CLUSTER:
                 right = "the cluster"
             elif tag.text.startswith(_STANDBY) and tag.level is not Level.NODE:
@@ -193,7 +194,7 @@ class AutorepairUnknown(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for tag in declared_tags(context):
+        for tag in context.tags:
             begin, kind = tag.text[: len(_REPAIR)], tag.text.removeprefix(_REPAIR)
             if begin != _REPAIR:
                 is_close = _alike(tag.text.partition(":")[0], "ganeti") and _alike(begin.lower(), _REPAIR)
@@ -224,7 +225,7 @@ class TagNotInVersion(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         if release_key(context.version) >= (2, 16):
             return
-        for tag in declared_tags(context):
+        for tag in context.tags:
             if tag.family in ("nlocation", "desiredlocation"):
                 message = f"Ganeti {context.version} does not read {TAG_FAMILIES[tag.family]}…"
                 yield self.hit(tag.label, message, tag.span, hint="it needs 2.16 or later")

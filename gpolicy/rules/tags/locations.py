@@ -8,10 +8,10 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import RuleInfo, Severity, Span
 from gpolicy.rules.examples import GROUP
-from gpolicy.rules.tags.declared_tags import HTOOLS, LOCATION, Tag, declared_tags, domains, observed, suffixes
-from gpolicy.rules.tags.node_tags import TaggedNode, tagged_nodes
+from gpolicy.rules.tags.domains import LOCATION, domains, observed, suffixes
 
 _MOST_GROUPS: Final = 6  # named in one message
 _GROUP: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
@@ -38,10 +38,11 @@ class DesiredLocationWithoutDomain(Rule):
         bad="gpolicy: v1\nkind: TagRules\ndesired_location: [rack]\n",
         good="gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\ndesired_location: [rack]\n",
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        tags = list(declared_tags(context))
+        tags = list(context.tags)
         domains = suffixes(tags, "nlocation") | observed(context, "nlocation")
         for tag in tags:
             if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(HTOOLS)):
@@ -66,6 +67,7 @@ class FailureDomainUndivided(Rule):
         bad=_GROUP + _RACKS + _rack("n1, n2, n3", "rack:1"),
         good=_DIVIDED,
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -90,6 +92,7 @@ class FailureDomainIncomplete(Rule):
         bad=_GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2", "rack:2"),
         good=_DIVIDED,
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -149,6 +152,7 @@ class NodeInTwoDomains(Rule):
         bad=_DIVIDED + _rack("n1", "rack:3"),
         good=_DIVIDED,
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         reported = set()
@@ -165,7 +169,7 @@ class NodeInTwoDomains(Rule):
 def _domains_of_groups(context: Context) -> Iterator[tuple[str, Tag | None, str, tuple[TaggedNode, ...]]]:
     """Yield each failure domain with each group whose nodes are known, and the declared tag (None: observed)."""
     names = domains(context, "nlocation")
-    for group, nodes in tagged_nodes(context).items() if names else ():
+    for group, nodes in context.tagged_nodes.items() if names else ():
         for domain, tag in names.items():
             yield domain, tag, group, nodes
 

@@ -8,22 +8,21 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.policy.misspelt import Guesses
 from gpolicy.rules.examples import GROUP
-from gpolicy.rules.tags.declared_tags import (
-    HTOOLS,
+from gpolicy.rules.tags.domains import (
     LOCATION,
-    Tag,
     cluster_tags,
-    declared_tags,
+    declared_node_tags,
     domains,
+    known_node_tags,
     observed,
     sides,
     suffixes,
     without_tag,
 )
-from gpolicy.rules.tags.node_tags import TaggedNode, declared_node_tags, known_node_tags, tagged_nodes
 
 _SOURCE: Final = f"{LOCATION}, Migration tags"
 _NODES: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
@@ -54,7 +53,7 @@ class AllowMigrationForm(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for tag in declared_tags(context):
+        for tag in context.tags:
             if tag.family == "allowmigration" and tag.suffix and len(sides(tag)) != 2:
                 message = f"{tag.suffix!r} is not FROM::TO with exactly one ::"
                 hint = "or write it in a TagRules document: migration.allow: [{from: …, to: …}]"
@@ -73,10 +72,11 @@ class AllowMigrationWithoutDomain(Rule):
         bad='gpolicy: v1\nkind: TagRules\nmigration:\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
         good='gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        tags = list(declared_tags(context))
+        tags = list(context.tags)
         domains = suffixes(tags, "migration") | observed(context, "migration")
         for tag in tags:
             for side in sides(tag) if tag.family == "allowmigration" and len(sides(tag)) == 2 else ():
@@ -116,7 +116,7 @@ class AllowMigrationPointless(Rule):
 
 def _exceptions(context: Context) -> list[Tag]:
     """Return the declared allowmigration tags that are well formed."""
-    return [tag for tag in declared_tags(context) if tag.family == "allowmigration" and len(sides(tag)) == 2]
+    return [tag for tag in context.tags if tag.family == "allowmigration" and len(sides(tag)) == 2]
 
 
 class TagWithoutNode(Rule):
@@ -132,6 +132,7 @@ class TagWithoutNode(Rule):
         bad=_rules('{from: "hv:4", to: "hv:6"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
         good=_rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -179,13 +180,14 @@ class MigrationDeadEnd(Rule):
         bad=_NODES + _rules("") + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
         good=_NODES + _rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         names = domains(context, "migration")
         declared = [tuple(sides(tag)) for tag in _exceptions(context)]
         allowed = {*declared, *(tuple(suffix.split("::")) for suffix in observed(context, "allowmigration"))}
-        for group, nodes in tagged_nodes(context).items() if names else ():
+        for group, nodes in context.tagged_nodes.items() if names else ():
             for node in nodes if len(nodes) > 1 else ():
                 tags = frozenset(tag for name in names for tag in node.of(name))
                 if not tags or any(_may_receive(other, tags, allowed) for other in nodes if other is not node):

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.retext import retext
 from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.tags import HTOOLS
 from gpolicy.findings import Related, RuleInfo, Severity
-from gpolicy.rules.tags.declared_tags import HTOOLS, LOCATION, cluster_tags, declared_tags, sides, without_prefix
+from gpolicy.policy import edits
+from gpolicy.rules.tags.domains import LOCATION, cluster_tags, sides, without_prefix
 from gpolicy.rules.tags.htools import is_of_tool
 
 _RAW: Final = ("iextags", "desiredlocation")
@@ -31,7 +32,7 @@ class RawPrefix(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for tag in declared_tags(context):
+        for tag in context.tags:
             if tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
                 message = f"{tag.text} means every instance tag that begins with {tag.suffix!r}"
                 hint = f"write {tag.text}: for tags {tag.suffix}:…; if the bare prefix is meant, TagRules has `raw`"
@@ -53,13 +54,13 @@ class RuleWithPrefix(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for tag in declared_tags(context):
+        for tag in context.tags:
             for written in sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
                 if tag.typed and written.startswith(HTOOLS):
                     meant = without_prefix(written)
                     message = f"{written.rstrip(':')} would become the tag {tag.text}"
                     hint = f"write {meant}" if meant else "write what the rule is about"
-                    fix = retext(context, tag.span, written.rstrip(":"), meant) if meant else None
+                    fix = edits.replace_word(context.policy, tag.span, written.rstrip(":"), meant) if meant else None
                     yield self.hit(tag.label, message, tag.span, hint=hint, fix=fix)
 
 
@@ -78,13 +79,15 @@ class SuffixColon(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        there = {(tag.label, tag.text) for tag in declared_tags(context)}
-        for tag in declared_tags(context):
+        there = {(tag.label, tag.text) for tag in context.tags}
+        for tag in context.tags:
             if tag.family in ("nlocation", "migration") and tag.suffix.strip(":") and tag.suffix.endswith(":"):
                 meant = tag.text.rstrip(":")
                 message = f"{tag.text} means node tags {tag.suffix}:…, with two colons"
                 is_new = (tag.label, meant) not in there
-                fix = retext(context, tag.span, tag.text, meant) if is_new else None  # a list may not name it twice
+                fix = (
+                    edits.replace_word(context.policy, tag.span, tag.text, meant) if is_new else None
+                )  # a list may not name it twice
                 yield self.hit(tag.label, message, tag.span, hint=f"write {meant}", fix=fix)
 
 
@@ -102,7 +105,7 @@ class PrefixCovered(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        tags = [tag for tag in declared_tags(context) if tag.family in _RAW and tag.suffix]
+        tags = [tag for tag in context.tags if tag.family in _RAW and tag.suffix]
         first = {(tag.family, tag.suffix): tag for tag in reversed(tags)}
         for tag in tags:
             shorter = (tag.suffix[:length] for length in range(1, len(tag.suffix)))

@@ -11,7 +11,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.misspelt import MOST_GUESSES, MOST_KNOWN
-from gpolicy.rules.tags.declared_tags import LOCATION, declared_tags, domains
+from gpolicy.rules.tags.domains import LOCATION, domains
 
 _RULES: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
@@ -65,10 +65,11 @@ class TagAlmostInDomain(Rule):
         bad=f'{_RULES}{_SET}["rack:a", "rack-b"]\n',
         good=f'{_RULES}{_SET}["rack:a", "reck-b:c"]\n',
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         names = _Names((*domains(context, "nlocation"), *domains(context, "migration")))
-        for tag in declared_tags(context):
+        for tag in context.tags:
             if tag.level is Level.NODE and not tag.family:
                 reason = _almost(tag.text, names)
                 if reason:
@@ -106,7 +107,7 @@ class OwnedPrefixIdle(Rule):
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        tags = [(tag.text, tag.level) for tag in declared_tags(context)]
+        tags = [(tag.text, tag.level) for tag in context.tags]
         prefixes = _Names(text.partition(":")[0] for text, _ in tags if ":" in text)
         used: dict[str, set[Level]] = {
             owned.value.prefix: set() for rules in context.policy.tag_rules for owned in rules.owns
@@ -150,7 +151,7 @@ class RawPrefixShort(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         least = context.settings.parameter(self.info, "letters")
-        for tag in declared_tags(context):
+        for tag in context.tags:
             short = 0 < len(tag.suffix) < least and not tag.suffix.endswith(":")
             if tag.typed and tag.family in ("iextags", "desiredlocation") and short:
                 message = f"{tag.suffix} is the beginning of many tags"

@@ -1,64 +1,19 @@
-"""The tags that a policy declares, and those that the observed cluster has: what the rules about tags read."""
+"""What the tags of a policy and of the observed cluster are about: what the rules about tags share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from gpolicy.checking.context import Context
-from gpolicy.findings import Fix, Span
-from gpolicy.ganeti.parameter import Level
+from gpolicy.checking.tags import HTOOLS, Tag
+from gpolicy.findings import Fix
 from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.rules.examples import CLUSTER
 
 LOCATION: Final = "Improving location awareness of Ganeti"
-HTOOLS: Final = "htools:"
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A tag that an object is to have. `typed`: rendered from a TagRules document, not written as it is.
-
-    `family` is the htools family of the tag (`iextags`), or an empty string.
-    """
-
-    label: str
-    level: Level
-    text: str
-    span: Span
-    typed: bool
-    family: str
-
-    @property
-    def suffix(self) -> str:
-        """What stands behind the family's prefix."""
-        return self.text.removeprefix(TAG_FAMILIES[self.family]) if self.family else ""
-
-
-@lru_cache(maxsize=1)  # a dozen rules ask, one after the other
-def declared_tags(context: Context) -> tuple[Tag, ...]:
-    """Return all tags that the policy declares, those rendered from TagRules on the cluster included."""
-    own = [
-        Tag(declared.label, declared.level, tag.value, tag.span, typed=False, family=_family(tag.value))
-        for declared in context.policy.objects
-        for tag in declared.tags or ()
-    ]
-    rendered = [
-        Tag("cluster", Level.CLUSTER, tag.value, tag.span, typed=True, family=_family(tag.value))
-        for rules in context.policy.tag_rules
-        for tag in rules.tags
-    ]
-    return (*own, *rendered)
-
-
-def _family(text: str) -> str:
-    if not text.startswith(HTOOLS):
-        return ""
-    return next((name for name, prefix in TAG_FAMILIES.items() if text.startswith(prefix)), "")
 
 
 def cluster_tags(tags: str) -> str:
@@ -94,7 +49,7 @@ def without_prefix(written: str) -> str:
 def domains(context: Context, family: str) -> dict[str, Tag | None]:
     """Return what tags of a family (nlocation, migration) are about, with the declared tag; None for observed ones."""
     found: dict[str, Tag | None] = dict.fromkeys(observed(context, family))
-    for tag in declared_tags(context):
+    for tag in context.tags:
         if tag.family == family and tag.suffix and not tag.suffix.startswith(HTOOLS) and not tag.suffix.endswith(":"):
             found[tag.suffix] = tag
     return found
@@ -121,3 +76,15 @@ def without_tag(context: Context, tag: Tag) -> Fix | None:
                 edits = remove_entry(document, (*pointer, index))
                 return fix("take the entry out", edits)
     return None
+
+
+def known_node_tags(context: Context) -> set[str]:
+    """Return all tags that a node set declares or a node of the cluster has."""
+    observed = context.state.nodes.values() if context.state else ()
+    return {*declared_node_tags(context), *(tag for node in observed for tag in node.tags)}
+
+
+def declared_node_tags(context: Context) -> Iterator[str]:
+    """Yield the tags that node sets declare."""
+    for node_set in context.policy.node_sets:
+        yield from (tag.value for tag in node_set.tags or ())

@@ -1,18 +1,61 @@
-"""The tags that nodes will have, group by group: for rules about failure domains and migration."""
+"""The tags that a policy declares, and those that nodes will have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from typing import Final
 
-from gpolicy.checking.context import Context
-from gpolicy.checking.members import groups_of_nodes
+from gpolicy.checking.members import Members
 from gpolicy.findings import Span
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.ganeti.parameter import Level
-from gpolicy.policy.model import NodeSetPolicy
+from gpolicy.policy.model import NodeSetPolicy, Policy
 from gpolicy.policy.promised import promised_nodes
+from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+
+HTOOLS: Final = "htools:"
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag that an object is to have. `typed`: rendered from a TagRules document, not written as it is.
+
+    `family` is the htools family of the tag (`iextags`), or an empty string.
+    """
+
+    label: str
+    level: Level
+    text: str
+    span: Span
+    typed: bool
+    family: str
+
+    @property
+    def suffix(self) -> str:
+        """What stands behind the family's prefix."""
+        return self.text.removeprefix(TAG_FAMILIES[self.family]) if self.family else ""
+
+
+def declared_tags(policy: Policy) -> tuple[Tag, ...]:
+    """Return all tags that the policy declares, those rendered from TagRules on the cluster included."""
+    own = [
+        Tag(declared.label, declared.level, tag.value, tag.span, typed=False, family=_family(tag.value))
+        for declared in policy.objects
+        for tag in declared.tags or ()
+    ]
+    rendered = [
+        Tag("cluster", Level.CLUSTER, tag.value, tag.span, typed=True, family=_family(tag.value))
+        for rules in policy.tag_rules
+        for tag in rules.tags
+    ]
+    return (*own, *rendered)
+
+
+def _family(text: str) -> str:
+    if not text.startswith(HTOOLS):
+        return ""
+    return next((name for name, prefix in TAG_FAMILIES.items() if text.startswith(prefix)), "")
 
 
 @dataclass(frozen=True)
@@ -37,28 +80,27 @@ class TaggedNode:
         return {domain: frozenset(tags) for domain, tags in found.items()}
 
 
-@lru_cache(maxsize=1)  # several rules ask, one after the other
-def tagged_nodes(context: Context) -> dict[str, tuple[TaggedNode, ...]]:
+def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode, ...]]:
     """Return the nodes of each group whose nodes are all known by name.
 
     With a cluster these are all of its groups, and the tags those that stay and those that come. Without one they are
     the groups that name their nodes, and the tags those that node sets declare; what nodes have besides is not known.
     """
-    sets = _Sets.of(context)
-    if context.state is None:
-        groups = {group.name: promised_nodes(group) for group in context.groups}
+    sets = _Sets.of(policy)
+    if members.state is None or members.desired is None:
+        groups = {group.name: promised_nodes(group) for group in policy.groups.values() if group.removed is None}
         return {
             group: tuple(TaggedNode(name, sets.tags(name, group)) for name in names)
             for group, names in groups.items()
             if names is not None
         }
     found: dict[str, list[TaggedNode]] = {}
-    groups_of = groups_of_nodes(context)
-    for node in context.state.nodes.values():
+    groups_of = members.group_of
+    for node in members.state.nodes.values():
         group = groups_of.get(node.name, node.group)
-        wanted = context.desired.nodes.get(node.name) if context.desired else None
+        wanted = members.desired.nodes.get(node.name)
         managed = wanted is not None and wanted.tags is not None
-        kept = [tag for tag in node.tags if not (managed and _owned(context, tag))]
+        kept = [tag for tag in node.tags if not (managed and _owned(policy, tag))]
         found.setdefault(group, []).append(
             TaggedNode(node.name, {**dict.fromkeys(kept), **sets.tags(node.name, group)})
         )
@@ -74,9 +116,9 @@ class _Sets:
     by_pattern: list[tuple[str, NodeSetPolicy]]
 
     @classmethod
-    def of(cls, context: Context) -> _Sets:
+    def of(cls, policy: Policy) -> _Sets:
         sets = cls({}, {}, [])
-        for node_set in context.policy.node_sets:
+        for node_set in policy.node_sets:
             for pattern in node_set.nodes if node_set.tags else ():
                 if is_glob(pattern.value):
                     sets.by_pattern.append((pattern.value, node_set))
@@ -95,17 +137,5 @@ class _Sets:
         return found
 
 
-def known_node_tags(context: Context) -> set[str]:
-    """Return all tags that a node set declares or a node of the cluster has."""
-    observed = context.state.nodes.values() if context.state else ()
-    return {*declared_node_tags(context), *(tag for node in observed for tag in node.tags)}
-
-
-def declared_node_tags(context: Context) -> Iterator[str]:
-    """Yield the tags that node sets declare."""
-    for node_set in context.policy.node_sets:
-        yield from (tag.value for tag in node_set.tags or ())
-
-
-def _owned(context: Context, tag: str) -> bool:
-    return any(Level.NODE in owned.levels and tag.startswith(owned.prefix) for owned in context.policy.owned)
+def _owned(policy: Policy, tag: str) -> bool:
+    return any(Level.NODE in owned.levels and tag.startswith(owned.prefix) for owned in policy.owned)
