@@ -14,46 +14,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.cluster_data import Spec, SpecPair
-from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Binding
-from gpolicy.analysis.capacity_run import KVM_NODE_MEMORY, Run, loaded
-from gpolicy.analysis.cluster_score import Score, ScoreComponent, score_of
-from gpolicy.analysis.declared_resources import configured, known_states, uncounted
-from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
-from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedOptions, extended_capacity, guaranteed
-from gpolicy.analysis.group_data import group_data
+from gpolicy.analysis.cluster_score import Score, score_of
+from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
+from gpolicy.analysis.declared_resources import required_resources, uncounted
+from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
+from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedOptions, extended_capacity
+from gpolicy.analysis.loaded_state import counted_on_primary, load_state, split_instances
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.side_by_side import side_by_side
 from gpolicy.analysis.stranded import Stranded, room
-from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.errors import UsageError
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
-    from gpolicy.allocator.configured_resources import NodeResources
+    from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.cluster.state import ClusterState, Snapshot
 
-__all__ = [
-    "KVM_NODE_MEMORY",
-    "CapacityReport",
-    "ExtendedOptions",
-    "GroupCapacity",
-    "Observer",
-    "Score",
-    "ScoreComponent",
-    "Size",
-    "SpecCapacity",
-    "StandardCapacity",
-    "capacity",
-    "count",
-    "group_data",
-    "spec_values",
-]
+_NOTHING_DECLARED: Final = (
+    "neither hv_state nor disk_state declares anything that counts: these are the measured numbers"
+)
 
 Observer = Callable[[str], None]
 """Told what is being counted, for a sign of life."""
@@ -81,14 +64,10 @@ class SpecCapacity:
     binding: Binding
     tiered: tuple[Size, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class StandardCapacity:
-    """How many instances of the policy's `std` fit."""
-
-    spec: Spec
-    fits: int
-    binding: Binding
+    @property
+    def fit(self) -> Fit:
+        """How many fit at its maximum."""
+        return Fit(self.fits, self.binding, self.pair.max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +86,27 @@ class GroupCapacity:
     specs: tuple[SpecCapacity, ...]
     tiered: tuple[Size, ...]
     tiered_binding: Binding
-    standard: StandardCapacity
+    std: Spec
+    standard: Fit
     score: Score
     stranded: Stranded | None = None
     extended: ExtendedCapacity | None = None
+
+    @property
+    def tiered_fit(self) -> Fit:
+        """How many fit in the tiered run."""
+        return Fit(sum(size.count for size in self.tiered), self.tiered_binding)
+
+    def called(self, group: str | None, names: PairNames) -> GroupCapacity:
+        """Return it as that of `group`, whose spec pairs `names` name."""
+        shown = names.of(group, len(self.specs))
+        extended = self.extended and self.extended.called(shown)
+        return replace(self.renamed(dict(enumerate(shown))), group=group, extended=extended)
+
+    def renamed(self, names: Mapping[int, str]) -> GroupCapacity:
+        """Return it with new names for the spec pairs at these places."""
+        specs = tuple(replace(spec, name=names.get(place, spec.name)) for place, spec in enumerate(self.specs))
+        return replace(self, specs=specs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,45 +141,31 @@ def capacity(
     """
     if group is not None and group not in state.groups:
         raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
-    enabled = enabled_templates(state)
-    wanted = None if template is None else wanted_template(template, enabled)
-    data = cluster_data(state)
-    tell, called = observer or _silent, names or PairNames()
-    resources = declared_resources(state, data) if declared else {}
-    burst = {name: instance.maxmem for name, instance in state.instances.items()}
-    least = {name: instance.minmem for name, instance in state.instances.items()}
-    notes = _model_notes(state, resources) if declared else []
-
-    def whole() -> GroupCapacity:
-        chosen = wanted or first_allowed(enabled, data.policy)
-        return count(Run(data, chosen, resources=resources), None, chosen, called, tell)
-
-    def alone(item: Group, members: ClusterData) -> GroupCapacity:
-        chosen = wanted or first_allowed(enabled, item.policy)
-        run = Run(members, chosen, resources=of_nodes(resources, members))
-        counted = count(run, item.name, chosen, called, tell)
-        if extended is None or not extended.asked:
-            return counted
-        shown = called.of(item.name, len(item.policy.minmax))
-        if extended.oversubscription is not None:
-            run = Run(guaranteed(members, least), chosen, resources=of_nodes(resources, members))
-        limits = extended_capacity(run, shown, extended, burst, prefixed(tell, f"group {item.name}: "))
-        return replace(counted, extended=limits)
-
-    jobs: list[Callable[[], GroupCapacity]] = []
-    for item in data.groups:
+    loaded = load_state(state, template=wanted_template(template, enabled_templates(state)) if template else None)
+    notes = []
+    if declared:
+        resources = required_resources(loaded)
+        loaded = loaded.with_resources(resources)
+        notes = uncounted(state) if resources else [_NOTHING_DECLARED]
+    for item in loaded.data.groups:
         if group in (None, item.name):
-            members, split = group_data(data, item.index)
-            jobs.append(partial(alone, item, members))
-            notes += [f"instance {name}: its nodes are in two groups; counted on its primary only" for name in split]
-    if group is not None:
-        return CapacityReport(state.source, state.name, tuple(side_by_side(jobs)), None, tuple(notes), state.snapshot)
-    if len(jobs) == 1 and not notes and data.groups[0].policy == data.policy:
-        [counted] = side_by_side(jobs)
-        same = replace(counted, group=None, extended=None)  # the same cluster: not counted twice
-        return CapacityReport(state.source, state.name, (counted,), same, snapshot=state.snapshot)
-    counted_whole, *found = side_by_side([whole, *jobs])
-    return CapacityReport(state.source, state.name, tuple(found), counted_whole, tuple(notes), state.snapshot)
+            notes += map(counted_on_primary, split_instances(loaded.data, item.index))
+    tell, called = observer or (lambda _what: None), names or PairNames()
+    chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
+    titles = {cluster: f"group {name}: " for name, cluster in chosen.items()}
+    whole = {loaded.whole: "the whole cluster: "} if group is None else {}
+    found = each_cluster(whole | titles, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
+    if extended is not None and extended.asked:
+        limits = each_cluster(
+            titles, lambda cluster, title: extended_capacity(cluster, extended, state, prefixed(tell, title))
+        )
+        found |= {cluster: replace(found[cluster], extended=limits[cluster]) for cluster in limits}
+    groups = tuple(found[cluster].called(name, called) for name, cluster in chosen.items())
+    as_a_whole = None
+    if group is None:
+        same = groups[0] if loaded.whole in titles else found[loaded.whole].called(None, called)
+        as_a_whole = replace(same, group=None, extended=None)
+    return CapacityReport(state.source, state.name, groups, as_a_whole, tuple(notes), state.snapshot)
 
 
 def spec_values(spec: Spec) -> dict[str, int]:
@@ -192,70 +174,42 @@ def spec_values(spec: Spec) -> dict[str, int]:
     return dict(zip(SPEC_PARAMETERS, values, strict=True))
 
 
-def declared_resources(state: ClusterState, data: ClusterData) -> dict[str, NodeResources]:
-    """Return the resources that are declared for the nodes of `data`, by name. Raise GpolicyError if none is known."""
-    if not known_states(state):
-        raise GpolicyError(
-            about(state.address, "not known: hv_state and disk_state"),
-            hint="they are in config.data only: read the cluster on its master (local:, ssh://), or from a snapshot",
-        )
-    return configured(state, data, loaded(data))
-
-
-def of_nodes(resources: Mapping[str, NodeResources], data: ClusterData) -> dict[str, NodeResources]:
-    """Return the resources of the nodes that `data` has."""
-    return {node.name: resources[node.name] for node in data.nodes if node.name in resources}
-
-
-def _model_notes(state: ClusterState, resources: Mapping[str, NodeResources]) -> list[str]:
-    if resources:
-        return uncounted(state)
-    return ["neither hv_state nor disk_state declares anything that counts: these are the measured numbers"]
-
-
 def prefixed(tell: Observer, prefix: str) -> Observer:
     """Return an observer that tells `tell` with `prefix` before it."""
     return lambda what: tell(f"{prefix}{what}")
 
 
-def _silent(_what: str) -> None:
-    pass
-
-
-def count(
-    run: Run, group: str | None, template: DiskTemplate | None, names: PairNames, tell: Observer
-) -> GroupCapacity:
-    """Count on the cluster of `run`, which is `group` alone (None: the whole cluster), with `template`."""
-    what = f"group {group}" if group is not None else "the whole cluster"
-    policy, std = run.policy, run.policy.std
-    shown = names.of(group, len(policy.minmax))
-    state = run.initial
+def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
+    """Count on one cluster; its spec pairs are called by their places."""
+    policy, std = counted.policy, counted.policy.std
+    state = counted.initial
     sizes = []
     # what follows on the tiered run comes first: the engine forgets it when another count begins anew
     for number, pair in enumerate(policy.minmax, start=1):
-        tell(f"{what}: spec pair {number} of {len(policy.minmax)}")
+        tell(f"spec pair {number} of {len(policy.minmax)}")
         before = len(state.placed)
-        state = run.tiered(state, pair.max, std.spindle_use)
+        state = counted.tiered(state, pair.max, std.spindle_use)
         sizes.append(_sizes(state.placed[: len(state.placed) - before]))
     last = policy.minmax[-1].max if policy.minmax else std
-    tiered_binding = run.after_tiered(state, last, std.spindle_use)
-    stranded = Stranded(room(run.initial.nodes.values()), room(run.filled(state).nodes.values()))
-    tell(f"{what}: standard instances")
+    tiered_binding = counted.why_tiered(state, last, std.spindle_use)
+    stranded = Stranded(room(counted.initial.nodes.values()), room(counted.filled(state).nodes.values()))
+    tell("standard instances")
     specs = []
-    for name, pair, placed in zip(shown, policy.minmax, sizes, strict=True):
-        fits, why = run.pair(pair)
-        specs.append(SpecCapacity(name, pair, run.spindle_use(pair), fits, why, placed))
-    fits, why = run.standard(std, std.spindle_use)
+    for number, (pair, placed) in enumerate(zip(policy.minmax, sizes, strict=True), start=1):
+        use = counted.spindle_use(pair)
+        fit = counted.standard(pair.max, use)
+        specs.append(SpecCapacity(str(number), pair, use, fit.fits, fit.binding, placed))
     return GroupCapacity(
-        group=group,
-        template=template,
-        nodes=len(run.data.nodes),
-        instances=len(run.data.instances),
+        group=None,
+        template=counted.template,
+        nodes=len(counted.data.nodes),
+        instances=len(counted.data.instances),
         specs=tuple(specs),
         tiered=_sizes(state.placed),
         tiered_binding=tiered_binding,
-        standard=StandardCapacity(std, fits, why),
-        score=score_of(run.initial.nodes.values()),
+        std=std,
+        standard=counted.standard(std, std.spindle_use),
+        score=score_of(counted.initial.nodes.values()),
         stranded=stranded,
     )
 

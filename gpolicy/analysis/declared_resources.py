@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.ghc_numbers import truncate
+from gpolicy.errors import GpolicyError, about
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
+    from gpolicy.analysis.counted_cluster import CountedCluster
+    from gpolicy.analysis.loaded_state import LoadedState
     from gpolicy.cluster.state import ClusterState
     from gpolicy.cluster.state import Node as ObservedNode
     from gpolicy.ganeti.parameter import Path, Values
@@ -132,17 +134,27 @@ def reported(node: Node, cluster: Cluster) -> Reported:
     )
 
 
-def configured(state: ClusterState, data: ClusterData, cluster: Cluster) -> dict[str, NodeResources]:
-    """Return the configured resources of the nodes for which something is declared, by name.
+def required_resources(loaded: LoadedState) -> dict[str, NodeResources]:
+    """Return what is declared for nodes, by name. Raise GpolicyError if the source does not show it."""
+    if not known_states(loaded.state):
+        raise GpolicyError(
+            about(loaded.state.address, "not known: hv_state and disk_state"),
+            hint="they are in config.data only: read the cluster on its master (local:, ssh://), or from a snapshot",
+        )
+    return node_resources(loaded.state, loaded.whole)
 
-    `cluster` is `data` loaded as measured. What is not declared is taken as reported.
+
+def node_resources(state: ClusterState, counted: CountedCluster) -> dict[str, NodeResources]:
+    """Return the resources of the nodes of `counted` for which something is declared, by name.
+
+    What is not declared is taken as reported.
     """
     found = {}
-    for item in data.nodes:
+    for item in counted.data.nodes:
         stated = declared(state, state.nodes[item.name])
         if not stated or item.offline:
             continue
-        values = reported(cluster.nodes[item.index], cluster)
+        values = reported(counted.cluster.nodes[item.index], counted.cluster)
         numbers = {name: stated[name].value if name in stated else getattr(values, name, 0) for name in _NAMES}
         found[item.name] = NodeResources(**numbers)
     return found

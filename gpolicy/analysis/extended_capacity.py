@@ -10,7 +10,7 @@ be taken back by ballooning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Spec
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.repeated_allocation import AllocationState
-    from gpolicy.analysis.capacity_run import Run
+    from gpolicy.analysis.counted_cluster import CountedCluster
+    from gpolicy.cluster.state import ClusterState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,31 +72,36 @@ class ExtendedCapacity:
     specs: tuple[ExtendedFit, ...]
     standard: ExtendedFit
 
+    def called(self, names: Sequence[str]) -> ExtendedCapacity:
+        """Return it with these names of the pairs."""
+        named = tuple(replace(spec, name=name) for spec, name in zip(self.specs, names, strict=True))
+        return replace(self, specs=named)
+
 
 def extended_capacity(
-    run: Run,
-    names: tuple[str, ...],
-    options: ExtendedOptions,
-    maximum_memory: Mapping[str, int],
-    tell: Callable[[str], None],
+    counted: CountedCluster, options: ExtendedOptions, state: ClusterState, tell: Callable[[str], None]
 ) -> ExtendedCapacity:
-    """Count each pair of the policy of `run` (called `names`) alone, and its standard size, under `options`.
+    """Count each pair of the policy of `counted` alone, and its standard size, under `options`.
 
-    `maximum_memory` is that of the existing instances, by name. Raise InputError where there are too many sets of nodes
-    that may fail.
+    The instances of `state` say what memory those of `counted` are guaranteed, and what they may burst to. Raise
+    InputError where there are too many sets of nodes that may fail.
     """
+    if options.oversubscription is not None:
+        least = {name: instance.minmem for name, instance in state.instances.items()}
+        counted = replace(counted, data=guaranteed(counted.data, least))
     rules = ExtendedRules(
         max_node_failures=1 if options.max_node_failures is None else options.max_node_failures,
         oversubscription=options.oversubscription,
-        maximum_memory=maximum_memory,
+        maximum_memory={name: instance.maxmem for name, instance in state.instances.items()},
     )
     found = []
-    for name, pair in zip(names, run.policy.minmax, strict=True):
+    for name, pair in enumerate(counted.policy.minmax, start=1):
         tell(f"spec {name} under the extended limits")
-        found.append(_fit(run, name, pair.max, pair.min.memory, run.spindle_use(pair), rules))
+        found.append(_fit(counted, str(name), pair.max, pair.min.memory, counted.spindle_use(pair), rules))
     tell("standard instances under the extended limits")
-    std = run.policy.std
-    return ExtendedCapacity(options, tuple(found), _fit(run, "standard", std, std.memory, std.spindle_use, rules))
+    std = counted.policy.std
+    standard = _fit(counted, "standard", std, std.memory, std.spindle_use, rules)
+    return ExtendedCapacity(options, tuple(found), standard)
 
 
 def guaranteed(data: ClusterData, minimum_memory: Mapping[str, int]) -> ClusterData:
@@ -114,35 +120,39 @@ def guaranteed(data: ClusterData, minimum_memory: Mapping[str, int]) -> ClusterD
     return replace(data, instances=tuple(instances), nodes=nodes)
 
 
-def _fit(run: Run, name: str, spec: Spec, least: int, spindle_use: int, rules: ExtendedRules) -> ExtendedFit:
+def _fit(
+    counted: CountedCluster, name: str, spec: Spec, least: int, spindle_use: int, rules: ExtendedRules
+) -> ExtendedFit:
     minimum = spec.memory if rules.oversubscription is None else min(least, spec.memory)
-    if run.candidates is None:
-        return ExtendedFit(name, 0, run.hindrance, minimum, spec.memory)
-    instance = replace(run.instance(spec, spindle_use), memory=minimum)
-    final = fill(run.cluster, run.candidates, instance, rules, maximum_memory=spec.memory)
-    why = _binding(run, final, instance, spec.memory, rules)
+    if counted.candidates is None:
+        return ExtendedFit(name, 0, counted.hindrance, minimum, spec.memory)
+    instance = replace(counted.instance(spec, spindle_use), memory=minimum)
+    final = fill(counted.cluster, counted.candidates, instance, rules, maximum_memory=spec.memory)
+    why = _binding(counted, final, instance, spec.memory, rules)
     return ExtendedFit(name, len(final.placed), why, minimum, spec.memory)
 
 
-def _binding(run: Run, final: AllocationState, instance: Instance, maximum: int, rules: ExtendedRules) -> Binding:
+def _binding(
+    counted: CountedCluster, final: AllocationState, instance: Instance, maximum: int, rules: ExtendedRules
+) -> Binding:
     """Return what keeps out the next instance: the cause of most of the refused candidates."""
-    assert run.candidates is not None  # noqa: S101
+    assert counted.candidates is not None  # noqa: S101
     if final.failures == NO_FAILURES:
         return Binding(Cause.NOTHING)
-    found = binding(final.nodes, instance, run.candidates, final.failures)
+    found = binding(final.nodes, instance, counted.candidates, final.failures)
     top = max(FailReason, key=lambda reason: final.failures[reason])
     if top is FailReason.N1 and rules.max_node_failures > 1:
         return replace(found, cause=Cause.NODE_FAILURES)
-    if top is FailReason.MEM and 2 * _over(run, final, maximum, rules) > final.failures[top]:
+    if top is FailReason.MEM and 2 * _over(counted, final, maximum, rules) > final.failures[top]:
         return replace(found, cause=Cause.OVERSUBSCRIPTION)
     return found
 
 
-def _over(run: Run, final: AllocationState, maximum: int, rules: ExtendedRules) -> int:
+def _over(counted: CountedCluster, final: AllocationState, maximum: int, rules: ExtendedRules) -> int:
     """Return how many candidates have no room left for the maximum memory of one more primary."""
-    if rules.oversubscription is None or run.candidates is None:
+    if rules.oversubscription is None or counted.candidates is None:
         return 0
-    candidates = run.candidates
+    candidates = counted.candidates
     if isinstance(candidates, SingleCandidates):
         weights = dict.fromkeys(candidates.nodes, 1)
     else:

@@ -18,7 +18,7 @@ from gpolicy.allocator.group_choice import RequestOptions
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.policy_check import check_pair
 from gpolicy.analysis.allocator_input import cluster_data
-from gpolicy.analysis.capacity_run import KVM_NODE_MEMORY
+from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Placed, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch

@@ -10,28 +10,25 @@ Sources: design document "resource model" (max_node_failures); hspace(1).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.analysis.cluster_score import Score, score_of
-from gpolicy.analysis.clusters import Clusters
+from gpolicy.analysis.loaded_state import load_known_groups
 from gpolicy.analysis.losses import Outcome, Trouble, lose
 from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.errors import UsageError
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
-    from gpolicy.analysis.clusters import SharedCluster
-    from gpolicy.analysis.known_part import KnownPart
+    from gpolicy.analysis.counted_cluster import CountedCluster
+    from gpolicy.analysis.loaded_state import LoadedState
     from gpolicy.cluster.state import ClusterState
-
-Observer = Callable[[str], None]
 
 MOST_SETS: Final = 100_000
 """Sets of nodes of a group that are looked at: most are told apart at a glance."""
@@ -116,9 +113,7 @@ class Redundancy:
     score: Score
 
 
-def redundancy(
-    state: ClusterState, *, failures: int = 1, group: str | None = None, observer: Observer | None = None
-) -> Redundancy:
+def redundancy(state: ClusterState, *, failures: int = 1, group: str | None = None) -> Redundancy:
     """Examine each group of `state` (or `group` alone), each as a cluster of its own: any `failures` nodes, and fewer.
 
     Raise UsageError for fewer than one failure or an unknown group, and GpolicyError where the state does not hold what
@@ -126,46 +121,22 @@ def redundancy(
     """
     if group is not None and group not in state.groups:
         raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
-    examiner = Examiner(failures, observer or silent, Clusters())
-    part = examiner.clusters.part(state)
-    names = [item.name for item in part.data.groups if group in (None, item.name)]
-    return Redundancy(tuple(examiner.group(part, name) for name in names), examiner.score(part))
+    loaded = load_known_groups(state)
+    groups = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
+    found = [replace(group_redundancy(cluster, failures), group=name) for name, cluster in groups.items()]
+    return Redundancy(tuple(found), loaded_score(loaded))
 
 
-def silent(_what: str) -> None:
-    """Tell nobody."""
+def loaded_score(loaded: LoadedState) -> Score:
+    """Return the cluster score; not a number where a group is not known."""
+    return Score(math.nan, ()) if loaded.gaps else score_of(loaded.whole.cluster.nodes.values())
 
 
-@dataclass(slots=True)
-class Examiner:
-    """Examines groups, each cluster once."""
-
-    failures: int
-    tell: Observer
-    clusters: Clusters
-    known: dict[SharedCluster, GroupRedundancy] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.failures < 1:
-            raise UsageError(f"the number of node failures is {self.failures}, it must be 1 or more")
-
-    def group(self, part: KnownPart, name: str) -> GroupRedundancy:
-        """Examine the group called `name`."""
-        shared = self.clusters.of(part, name)
-        if shared not in self.known:
-            self.tell(f"group {name}: which losses of nodes it can absorb")
-            self.known[shared] = _examined(shared.cluster, name, self.failures)
-        return replace(self.known[shared], group=name)
-
-    def score(self, part: KnownPart) -> Score:
-        """Return the cluster score; not a number where a group is not known."""
-        if part.gaps:
-            return Score(math.nan, ())
-        return score_of(self.clusters.of(part, None).cluster.nodes.values())
-
-
-def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
-    nodes, instances = cluster.nodes, cluster.instances
+def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
+    """Examine the one group of `counted`, not named in the answer. Raise UsageError for fewer than one failure."""
+    if failures < 1:
+        raise UsageError(f"the number of node failures is {failures}, it must be 1 or more")
+    nodes, instances = counted.cluster.nodes, counted.cluster.instances
     lost = set[tuple[int, ...]]()
     losses: list[Loss] = []
     examined, simulated, survives, unavailable = 0, 0, failures, None
@@ -196,7 +167,7 @@ def _examined(cluster: Cluster, name: str, failures: int) -> GroupRedundancy:
         if node.fails_n1 and not node.facts.offline
     ]
     return GroupRedundancy(
-        name,
+        "",
         len(nodes),
         failures,
         survives,

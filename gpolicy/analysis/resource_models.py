@@ -12,29 +12,18 @@ Source: design document "Resource model".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-from gpolicy.analysis.capacity_run import Run, loaded
-from gpolicy.analysis.clusters import Clusters
-from gpolicy.analysis.declared_resources import configured, declared, known_states, reported, uncounted
-from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
-from gpolicy.analysis.side_by_side import side_by_side
+from gpolicy.analysis.counted_cluster import CountedCluster, each_cluster
+from gpolicy.analysis.declared_resources import declared, known_states, node_resources, reported, uncounted
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import NodeData
-    from gpolicy.allocator.configured_resources import NodeResources
-    from gpolicy.allocator.enumerations import DiskTemplate
-    from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
     from gpolicy.analysis.binding import Binding
-    from gpolicy.analysis.clusters import SharedCluster
-    from gpolicy.analysis.known_part import KnownPart
-    from gpolicy.cluster.state import ClusterState, Instance
-
-Observer = Callable[[str], None]
+    from gpolicy.analysis.loaded_state import LoadedState
+    from gpolicy.cluster.state import Instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,126 +102,78 @@ class ResourceModel:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """How many standard instances fit on a cluster as measured, and with these configured resources by node name."""
+def resource_models(states: Sequence[LoadedState], tell: Callable[[str], None]) -> list[ResourceModel]:
+    """Compare what is declared in each state with what its nodes report; what is the same is counted once."""
+    known: dict[CountedCluster, CountedCluster] = {}  # the declared model of a group, and the measured one
+    groups = [_declared_groups(loaded, known) for loaded in states]
+    titles = {cluster: name for members in reversed(groups) for name, cluster in reversed(members.items())}
 
-    shared: SharedCluster
-    template: DiskTemplate | None
-    resources: tuple[tuple[str, NodeResources], ...]
+    def count(cluster: CountedCluster, name: str) -> GroupModel:
+        tell(f"group {name}: standard instances under both resource models")
+        std = cluster.policy.std
+        measured, planned = (item.standard(std, std.spindle_use) for item in (known[cluster], cluster))
+        return GroupModel(name, measured.fits, measured.binding, planned.fits, planned.binding)
 
-    def answer(self, group: str) -> GroupModel:
-        """Count both; the measured number may be known from another part of an impact."""
-        std = self.shared.data.policy.std
-        fits, why = self.shared.run(self.template).standard(std, std.spindle_use)
-        planned = Run(self.shared.data, self.template, resources=dict(self.resources))
-        planned_fits, planned_why = planned.standard(std, std.spindle_use)
-        return GroupModel(group, fits, why, planned_fits, planned_why)
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A model whose groups, by name, are yet to be counted."""
-
-    nodes: tuple[NodeModel, ...]
-    groups: Mapping[str, _Question]
-    notes: tuple[str, ...]
-
-
-def resource_model(
-    state: ClusterState, *, observer: Observer | None = None, clusters: Clusters | None = None
-) -> ResourceModel:
-    """Compare what is declared in `state` with what its nodes report.
-
-    Raise GpolicyError where the state does not hold what nodes measured. `clusters` are shared with other parts of an
-    impact.
-    """
-    return models([state], observer, clusters or Clusters())[0]
-
-
-def models(states: Sequence[ClusterState], observer: Observer | None, clusters: Clusters) -> list[ResourceModel]:
-    """Return the models of each state; what is the same is counted once."""
-    drafts = [_draft(state, clusters) for state in states]
-    names: dict[_Question, str] = {}
-    for draft in drafts:
-        for name, question in draft.groups.items():
-            names.setdefault(question, name)
-
-    def answer(question: _Question) -> GroupModel:
-        if observer is not None:
-            observer(f"group {names[question]}: standard instances under both resource models")
-        return question.answer(names[question])
-
-    longest_first = sorted(names, key=lambda question: -len(question.shared.data.nodes))
-    found = dict(zip(longest_first, side_by_side([partial(answer, item) for item in longest_first]), strict=True))
+    found = each_cluster(titles, count)
     return [
         ResourceModel(
-            draft.nodes,
-            tuple(replace(found[question], group=name) for name, question in draft.groups.items()),
-            draft.notes,
+            nodes=tuple(_nodes(loaded)),
+            groups=tuple(replace(found[cluster], group=name) for name, cluster in members.items()),
+            notes=tuple(_notes(loaded)),
         )
-        for draft in drafts
+        for loaded, members in zip(states, groups, strict=True)
     ]
 
 
-def _draft(state: ClusterState, clusters: Clusters) -> _Draft:
-    part = clusters.part(state)
-    known = known_states(state)
-    notes = [f"group {group}: {reason}" for group, reason in part.gaps.items()]
-    if known:
-        notes += uncounted(state)
-    else:
-        notes.append(f"{state.address} does not show hv_state and disk_state: what is declared is not known")
-    cluster = clusters.of(part, None).cluster
-    resources = configured(part.state, part.data, cluster) if known else {}
-    planned = loaded(part.data, resources) if resources else cluster
-    owned: dict[str, list[Instance]] = {name: [] for name in part.state.nodes}
-    for instance in part.state.instances.values():
+def _declared_groups(loaded: LoadedState, known: dict[CountedCluster, CountedCluster]) -> dict[str, CountedCluster]:
+    """Return the groups for which something is declared, counted under the declared model, and add them to `known`."""
+    found = {}
+    for name in dict.fromkeys(loaded.state.nodes[node.name].group for node in loaded.data.nodes):
+        measured = loaded.groups[name]
+        resources = node_resources(loaded.state, measured) if known_states(loaded.state) else {}
+        if resources:
+            same = (item for item, other in known.items() if other is measured and item.resources == resources)
+            found[name] = next(same, None) or replace(measured, resources=resources)
+            known[found[name]] = measured
+    return found
+
+
+def _notes(loaded: LoadedState) -> list[str]:
+    notes = [f"group {group}: {reason}" for group, reason in loaded.gaps.items()]
+    if known_states(loaded.state):
+        return notes + uncounted(loaded.state)
+    return [*notes, f"{loaded.state.address} does not show hv_state and disk_state: what is declared is not known"]
+
+
+def _nodes(loaded: LoadedState) -> Iterator[NodeModel]:
+    """Give the nodes that are up."""
+    state, measured = loaded.state, loaded.whole.cluster
+    resources = node_resources(state, loaded.whole) if known_states(state) else {}
+    planned = replace(loaded.whole, resources=resources).cluster if resources else measured
+    owned: dict[str, list[Instance]] = {name: [] for name in state.nodes}
+    for instance in state.instances.values():
         if instance.admin_state != "offline" and not instance.forthcoming:
             owned[instance.primary_node].append(instance)
-    nodes = tuple(
-        _node(part, item, cluster, planned, owned[item.name], configured_here=item.name in resources)
-        for item in part.data.nodes
-        if not item.offline
-    )
-    groups = {part.data.groups[item.group].name: None for item in part.data.nodes if item.name in resources}
-    return _Draft(nodes, {name: _question(part, name, clusters) for name in groups}, tuple(notes))
-
-
-def _node(
-    part: KnownPart,
-    item: NodeData,
-    cluster: Cluster,
-    planned: Cluster,
-    own: Sequence[Instance],
-    *,
-    configured_here: bool,
-) -> NodeModel:
-    observed = part.state.nodes[item.name]
-    measured, then = cluster.nodes[item.index], planned.nodes[item.index]
-    values = reported(measured, cluster)
-    stated = declared(part.state, observed) if configured_here else {}
-    return NodeModel(
-        node=item.name,
-        group=observed.group,
-        declared=tuple(
-            Declared(name, value.value, value.level.value, getattr(values, name, None))
-            for name, value in stated.items()
-        ),
-        measured=_model(measured),
-        configured=_model(then),
-        available_memory=max(0, int(then.facts.total_memory) - then.facts.node_memory),
-        minimum_memory=sum(instance.minmem for instance in own),
-        maximum_memory=sum(instance.maxmem for instance in own),
-    )
+    for item in loaded.data.nodes:
+        if item.offline:
+            continue
+        now, then = measured.nodes[item.index], planned.nodes[item.index]
+        values = reported(now, measured)
+        stated = declared(state, state.nodes[item.name]) if item.name in resources else {}
+        yield NodeModel(
+            node=item.name,
+            group=state.nodes[item.name].group,
+            declared=tuple(
+                Declared(name, value.value, value.level.value, getattr(values, name, None))
+                for name, value in stated.items()
+            ),
+            measured=_model(now),
+            configured=_model(then),
+            available_memory=max(0, int(then.facts.total_memory) - then.facts.node_memory),
+            minimum_memory=sum(instance.minmem for instance in owned[item.name]),
+            maximum_memory=sum(instance.maxmem for instance in owned[item.name]),
+        )
 
 
 def _model(node: Node) -> Model:
     return Model(node.unallocated_memory, node.available_disk, node.available_cpus)
-
-
-def _question(part: KnownPart, name: str, clusters: Clusters) -> _Question:
-    shared = clusters.of(part, name)
-    template = first_allowed(enabled_templates(part.state), shared.data.policy)
-    resources = configured(part.state, shared.data, shared.cluster)
-    return _Question(shared, template, tuple(sorted(resources.items(), key=lambda pair: pair[0])))

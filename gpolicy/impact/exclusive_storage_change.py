@@ -29,21 +29,20 @@ from gpolicy.impact.storage_findings import (
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Disk, Instance, Node
+    from gpolicy.impact.comparison import Comparison
     from gpolicy.policy.model import Hardware
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 _FIRST_DEFECT: Final = (3, 0)  # before, Python compared a number with text without complaint
 
 
-def exclusive_storage_change(
-    before: ClusterState, after: ClusterState, hardware: Mapping[str, Hardware] | None = None
-) -> ExclusiveStorageChange:
-    """Return what exclusive storage is after the changes; `hardware` is promised by group, by the name afterwards.
+def exclusive_storage_change(compared: Comparison, promised: Mapping[str, Hardware]) -> ExclusiveStorageChange:
+    """Return what exclusive storage is after the changes; hardware is `promised` by group, by the name afterwards.
 
     Volumes are those that were measured, else those that the policy promises, else not known.
     """
+    before, after = compared.before, compared.after
     had, has = _exclusive_nodes(before), _exclusive_nodes(after)
-    promised = hardware or {}
     on, off = sorted(has - had), sorted(had - has)
     names = [name for name in after.groups if any(node.name in has for node in after.nodes_of(name))]
     now, then = _View(before, had, {}), _View(after, has, promised)

@@ -7,19 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gpolicy.analysis.capacity import GroupCapacity
+from gpolicy.analysis.counted_cluster import Fit
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Spec
-    from gpolicy.analysis.binding import Binding
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """So many instances of `spec` (a pair's maximum, the standard size; None for a tiered run), bound by `binding`."""
-
-    fits: int
-    binding: Binding
-    spec: Spec | None = None
+    pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,18 @@ Each part compares the cluster now with the cluster as it will be. A part is Non
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from gpolicy.analysis.clusters import Clusters
+from gpolicy.analysis.resource_models import ResourceModel, resource_models
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.capacity_change import capacity_change
+from gpolicy.impact.comparison import Comparison, LoadedComparison, compare, load
 from gpolicy.impact.exclusive_storage_change import exclusive_storage_change
 from gpolicy.impact.fit_change import CapacityChange
 from gpolicy.impact.location_change import LocationChange, location_change
 from gpolicy.impact.redundancy_change import RedundancyChange, redundancy_change
-from gpolicy.impact.resource_model_change import ResourceModelChange, resource_model_change
 from gpolicy.impact.storage_findings import ExclusiveStorageChange
 from gpolicy.impact.violation_change import ViolationChange, violation_change
 
@@ -26,10 +26,27 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Hardware
 
+_Source = TypeVar("_Source")
 _Part = TypeVar("_Part")
 
 PARTS: Final = ("violations", "capacity", "redundancy", "location", "exclusive_storage", "resource_model")
 """The parts of an impact, as `Impact` and `unavailable` name them."""
+
+
+_COUNTED: Final = ("capacity", "redundancy", "resource_model")
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceModelChange:
+    """Both resource models before and after."""
+
+    before: ResourceModel
+    after: ResourceModel
+
+
+def resource_model_change(compared: LoadedComparison, tell: Callable[[str], None]) -> ResourceModelChange:
+    """Compare both models before and after."""
+    return ResourceModelChange(*resource_models([compared.before, compared.after], tell))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,32 +78,36 @@ def impact(
     in the test of redundancy. Only `parts` are worked out. `observer` is told what is being computed.
     """
     unavailable: dict[str, str] = {}
-    clusters = Clusters()
 
-    def part(name: str, compute: Callable[[], _Part]) -> _Part | None:
-        if name not in parts:
+    def measured(part: str, source: _Source | None, measure: Callable[[_Source], _Part]) -> _Part | None:
+        if part not in parts or source is None:
             return None
         try:
-            return compute()
+            return measure(source)
         except GpolicyError as error:
-            unavailable[name] = error.message
+            unavailable[part] = error.message
             return None
 
+    compared, tell = compare(before, after), observer or (lambda _what: None)
+    violations = measured("violations", compared, lambda states: violation_change(states, names))
+    counted = _loaded(compared, unavailable, [part for part in parts if part in _COUNTED])
     return Impact(
-        violations=part("violations", lambda: violation_change(before, after, names)),
-        capacity=part(
-            "capacity", lambda: capacity_change(before, after, names=names, observer=observer, clusters=clusters)
+        violations=violations,
+        capacity=measured("capacity", counted, lambda states: capacity_change(states, names, tell)),
+        redundancy=measured("redundancy", counted, lambda states: redundancy_change(states, failures, tell)),
+        location=measured("location", compared, location_change),
+        exclusive_storage=measured(
+            "exclusive_storage", compared, lambda states: exclusive_storage_change(states, hardware or {})
         ),
-        redundancy=part(
-            "redundancy",
-            lambda: redundancy_change(before, after, failures=failures, observer=observer, clusters=clusters),
-        ),
-        location=part("location", lambda: location_change(before, after)),
-        exclusive_storage=part(
-            "exclusive_storage", lambda: exclusive_storage_change(before, after, dict(hardware or {}))
-        ),
-        resource_model=part(
-            "resource_model", lambda: resource_model_change(before, after, observer=observer, clusters=clusters)
-        ),
-        unavailable=unavailable,
+        resource_model=measured("resource_model", counted, lambda states: resource_model_change(states, tell)),
+        unavailable={part: unavailable[part] for part in PARTS if part in unavailable},
     )
+
+
+def _loaded(compared: Comparison, unavailable: dict[str, str], parts: Sequence[str]) -> LoadedComparison | None:
+    """Return the comparison loaded for `parts`; None where there are none, or where they cannot be known."""
+    try:
+        return load(compared) if parts else None
+    except GpolicyError as error:
+        unavailable |= dict.fromkeys(parts, error.message)
+        return None

@@ -17,7 +17,7 @@ from gpolicy.analysis.location import (
 )
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
+    from gpolicy.impact.comparison import Comparison
 
 T = TypeVar("T")
 
@@ -43,10 +43,10 @@ class LocationChange:
     desired_missing: Compared[DesiredLocationMissing] = Compared()
 
 
-def location_change(before: ClusterState, after: ClusterState) -> LocationChange:
+def location_change(compared: Comparison) -> LocationChange:
     """Return what differs between two states of a cluster in location and migration; groups by their names after."""
-    names = _names_after(before, after)
-    old, new = LocationFacts(before, names), LocationFacts(after, {})
+    old = LocationFacts(compared.before, {match.before: match.name for match in compared.groups if match.before})
+    new = LocationFacts(compared.after, {})
     return LocationChange(
         shared_domains=_compare_domains(old.shared_domains(), new.shared_domains()),
         exclusion_conflicts=_compare(
@@ -57,12 +57,6 @@ def location_change(before: ClusterState, after: ClusterState) -> LocationChange
         stranded=_compare(old.stranded(), new.stranded(), lambda it: it.instance),
         desired_missing=_compare(old.desired_missing(), new.desired_missing(), lambda it: (it.instance, it.tag)),
     )
-
-
-def _names_after(before: ClusterState, after: ClusterState) -> dict[str, str]:
-    """Return the names that renamed groups have after the changes, where the source shows what tells groups apart."""
-    by_uuid = {group.identity.uuid: group.name for group in after.groups.values() if group.identity.uuid}
-    return {group.name: by_uuid.get(group.identity.uuid or "", group.name) for group in before.groups.values()}
 
 
 def _compare(old: Iterable[T], new: Iterable[T], key: Callable[[T], Hashable]) -> Compared[T]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.analysis.cluster_score import Score
-from gpolicy.analysis.clusters import Clusters
-from gpolicy.analysis.redundancy import Examiner, GroupRedundancy, Loss, Observer, silent
-from gpolicy.impact.group_match import matched_groups
+from gpolicy.analysis.redundancy import GroupRedundancy, Loss, group_redundancy, loaded_score
+from gpolicy.impact.comparison import LoadedComparison, measured
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
+    from gpolicy.analysis.counted_cluster import CountedCluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,37 +52,24 @@ class RedundancyChange:
     unavailable: Mapping[str, str] = field(default_factory=dict)
 
 
-def redundancy_change(
-    before: ClusterState,
-    after: ClusterState,
-    *,
-    failures: int = 1,
-    observer: Observer | None = None,
-    clusters: Clusters | None = None,
-) -> RedundancyChange:
-    """Examine each group before and after; what is the same is examined once. Errors as for `redundancy`.
+def redundancy_change(compared: LoadedComparison, failures: int, tell: Callable[[str], None]) -> RedundancyChange:
+    """Examine each group before and after: any `failures` nodes, and fewer. Raise UsageError for fewer than one."""
 
-    `clusters` are shared with other parts of an impact.
-    """
-    examiner = Examiner(failures, observer or silent, clusters or Clusters())
-    old, new = examiner.clusters.part(before), examiner.clusters.part(after)
-    groups, unavailable = [], {}
-    for match in matched_groups(before, after):
-        reason = old.gaps.get(match.before or "") or new.gaps.get(match.after or "")
-        if reason is not None:
-            unavailable[match.name] = reason
-            continue
-        groups.append(
-            GroupRedundancyChange(
-                group=match.name,
-                before=None if match.before is None else examiner.group(old, match.before),
-                after=None if match.after is None else examiner.group(new, match.after),
-                renamed_from=match.before if match.after is not None and match.before != match.after else None,
-            )
+    def examine(cluster: CountedCluster, title: str) -> GroupRedundancy:
+        tell(f"{title}which losses of nodes it can absorb")
+        return group_redundancy(cluster, failures)
+
+    groups = tuple(
+        GroupRedundancyChange(
+            group=sides.match.name,
+            before=before and replace(before, group=sides.match.before or ""),
+            after=after and replace(after, group=sides.match.after or ""),
+            renamed_from=sides.match.renamed_from,
         )
-    notes = [f"group {name}: {reason}" for name, reason in unavailable.items()]
-    if unavailable:
-        notes.append("the cluster score is not known for the same reason")
-    return RedundancyChange(
-        failures, tuple(groups), examiner.score(old), examiner.score(new), (*notes, *old.notes, *new.notes), unavailable
+        for sides, (before, after) in zip(compared.groups, measured(compared.groups, examine), strict=True)
     )
+    notes = [f"group {name}: {reason}" for name, reason in compared.unavailable.items()]
+    if compared.unavailable:
+        notes.append("the cluster score is not known for the same reason")
+    scores = (loaded_score(compared.before), loaded_score(compared.after))
+    return RedundancyChange(failures, groups, *scores, (*notes, *compared.notes), compared.unavailable)

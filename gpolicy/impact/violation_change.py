@@ -16,6 +16,7 @@ from gpolicy.ganeti.parameter import Path, Value
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Instance
+    from gpolicy.impact.comparison import Comparison
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 
@@ -59,12 +60,12 @@ class ViolationChange:
     minmem_no_longer: tuple[InstanceViolation, ...] = ()
 
 
-def violation_change(before: ClusterState, after: ClusterState, names: PairNames | None = None) -> ViolationChange:
+def violation_change(compared: Comparison, names: PairNames) -> ViolationChange:
     """Return whose verdict the changes between two states of a cluster change, and who violates the policy anyway.
 
     `names` are those of the spec pairs after the changes. Raise GpolicyError where a group has no instance policy.
     """
-    names = names or PairNames()
+    before, after = compared.before, compared.after
     then = _Judge(after, {name: names.groups.get(name, ()) for name in after.groups})
     now = _Judge(
         before, {name: _names_of_equal_pairs(group.effective, then, name) for name, group in before.groups.items()}

@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from gpolicy.analysis.binding import Binding
-from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, Score, Size, SpecCapacity, spec_values
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, Size, SpecCapacity, spec_values
+from gpolicy.analysis.cluster_score import Score
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
 from gpolicy.analysis.stranded import Stranded
 
@@ -42,7 +43,7 @@ def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:
         "specs": [_spec(spec) for spec in item.specs],
         "tiered": {"fits": _total(item.tiered), "sizes": _sizes(item.tiered), **binding_data(item.tiered_binding)},
         "standard": {
-            "spec": spec_values(item.standard.spec),
+            "spec": spec_values(item.std),
             "fits": item.standard.fits,
             **binding_data(item.standard.binding),
         },

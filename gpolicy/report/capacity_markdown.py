@@ -73,7 +73,7 @@ def _fits(items: list[GroupCapacity]) -> Table:
         tiered = sum(run.count for run in item.tiered)
         figures.append(("tiered", NOTHING, tiered, item.tiered_binding.cause.key))
         standard = item.standard
-        figures.append(("standard", size_words(standard.spec), standard.fits, standard.binding.cause.key))
+        figures.append(("standard", size_words(item.std), standard.fits, standard.binding.cause.key))
         for number, (spec, words, fits, cause) in enumerate(figures):
             first: tuple[Cell, ...] = ("", "") if number else (_name(item), template)
             rows.append((*first, spec, words, f"{fits:,}", cause))

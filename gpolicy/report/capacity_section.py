@@ -7,8 +7,9 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.stranded import Stranded
-from gpolicy.impact.fit_change import CapacityChange, Fit, FitChange, GroupCapacityChange
+from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.report.section import (
     NOTHING,
     Cell,

@@ -118,7 +118,7 @@ def _rows(item: GroupCapacity) -> Iterator[tuple[str, ...]]:
     total = sum(size.count for size in item.tiered)
     rows.append(("tiered", "pairs in turn, shrunk to fit", total, item.tiered_binding))
     standard = item.standard
-    rows.append(("standard", _size(spec_values(standard.spec)), standard.fits, standard.binding))
+    rows.append(("standard", _size(spec_values(item.std)), standard.fits, standard.binding))
     for number, (spec, size, fits, binding) in enumerate(rows):
         first = (name, template) if number == 0 else ("", "")
         yield (*first, spec, size, str(fits), binding.cause.key, binding.reason or "-")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.analysis.resource_models import Declared, GroupModel, NodeModel, ResourceModel
-from gpolicy.impact.resource_model_change import ResourceModelChange
+from gpolicy.impact.impact import ResourceModelChange
 from gpolicy.report.section import (
     NOTHING,
     Cell,

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
+from gpolicy.analysis.declared_resources import known_states
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import format_size
-from gpolicy.suggest.hardware import hidden_state, kinds_of, node_hardware
+from gpolicy.suggest.hardware import kinds_of, node_hardware
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.tiling import Ground, part, tiling
 from gpolicy.suggest.volumes import smallest_volume, usable_volume
@@ -72,7 +73,7 @@ class Grounds:
         left_out = [node.name for node in self.data.nodes if node.offline]
         if left_out:
             notes.append(f"not counted, since offline or drained: {', '.join(left_out)}")
-        if hidden_state(self.state):
+        if not known_states(self.state):
             notes.append("the source does not show hv_state and disk_state: what nodes keep is as measured")
         if not exclusive:
             return Ground(mirrored, len(nodes), threads), None

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.merge import merge
-from gpolicy.analysis.capacity import KVM_NODE_MEMORY
-from gpolicy.ganeti.parameter import Level
+from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
+from gpolicy.analysis.declared_resources import declared
 from gpolicy.suggest.model import NodeHardware, NodeKind
 from gpolicy.suggest.tiling import Resources
 
@@ -67,26 +67,31 @@ def node_hardware(
     """Return the nodes of `empty` (one group, emptied) that take instances; `ratio` virtual CPUs for each CPU."""
     merged = merge(empty, static_kvm_node_memory=KVM_NODE_MEMORY).nodes
     return [
-        _hardware(node, merged[node.index], _declared(state, state.nodes[node.name]), template, ratio, request.margin)
+        _hardware(node, merged[node.index], _kept(state, state.nodes[node.name]), template, ratio, request.margin)
         for node in empty.nodes
         if not node.offline
     ]
 
 
+def _kept(state: observed.ClusterState, node: observed.Node) -> dict[str, int]:
+    """Return what hv_state and disk_state say of a node."""
+    return {name: item.value for name, item in declared(state, node).items()}
+
+
 def _hardware(
-    node: NodeData, merged: Node, declared: Mapping[str, int], template: DiskTemplate, ratio: float, margin: float
+    node: NodeData, merged: Node, kept: Mapping[str, int], template: DiskTemplate, ratio: float, margin: float
 ) -> NodeHardware:
     total = int(node.total_memory)
-    keeps = declared.get("mem_node", 0) + declared.get("mem_hv", 0)
+    keeps = kept.get("mem_node", 0) + kept.get("mem_hv", 0)
     measured = min(merged.unallocated_memory, merged.forth_free_memory)
     memory = min(math.floor(measured * (1 - margin / 100)), measured - 1, total - keeps - 1)
-    kept_cpus = max(node.node_cpus, declared.get("cpu_node", 0))
+    kept_cpus = max(node.node_cpus, kept.get("cpu_node", 0))
     cpus = math.floor(ratio * node.total_cpus) if ratio > 0 else int(node.total_cpus)
     while cpus > 0 and 0 < ratio < cpus / node.total_cpus:
         cpus -= 1  # the product was rounded up
     disk = None
     if template.local:
-        reserved = declared.get("disk_reserved", 0) + declared.get("disk_overhead", 0)
+        reserved = kept.get("disk_reserved", 0) + kept.get("disk_overhead", 0)
         disk = max(0, min(node.free_disk, int(node.total_disk) - reserved) - 1)
     return NodeHardware(
         name=node.name,
@@ -101,34 +106,6 @@ def _hardware(
         total_cpus=int(node.total_cpus),
         kept_cpus=kept_cpus,
         spindle_use=merged.facts.high_spindles if template.local else None,
-    )
-
-
-def _declared(state: observed.ClusterState, node: observed.Node) -> dict[str, int]:
-    """Return what hv_state of the default hypervisor and disk_state of the volume group say of a node.
-
-    The nearest level that says it counts. A CPU kept for the node is what Ganeti fills in by itself: only more is said.
-    """
-    hypervisors = state.cluster.own.get(("enabled_hypervisors",))
-    hypervisor = str(hypervisors[0]) if isinstance(hypervisors, list) and hypervisors else ""
-    group = str(state.cluster.own.get(("volume_group_name",)) or "")
-    found: dict[str, int] = {}
-    for own in (state.cluster.own, state.groups[node.group].own, node.own):
-        for path, value in own.items():
-            wanted = path[:2] == ("hv_state", hypervisor) or (
-                path[:2] == ("disk_state", "plain") and path[2:3] == (group,)
-            )
-            if wanted and isinstance(value, int):
-                found[path[-1]] = value
-    return found
-
-
-def hidden_state(state: observed.ClusterState) -> bool:
-    """Return whether the source does not show what nodes are declared to keep."""
-    return not all(
-        state.readable(level, (family,))
-        for level in (Level.CLUSTER, Level.GROUP, Level.NODE)
-        for family in ("hv_state", "disk_state")
     )
 
 

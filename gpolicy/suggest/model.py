@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Spec, SpecPair
     from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.analysis.binding import Binding
+    from gpolicy.analysis.counted_cluster import Fit
     from gpolicy.cluster.state import Snapshot
     from gpolicy.suggest.tiling import Ground, Resources
 
@@ -70,14 +71,6 @@ class NodeKind:
         """Return how many instances of so much spindle use a node may have, with as many copies; None: any number."""
         most = self.nodes[0].spindle_use
         return None if most is None or not spindle_use else math.floor(most / (spindle_use * copies))
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """So many instances fit, and what keeps out the next one."""
-
-    fits: int
-    binding: Binding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.repeated_allocation import DivisionError
 from gpolicy.analysis.allocator_input import cluster_data
-from gpolicy.analysis.capacity import group_data
+from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
+from gpolicy.analysis.loaded_state import group_data
 from gpolicy.analysis.violations import violations_of
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
-from gpolicy.suggest.counting import Counter, count_mix, largest
 from gpolicy.suggest.document import declared_values, document
 from gpolicy.suggest.grounds import Grounds
 from gpolicy.suggest.hardware import emptied
+from gpolicy.suggest.mixes import as_hail_places, count_mix, under_policy
 from gpolicy.suggest.model import OldPair, Size, Suggestion, SuggestReport, Waste
 from gpolicy.suggest.pairs import holding, pairs, standard
 from gpolicy.suggest.size_names import size_name
@@ -54,7 +55,7 @@ def suggest(
         if group is not None and item.name != group:
             continue
         try:
-            alone, _ = group_data(data, item.index)
+            alone = group_data(data, item.index)
             found.append(_Maker(state, request, alone, observer or _silent).suggestion())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
@@ -142,7 +143,7 @@ class _Maker:
             kinds=kinds,
             measure=tiles.measure,
             sizes=sizes,
-            today=self._today(counts, template),
+            today=self._today(counts),
             stranded=_stranded(kinds, sizes, ground),
             std_in=None if inside is None else sizes[inside].name,
             std=std,
@@ -165,12 +166,12 @@ class _Maker:
     # --- what they give ------------------------------------------------------------------------------------------
 
     def _counts(self, empty: ClusterData, policy: Policy, template: DiskTemplate, *, dedicated: bool) -> _Counts:
-        data = self.data
+        then = under_policy(self.data, policy, template)
         return _Counts(
-            now=Counter(data, data.policy, template),
-            then=Counter(data, policy, template),
-            empty=Counter(empty, policy, template),
-            placeable=Counter(data, policy, template, n1=False) if dedicated else None,
+            now=CountedCluster(self.data, template),
+            then=then,
+            empty=under_policy(empty, policy, template),
+            placeable=as_hail_places(then) if dedicated else None,
         )
 
     def _size(
@@ -184,7 +185,7 @@ class _Maker:
     ) -> Size:
         name = size_name(divisor)
         self.tell(f"group {self.data.groups[0].name}: size {name}")
-        instance = largest(pair.max, pair.min, self.data.policy.std, counts.then.template)
+        instance = counts.then.largest(pair)
         size = tiles.sizes[divisor]
         use, copies = instance.spindle_use, 2 if ground.mirrored else 1
         return Size(
@@ -199,12 +200,11 @@ class _Maker:
             placeable=None if counts.placeable is None else counts.placeable.fit(instance),
         )
 
-    def _today(self, counts: _Counts, template: DiskTemplate) -> tuple[OldPair, ...]:
+    def _today(self, counts: _Counts) -> tuple[OldPair, ...]:
         found = []
-        policy = self.data.policy
-        for place, pair in enumerate(policy.minmax, start=1):
+        for place, pair in enumerate(self.data.policy.minmax, start=1):
             self.tell(f"group {self.data.groups[0].name}: today's spec pair {place}")
-            instance = largest(pair.max, pair.min, policy.std, template)
+            instance = counts.now.largest(pair)
             try:
                 found.append(
                     OldPair(place=place, pair=pair, now=counts.now.fit(instance), then=counts.then.fit(instance))
@@ -219,12 +219,11 @@ class _Maker:
         if not self.request.mix:
             return ()
         self.tell(f"group {self.data.groups[0].name}: the mix")
-        instances = {size.name: largest(size.pair.max, size.pair.min, self.data.policy.std, template) for size in sizes}
+        counted = under_policy(data, policy, template)
+        instances = {size.name: counted.largest(size.pair) for size in sizes}
         weights = {size.name: self.request.mix[size.divisor] for size in sizes if size.divisor in self.request.mix}
-        return tuple(
-            count_mix(Counter(data, policy, template, n1=n1), instances, weights)
-            for n1 in ((True, False) if dedicated else (True,))
-        )
+        ways = (counted, as_hail_places(counted)) if dedicated else (counted,)
+        return tuple(count_mix(way, instances, weights) for way in ways)
 
     def _newly_forbidden(self, group: Group, values: Values) -> tuple[str, ...]:
         """Return the instances of the group that conform to its policy today and would not any more."""
@@ -248,10 +247,10 @@ class _Maker:
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    now: Counter
-    then: Counter
-    empty: Counter
-    placeable: Counter | None
+    now: CountedCluster
+    then: CountedCluster
+    empty: CountedCluster
+    placeable: CountedCluster | None
 
 
 def with_values(state: ClusterState, group: str, values: Values) -> ClusterState:

@@ -14,17 +14,28 @@ from gpolicy.allocator.cluster_score import COMPONENTS, component_values, replac
 from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates, count_failures, try_pair, try_single
 from gpolicy.allocator.redundancy import is_redundant, redundancy_predicate
+from gpolicy.allocator.repeated_allocation import Allocator
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.cluster_score import Statistic
     from gpolicy.allocator.placement import Candidates, Nodes
     from gpolicy.allocator.redundancy import CapacityRules, Instances
+    from gpolicy.analysis.counted_cluster import CountedCluster
+
+
+def leaving_out(counted: CountedCluster, without: frozenset[str]) -> CountedCluster:
+    """Return the cluster counted without the components of the score that `without` names."""
+
+    def allocator(candidates: Candidates, rules: CapacityRules) -> Allocator:
+        return Allocator(_EngineWithout(candidates, rules, without))
+
+    return replace(counted, allocator=allocator)
 
 
 @dataclass(frozen=True, slots=True)
-class EngineWithout:
-    """The allocator's `Engine` without the components of the score that `without` names."""
+class _EngineWithout:
+    """The allocator's engine (`gpolicy.allocator.capacity.Engine`) without the components named in `without`."""
 
     candidates: Candidates
     rules: CapacityRules

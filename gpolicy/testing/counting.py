@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.repeated_allocation import Allocator
 from gpolicy.analysis.capacity import capacity
+from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.extended_capacity import ExtendedOptions
+from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames, pair_names
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
-from gpolicy.testing.ablation import EngineWithout
-from gpolicy.testing.counted_group import counted_run
+from gpolicy.testing.ablation import leaving_out
 from gpolicy.testing.outcome import CannotRunError, Check, checked
 
 if TYPE_CHECKING:
@@ -116,12 +116,11 @@ def _all_of(found: GroupCapacity) -> Counted:
 
 def _without(state: ClusterState, group: str | None, template: str | None, without: frozenset[str]) -> Counted:
     """Count standard instances with components of the score left out."""
-    run = counted_run(state, group, template)
-    if run.allocator is None or run.candidates is None or run.rules is None:
-        return Counted({"standard": 0}, {"standard": run.hindrance.cause.key}, None)
-    run.allocator = Allocator(EngineWithout(run.candidates, run.rules, without), capacity_checks=True)
-    fits, why = run.standard(run.policy.std, run.policy.std.spindle_use)
-    return Counted({"standard": fits}, {"standard": why.cause.key}, None)
+    wanted = wanted_template(template, enabled_templates(state)) if template else None
+    loaded = load_state(state, template=wanted)
+    counted = leaving_out(loaded.groups[group] if group else loaded.whole, without)
+    found = counted.standard(counted.policy.std, counted.policy.std.spindle_use)
+    return Counted({"standard": found.fits}, {"standard": found.binding.cause.key}, None)
 
 
 def _check(counted: Counted, expectation: Expectation) -> Check:

@@ -9,7 +9,8 @@ from hspace_cases import DATA, FULL, from_text, hspace_keys, recorded_cases, tie
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.capacity import GroupCapacity, capacity, group_data
+from gpolicy.analysis.capacity import GroupCapacity, capacity
+from gpolicy.analysis.loaded_state import group_data, split_instances
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.errors import GpolicyError, UsageError
@@ -93,8 +94,8 @@ def test_a_cluster_of_one_group_is_that_group() -> None:
 
 def test_a_group_alone_has_its_own_policy_and_nodes() -> None:
     data = cluster_data(from_text(FULL))
-    alone, split = group_data(data, 2)
-    assert split == []
+    alone = group_data(data, 2)
+    assert split_instances(data, 2) == []
     assert [item.name for item in alone.nodes] == ["node4", "node5"]
     assert [item.index for item in alone.nodes] == [0, 1]
     assert [(item.name, item.primary, item.secondary) for item in alone.instances] == [("inst5", 0, 1)]

@@ -10,7 +10,8 @@ import pytest
 from hspace_cases import FULL, from_text, hspace_keys, hspace_text, recorded_cases, tiered
 
 from gpolicy.analysis.allocator_input import cluster_data
-from gpolicy.analysis.capacity import GroupCapacity, capacity, group_data
+from gpolicy.analysis.capacity import GroupCapacity, capacity
+from gpolicy.analysis.loaded_state import group_data
 
 HSPACE = shutil.which("hspace")
 TIMEOUT = 20  # seconds: on a few clusters hspace takes minutes
@@ -74,6 +75,6 @@ def test_every_number_is_that_of_hspace(part: slice, tmp_path: Path) -> None:
         for item, index in [*((item, place) for place, item in enumerate(data.groups)), (None, -1)]:
             found = report.cluster if item is None else next(g for g in report.groups if g.group == item.name)
             if found.template is not None:
-                file.write_text(hspace_text(data if item is None else group_data(data, index)[0]))
+                file.write_text(hspace_text(data if item is None else group_data(data, index)))
                 answers += compare(found, file)
     assert answers > 2 * len(texts)

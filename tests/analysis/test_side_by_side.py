@@ -79,7 +79,7 @@ def job():
     run = make_allocator(candidates, CapacityRules(), capacity_checks=False)
     try:
         run.standard(AllocationState(where.nodes, where.instances), wanted, None)
-    except library.StoppedError:
+    except library.EngineStoppedError:
         ended.append("stopped")
         raise
     ended.append("ended")

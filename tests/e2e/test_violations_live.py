@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from carried_out import ROUTES, Way, write_policy
+from changes import violation_change
 from crowded import crowd
 from given_directly import Real, bounds
 from live_cluster import LiveCluster
@@ -23,7 +24,6 @@ from transcripts import separate_messages
 from gpolicy.analysis.violations import Breach
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
-from gpolicy.impact.violation_change import violation_change
 
 pytestmark = pytest.mark.e2e
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from changes import capacity_change
 from hspace_cases import DATA, from_text, text_of
 
 from gpolicy.allocator.cluster_data import Spec, SpecPair
@@ -15,14 +16,13 @@ from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, Re
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.capacity_run import Run
+from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.stranded import Room
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Group, Identity
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
-from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.fit_change import CapacityChange, GroupCapacityChange
 from gpolicy.impact.pair_match import matched_pairs
 
@@ -139,9 +139,9 @@ def test_what_is_the_same_is_counted_once() -> None:
     change = capacity_change(before, cluster(), observer=told.append)
     assert all(row.delta == 0 for row in (*only(change).rows, only(change).tiered, only(change).standard))
     assert told == [
-        "group g: spec pair 1 of 2, now",
-        "group g: spec pair 2 of 2, now",
-        "group g: standard instances, now",
+        "group g, now: spec pair 1 of 2",
+        "group g, now: spec pair 2 of 2",
+        "group g, now: standard instances",
     ]
 
 
@@ -245,7 +245,7 @@ def test_stranded_is_what_is_left_when_the_law_has_placed_all_that_fits(state: C
     candidates = candidate_nodes(cluster_.groups, cluster_.nodes, count)
     rules = CapacityRules()
     law = Allocator(ReferenceEngine(candidates, rules))
-    run = Run(data, found.template)
+    run = CountedCluster(data, found.template)
     final = AllocationState(cluster_.nodes, cluster_.instances)
     for size in data.policy.minmax:
         final = law.tiered(final, run.instance(size.max, data.policy.std.spindle_use), None)

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.analysis.capacity import Score
+from gpolicy.analysis.cluster_score import Score
+from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.redundancy import GroupRedundancy, Homeless, Loss
 from gpolicy.analysis.violations import PolicyViolation, Verdict
 from gpolicy.impact.declared_guards import declared_guards, failures_asked
-from gpolicy.impact.fit_change import CapacityChange, Fit, FitChange, GroupCapacityChange
+from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange

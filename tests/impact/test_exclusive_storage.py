@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
+from changes import exclusive_storage_change
 from clusters_by_hand import cluster
 from strategies import instance
 from transcripts import CLUSTERS
@@ -17,7 +18,6 @@ from gpolicy.cluster.process import Output
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Resources
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Values
-from gpolicy.impact.exclusive_storage_change import exclusive_storage_change
 from gpolicy.impact.storage_findings import (
     DiskTrouble,
     ExclusiveStorageChange,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from changes import location_change
 from clusters_by_hand import cluster
 from strategies import instance
 
@@ -23,7 +24,7 @@ from gpolicy.analysis.location import (
 )
 from gpolicy.cluster.state import ClusterState, Identity, Instance, Resources
 from gpolicy.ganeti.parameter import Values
-from gpolicy.impact.location_change import Compared, LocationChange, location_change
+from gpolicy.impact.location_change import Compared, LocationChange
 
 RACKS = "htools:nlocation:rack"
 ROOMS = "htools:nlocation:room"

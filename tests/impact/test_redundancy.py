@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
+from changes import redundancy_change
 from hspace_cases import FULL, from_text, recorded_cases, text_of
 from htools.random_clusters import TEMPLATES, random_cluster
 
@@ -20,15 +21,14 @@ from gpolicy.analysis import losses
 from gpolicy.analysis import redundancy as module
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.capacity_run import loaded
-from gpolicy.analysis.group_data import group_data
+from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.loaded_state import group_data
 from gpolicy.analysis.losses import lose
 from gpolicy.analysis.redundancy import GroupRedundancy, redundancy
 from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
-from gpolicy.impact.redundancy_change import redundancy_change
 
 
 def states() -> list[ClusterState]:
@@ -52,7 +52,7 @@ def test_each_verdict_is_that_of_the_law() -> None:
     for state in states():
         data = cluster_data(state)
         for place, found in enumerate(redundancy(state, failures=2).groups):
-            cluster = loaded(group_data(data, place)[0])
+            cluster = CountedCluster(group_data(data, place), None).cluster
             names = {node.facts.name: index for index, node in cluster.nodes.items()}
             single = {
                 (name,) for name, index in names.items() if not can_evacuate(cluster.nodes, cluster.instances, (index,))
@@ -105,7 +105,7 @@ def test_a_set_of_nodes_is_surely_absorbed_only_if_following_the_loss_finds_so()
     unsure = 0
     for state in [*states(), many_nodes("plain"), many_nodes("drbd"), many_nodes("rbd")]:
         for place in range(len(state.groups)):
-            cluster = loaded(group_data(cluster_data(state), place)[0])
+            cluster = CountedCluster(group_data(cluster_data(state), place), None).cluster
             told = SureLosses(cluster.nodes, cluster.instances, 2)
             for lost in combinations(cluster.nodes, 2):
                 if not told.absorb(lost):
@@ -152,7 +152,7 @@ def test_where_one_goes_decides_who_else_has_a_home(templates: str) -> None:
                 template = rng.choice(["plain", "rbd"])
                 rows.append(f"{name}{number}|{size}|1024|1|running|Y|{name}||{template}||1|-|N")
         state = cluster(nodes, rows, drbd=templates)
-        loaded_ = loaded(group_data(cluster_data(state), 0)[0])
+        loaded_ = CountedCluster(group_data(cluster_data(state), 0), None).cluster
         for lost in loaded_.nodes:
             law = lost_by_the_law(loaded_.nodes, loaded_.instances, lost)
             assert {item.instance for item in lose(loaded_.nodes, loaded_.instances, (lost,)).homeless} == law

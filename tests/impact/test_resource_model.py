@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from changes import resource_model_change, silent
 from hspace_cases import DATA, from_text, text_of
 
 from gpolicy.allocator.engines import make_allocator
@@ -12,16 +13,19 @@ from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.analysis.allocator_input import cluster_data
-from gpolicy.analysis.capacity_run import Run
-from gpolicy.analysis.clusters import Clusters
-from gpolicy.analysis.resource_models import Declared, NodeModel, ResourceModel, resource_model
+from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.loaded_state import load_known_groups
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.resource_models import Declared, NodeModel, ResourceModel, resource_models
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.cluster.unreadable import RAPI
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path, Value, Values
+from gpolicy.impact import impact
 from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.resource_model_change import ResourceModelChange, resource_model_change
+from gpolicy.impact.comparison import compare, load
+from gpolicy.impact.impact import ResourceModelChange
 from gpolicy.report.resource_section import resource_model_section
 
 POLICY = "1024,1,5120,1,1,1|512,1,2560,1,1,1;4096,4,20480,1,1,4|plain|2.0|32.0"
@@ -62,6 +66,10 @@ def hv(name: str, value: Value, hypervisor: str = "xen-pvm") -> Values:
 def disk(name: str, value: Value, group: str = "xenvg") -> Values:
     path: Path = ("disk_state", "plain", group, name)
     return {path: value}
+
+
+def resource_model(state: ClusterState) -> ResourceModel:
+    return resource_models([load_known_groups(state)], silent)[0]
 
 
 def model(state: ClusterState, name: str = "a") -> NodeModel:
@@ -134,7 +142,7 @@ def standard_by_the_law(state: ClusterState) -> int:
     """Place standard instances the literal way on a cluster with these numbers as measured ones."""
     data = cluster_data(state)
     prepared = merge(data)
-    run = Run(data, None)
+    run = CountedCluster(data, None)
     std = data.policy.std
     wanted = replace(run.instance(std, std.spindle_use))
     candidates = candidate_nodes(prepared.groups, prepared.nodes, 1)
@@ -188,12 +196,12 @@ def test_what_the_capacity_has_counted_as_measured_is_not_counted_again(monkeypa
         asked.append(arguments)
         return make_allocator(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("gpolicy.analysis.capacity_run.make_allocator", counted)
+    monkeypatch.setattr("gpolicy.analysis.counted_cluster.make_allocator", counted)
     state = cluster(nodes={"a": hv("mem_node", 8000)})
-    shared = Clusters()
-    capacity = capacity_change(state, state, clusters=shared)
+    loaded = load(compare(state, state))
+    capacity = capacity_change(loaded, PairNames(), silent)
     counts = len(asked)
-    (model,) = resource_model_change(state, state, clusters=shared).after.groups
+    (model,) = impact.resource_model_change(loaded, silent).after.groups
     assert capacity.groups[0].standard.after is not None
     assert model.measured_fits == capacity.groups[0].standard.after.fits != model.configured_fits
     assert len(asked) == counts + 1  # the declared one alone

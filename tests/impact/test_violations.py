@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from changes import violation_change
 from clusters_by_hand import cluster
 from messages import breaches_told, violated
 from strategies import instance
@@ -18,7 +19,7 @@ from gpolicy.cluster.state import ClusterState, Disk, Instance
 from gpolicy.cluster.text import read_text_file
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
-from gpolicy.impact.violation_change import InstanceViolation, ViolationChange, violation_change
+from gpolicy.impact.violation_change import InstanceViolation, ViolationChange
 
 MINMAX = ("ipolicy", "minmax")
 TEMPLATES = ("ipolicy", "disk-templates")

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from changes import violation_change
 from messages import breaches_told, violated
 from policy_cases import instances_of, state_of
 from real_ganeti import TREES, needs_ganeti
 
 from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.ganeti.values import unflatten
-from gpolicy.impact.violation_change import violation_change
 
 pytestmark = needs_ganeti
 

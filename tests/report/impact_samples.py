@@ -7,7 +7,9 @@ from collections.abc import Callable
 from gpolicy.allocator.cluster_data import Spec, SpecPair
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.analysis.capacity import GroupCapacity, Score, ScoreComponent, Size, SpecCapacity, StandardCapacity
+from gpolicy.analysis.capacity import GroupCapacity, Size, SpecCapacity
+from gpolicy.analysis.cluster_score import Score, ScoreComponent
+from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.location import (
     DesiredLocationMissing,
     DomainConflict,
@@ -20,11 +22,10 @@ from gpolicy.analysis.redundancy import GroupRedundancy, Homeless, Loss, Shortag
 from gpolicy.analysis.resource_models import Declared, GroupModel, Model, NodeModel, ResourceModel
 from gpolicy.analysis.stranded import Room, Stranded
 from gpolicy.analysis.violations import Breach, PolicyViolation, Verdict
-from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, Fit, FitChange, GroupCapacityChange
-from gpolicy.impact.impact import Impact
+from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange
+from gpolicy.impact.impact import Impact, ResourceModelChange
 from gpolicy.impact.location_change import Compared, LocationChange
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
-from gpolicy.impact.resource_model_change import ResourceModelChange
 from gpolicy.impact.storage_findings import (
     DiskFinding,
     DiskTrouble,
@@ -86,7 +87,8 @@ def counted(
         ),
         tiered=(Size(65536, 1048576, 16, 0, 2), Size(12288, 92160, 3, 0, 5)),
         tiered_binding=MEMORY,
-        standard=StandardCapacity(STANDARD, standard, SPINDLES),
+        std=STANDARD,
+        standard=Fit(standard, SPINDLES, STANDARD),
         score=score,
         stranded=Stranded(Room(100000, 2000000, 190, 12, None), Room(1024 + standard, 0, 4, 0, None)),
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from changes import location_change
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from impact_samples import capacity_change, full_impact
@@ -15,7 +16,6 @@ from rendered import Page
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, Node
-from gpolicy.impact.location_change import location_change
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy

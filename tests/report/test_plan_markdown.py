@@ -12,8 +12,8 @@ from plan_samples import HOSTILE, empty_plan, full_plan, hostile
 from rendered import mentions, page_of_markdown
 
 from gpolicy.analysis.binding import Binding, Cause
+from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.impact.fit_change import Fit
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.printable import printable

@@ -16,7 +16,9 @@ from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.allocator_input import cluster_data
-from gpolicy.analysis.capacity import capacity, group_data
+from gpolicy.analysis.capacity import capacity
+from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.loaded_state import group_data
 from gpolicy.checking.checking import check_policy as check_rules
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
@@ -25,7 +27,6 @@ from gpolicy.plan.plan import make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.suggest.counting import Counter, largest
 from gpolicy.suggest.document import declared_values
 from gpolicy.suggest.model import Request, Size, Suggestion
 from gpolicy.suggest.suggesting import suggest, with_values
@@ -44,9 +45,9 @@ def load(found: Suggestion, directory: Path) -> Policy:
     return load_policy(file)
 
 
-def fill(node: Node, size: Size, found: Suggestion) -> tuple[int, Node]:
+def fill(node: Node, size: Size, state: ClusterState, found: Suggestion) -> tuple[int, Node]:
     """Put as many of `size` on the empty `node` as the allocator's own law lets on it."""
-    instance = largest(size.pair.max, size.pair.min, node.facts.policy.std, found.template)
+    instance = CountedCluster(cluster_data(state), found.template).largest(size.pair)
     assert check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive) is None
     count = 0
     while not isinstance(after := add_primary(node, instance), FailReason):
@@ -61,7 +62,7 @@ def test_no_more_fill_a_node_than_the_spindle_ratio_lets_the_allocator_put_there
     assert found.sizes[-1].a_node == (min(8, int(ratio * 12)),)
     nodes = merge(cluster_data(with_values(state, "g", declared_values(found)))).nodes
     for size in found.sizes:
-        count, full = fill(nodes[0], size, found)
+        count, full = fill(nodes[0], size, state, found)
         assert (count,) == size.a_node
         left = next(item for item in found.stranded if item.name == size.name)
         assert left.count == count
@@ -87,7 +88,7 @@ def test_sizes_tile_an_empty_node_within_the_stated_waste(node: Hardware, nodes:
     after = with_values(state, "g", declared_values(found))
     for place, size in enumerate(found.sizes):
         for empty in merge(cluster_data(after)).nodes.values():
-            count, full = fill(empty, size, found)
+            count, full = fill(empty, size, after, found)
             assert count == size.a_node[0] == size.divisor
             left = next(item.left for item in found.stranded if item.name == size.name)
             room = found.kinds[0].room
@@ -118,11 +119,11 @@ def test_the_document_is_sound_and_its_plan_gives_what_is_promised(
         if item.severity in ("error", "warning")
     ]
     assert not wrong
-    data, _ = group_data(cluster_data(projected(state, make_plan(policy, state).changes)), 0)
+    data = group_data(cluster_data(projected(state, make_plan(policy, state).changes)), 0)
     assert [size.pair for size in found.sizes] == list(data.policy.minmax)
-    counter = Counter(data, data.policy, found.template)
+    counted = CountedCluster(data, found.template)
     for size in found.sizes:
-        again = counter.fit(largest(size.pair.max, size.pair.min, data.policy.std, found.template))
+        again = counted.fit(counted.largest(size.pair))
         assert again == size.then
 
 

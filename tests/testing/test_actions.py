@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from policy_tests import SMALL, outcome, outcomes, policy_of, problems
 
-from gpolicy.allocator.repeated_allocation import Allocator
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.loaded_state import load_state
 from gpolicy.policy.schema_expectations import REFUSALS
-from gpolicy.testing.ablation import EngineWithout
-from gpolicy.testing.counted_group import counted_run
+from gpolicy.testing.ablation import leaving_out
 from gpolicy.testing.simulated import promised_cluster
 
 TWO_NODES = "on: {simulate: {memory: 20G, cpus: 8, disk: 300G, nodes: 2}}\n"
@@ -255,11 +255,6 @@ def test_leaving_out_nothing_is_the_allocator_itself(tmp_path: Path) -> None:
     policy = policy_of(tmp_path, SMALL)
     state = promised_cluster(policy, "test")
     for template in ("plain", "drbd"):
-        run = counted_run(state, "main", template)
-        plain, why = run.standard(run.policy.std, 1)
-        other = counted_run(state, "main", template)
-        assert other.candidates is not None
-        assert other.rules is not None
-        other.allocator = Allocator(EngineWithout(other.candidates, other.rules, frozenset()), capacity_checks=True)
-        assert other.standard(other.policy.std, 1)[0] == plain
-        assert other.standard(other.policy.std, 1)[1].cause is why.cause
+        counted = load_state(state, template=DiskTemplate(template)).groups["main"]
+        fit, other = (item.standard(item.policy.std, 1) for item in (counted, leaving_out(counted, frozenset())))
+        assert (other.fits, other.binding.cause) == (fit.fits, fit.binding.cause)

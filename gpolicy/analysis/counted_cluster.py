@@ -1,0 +1,201 @@
+"""One cluster ready for the allocator, and what it answers: how many instances fit, and what keeps out the next one.
+
+Each question starts from the cluster as it is, with the default options of `hspace`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Instance, Policy, Spec, SpecPair
+from gpolicy.allocator.configured_resources import configured_cluster
+from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason, InstanceStatus
+from gpolicy.allocator.merge import merge
+from gpolicy.allocator.placement import NO_FAILURES, NoCandidatesError, candidate_nodes
+from gpolicy.allocator.repeated_allocation import AllocationState, DivisionError
+from gpolicy.allocator.usable import usable_groups
+from gpolicy.analysis.binding import Binding, Cause, binding
+from gpolicy.analysis.side_by_side import side_by_side
+from gpolicy.errors import GpolicyError
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.configured_resources import NodeResources
+    from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.placement import Candidates
+    from gpolicy.allocator.redundancy import CapacityRules
+    from gpolicy.allocator.repeated_allocation import Allocator
+
+_Result = TypeVar("_Result")
+
+KVM_NODE_MEMORY: Final = 4096
+"""MiB that hspace takes for the node itself on KVM clusters, whatever was measured (its `--static-kvm-node-memory`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """So many instances of `spec` fit (None: of shrinking sizes), and what keeps out the next one."""
+
+    fits: int
+    binding: Binding
+    spec: Spec | None = None
+
+
+def _keeping_n1(candidates: Candidates, rules: CapacityRules) -> Allocator:
+    return make_allocator(candidates, rules, capacity_checks=True)
+
+
+@dataclass(eq=False)
+class CountedCluster:
+    """One cluster, counted with one disk template. `template` None: no enabled one is allowed, so nothing fits.
+
+    `resources` are declared ones by node name, which take the place of what was measured (design document "Resource
+    model"). `accept_existing` counts also where a node breaks N+1 already; `allocator` makes what places instances.
+    What was counted once is remembered.
+    """
+
+    data: ClusterData
+    template: DiskTemplate | None
+    resources: Mapping[str, NodeResources] = field(default_factory=dict)
+    accept_existing: bool = False
+    allocator: Callable[[Candidates, CapacityRules], Allocator] = _keeping_n1
+
+    def __post_init__(self) -> None:
+        self._known: dict[Instance, Fit] = {}
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that the instances are held against."""
+        return self.data.policy
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The cluster as hspace loads it."""
+        resources = {node.name: self.resources[node.name] for node in self.data.nodes if node.name in self.resources}
+        if not resources:
+            return merge(self.data, static_kvm_node_memory=KVM_NODE_MEMORY)
+        data = self.data
+        if data.hypervisor == "kvm":  # what is declared holds; only the other nodes get hspace's number
+            nodes = (
+                node if node.name in resources else replace(node, node_memory=KVM_NODE_MEMORY) for node in data.nodes
+            )
+            data = replace(data, nodes=tuple(nodes))
+        return configured_cluster(data, resources)
+
+    @cached_property
+    def initial(self) -> AllocationState:
+        """The state that every count starts from."""
+        return AllocationState(self.cluster.nodes, self.cluster.instances)
+
+    @cached_property
+    def candidates(self) -> Candidates | None:
+        """The nodes, or pairs of nodes, that may take an instance; None where `hindrance` keeps out all."""
+        return None if isinstance(self._beginning, Binding) else self._beginning[0]
+
+    @property
+    def hindrance(self) -> Binding:
+        """What keeps out every instance, on whichever node; the cause is `nothing` where there are candidates."""
+        return self._beginning if isinstance(self._beginning, Binding) else Binding(Cause.NOTHING)
+
+    @cached_property
+    def _beginning(self) -> Binding | tuple[Candidates, Allocator]:
+        if self.template is None:
+            return Binding(Cause.NO_TEMPLATE)
+        groups, nodes, instances = self.cluster.groups, self.cluster.nodes, self.cluster.instances
+        usable = usable_groups(groups, nodes, instances, accept_existing=self.accept_existing, independent=False)
+        if usable.stopped:
+            title = FailReason.N1.title
+            return Binding(Cause.BROKEN, title, ((title, 1),))  # as hspace reports it
+        count = 2 if self.template is DiskTemplate.DRBD else 1
+        try:
+            candidates = candidate_nodes(usable.groups, nodes, count)
+        except NoCandidatesError:
+            closed = all(group.alloc_policy is AllocPolicy.UNALLOCABLE for group in groups.values())
+            return Binding(Cause.CLOSED if closed and nodes else Cause.NO_NODES)
+        return candidates, self.allocator(candidates, usable.rules)
+
+    def instance(self, spec: Spec, spindle_use: int) -> Instance:
+        """Return the instance that hspace places for `spec`: one disk, running."""
+        return Instance(
+            index=-1,
+            name="new",
+            memory=spec.memory,
+            disk=spec.disk_size,
+            disks=(Disk(spec.disk_size, spec.spindle_use),),
+            vcpus=spec.cpus,
+            status=InstanceStatus.RUNNING,
+            template=self.template or DiskTemplate.PLAIN,
+            spindle_use=spindle_use,
+        )
+
+    def largest(self, pair: SpecPair) -> Instance:
+        """Return the instance at the maximum of `pair`."""
+        return self.instance(pair.max, self.spindle_use(pair))
+
+    def spindle_use(self, pair: SpecPair) -> int:
+        """Return the spindle use of instances of `pair`: that of `std`, or the nearest that the pair takes."""
+        return min(max(self.policy.std.spindle_use, pair.min.spindle_use), pair.max.spindle_use)
+
+    def place(self, state: AllocationState, instance: Instance, limit: int | None = None) -> AllocationState:
+        """Return `state` with as many of `instance` placed as fit, at most `limit`."""
+        return state if isinstance(self._beginning, Binding) else self._beginning[1].standard(state, instance, limit)
+
+    def fit(self, instance: Instance, spec: Spec | None = None) -> Fit:
+        """Return how many of `instance`, which is of the size `spec`, fit."""
+        if instance not in self._known:
+            final = self.place(self.initial, instance)
+            self._known[instance] = Fit(len(final.placed), self.why(final, instance))
+        return replace(self._known[instance], spec=spec)
+
+    def standard(self, spec: Spec, spindle_use: int) -> Fit:
+        """Return how many instances of `spec` fit. Raise GpolicyError for one without memory."""
+        instance = self.instance(spec, spindle_use)
+        return _counting(spec, lambda: self.fit(instance, spec))
+
+    def tiered(self, state: AllocationState, spec: Spec, spindle_use: int) -> AllocationState:
+        """Return `state` with all placed that fits of `spec` and of what it shrinks to. Raise as `standard`."""
+        beginning = self._beginning
+        if isinstance(beginning, Binding):
+            return state
+        instance = self.instance(spec, spindle_use)
+        return _counting(spec, lambda: beginning[1].tiered(state, instance, None))
+
+    def why(self, final: AllocationState, instance: Instance) -> Binding:
+        """Return what kept out the next `instance` of a run that ended with `final`."""
+        if self.candidates is None:
+            return self.hindrance
+        if final.failures == NO_FAILURES:
+            return Binding(Cause.NOTHING)
+        return binding(final.nodes, instance, self.candidates, final.failures)
+
+    def why_tiered(self, final: AllocationState, spec: Spec, spindle_use: int) -> Binding:
+        """Return what kept out the last instance of the tiered run that ended with `spec`."""
+        last = final.placed[0] if final.placed else self.instance(spec, spindle_use)
+        return self.why(final, replace(last, primary=NO_NODE, secondary=NO_NODE, location_score=0))
+
+    def filled(self, state: AllocationState) -> AllocationState:
+        """Return `state` with the least size of each pair placed as often as it fits."""
+        for pair in self.policy.minmax:
+            if pair.min.memory > 0:
+                state = self.place(state, self.instance(pair.min, pair.min.spindle_use))
+        return state
+
+
+def _counting(spec: Spec, work: Callable[[], _Result]) -> _Result:
+    try:
+        return work()
+    except DivisionError:
+        raise GpolicyError(f"a spec without memory cannot be counted: {spec}") from None
+
+
+def each_cluster(
+    titles: Mapping[CountedCluster, str], count: Callable[[CountedCluster, str], _Result]
+) -> dict[CountedCluster, _Result]:
+    """Return what `count` says of each cluster, as many at once as there are cores; it is given the title as well."""
+    # N+1 takes longest where what is lost with a node is not mirrored
+    longest_first = sorted(titles, key=lambda item: (item.template is DiskTemplate.DRBD, -len(item.data.nodes)))
+    found = side_by_side([partial(count, item, titles[item]) for item in longest_first])
+    return dict(zip(longest_first, found, strict=True))

@@ -1,0 +1,146 @@
+"""A state ready to be counted: each of its groups as a cluster of its own, and all of it as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.cluster_data import ClusterData, Instance
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
+from gpolicy.analysis.allocator_input import cluster_data, gaps
+from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
+from gpolicy.errors import GpolicyError, about
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.configured_resources import NodeResources
+    from gpolicy.cluster.state import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedState:
+    """The clusters to count on. A group that is the whole cluster is the same object as `whole`.
+
+    `state` and `data` are without the groups in `gaps`, which say what is not known of them.
+    """
+
+    state: ClusterState
+    data: ClusterData
+    whole: CountedCluster
+    groups: Mapping[str, CountedCluster]
+    gaps: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def clusters(self) -> tuple[CountedCluster, ...]:
+        """All clusters: the whole one first."""
+        return self.whole, *self.groups.values()
+
+    def with_resources(self, resources: Mapping[str, NodeResources]) -> LoadedState:
+        """Return it with declared resources, by node, in the place of measured ones."""
+        made = {cluster: replace(cluster, resources=resources) for cluster in self.clusters}
+        groups = {name: made[cluster] for name, cluster in self.groups.items()}
+        return replace(self, whole=made[self.whole], groups=groups)
+
+
+def load_state(
+    state: ClusterState, *, template: DiskTemplate | None = None, like: Iterable[CountedCluster] = ()
+) -> LoadedState:
+    """Load all of `state`. Instances get `template`, else the first one that is enabled and that a policy allows.
+
+    A cluster that gives the same numbers as one of `like` is that object, so that nothing is counted twice. Raise
+    GpolicyError where the state lacks what the allocator has to know.
+    """
+    data = cluster_data(state)
+    known = list(like)
+    enabled = enabled_templates(state)
+
+    def counted(part: ClusterData) -> CountedCluster:
+        decisive = _decisive(part)
+        chosen = template or first_allowed(enabled, part.policy)
+        found = next((item for item in known if item.template is chosen and item.data == decisive), None)
+        if found is None:
+            found = CountedCluster(decisive, chosen)
+            known.append(found)
+        return found
+
+    groups = {group.name: counted(group_data(data, group.index)) for group in data.groups}
+    return LoadedState(state, data, counted(data), groups)
+
+
+def load_known_groups(state: ClusterState, *, like: Iterable[CountedCluster] = ()) -> LoadedState:
+    """Load the groups of `state` whose nodes are known; the others are in `gaps`. Arguments as for `load_state`.
+
+    An instance with its primary in a group that is left out is left out as well, one that has only its secondary there
+    is counted without it. Raise GpolicyError where no group with nodes is left.
+    """
+    missing: dict[str, dict[str, None]] = {}
+    for name, what in gaps(state).items():
+        missing.setdefault(state.nodes[name].group, {}).update(dict.fromkeys(what))
+    if not missing:
+        return load_state(state, like=like)
+    reasons = {group: f"not known: {', '.join(what)} of its nodes" for group, what in missing.items()}
+    nodes = {name: node for name, node in state.nodes.items() if node.group not in reasons}
+    if not nodes:
+        cluster_data(state)  # says all of it
+        raise GpolicyError(about(state.address, next(iter(reasons.values()))))
+    instances, split = {}, []
+    for name, instance in state.instances.items():
+        if instance.primary_node not in nodes:
+            continue
+        if all(other in nodes for other in instance.secondary_nodes):
+            instances[name] = instance
+        else:
+            template = "plain" if instance.disk_template == "drbd" else instance.disk_template
+            instances[name] = replace(instance, secondary_nodes=(), disk_template=template)
+            split.append(name)
+    groups = {name: group for name, group in state.groups.items() if name not in reasons}
+    known = load_state(replace(state, groups=groups, nodes=nodes, instances=instances), like=like)
+    return replace(known, gaps=reasons, notes=tuple(map(counted_on_primary, split)))
+
+
+def counted_on_primary(instance: str) -> str:
+    """Return the note about an instance whose nodes are in two groups."""
+    return f"instance {instance}: its nodes are in two groups; counted on its primary only"
+
+
+def group_data(data: ClusterData, index: int) -> ClusterData:
+    """Return the cluster that group `index` is alone.
+
+    An instance of `split_instances` keeps its primary and loses its secondary; where only its secondary is in the
+    group, it is left out (its disk is no longer free there either way).
+    """
+    group = data.groups[index]
+    nodes = [node for node in data.nodes if node.group == index]
+    place = {node.index: number for number, node in enumerate(nodes)} | {NO_NODE: NO_NODE}
+    instances: list[Instance] = []
+    for instance in data.instances:
+        if instance.primary not in place:
+            continue
+        item = instance
+        if instance.secondary not in place:
+            template = DiskTemplate.PLAIN if instance.template is DiskTemplate.DRBD else instance.template
+            item = replace(instance, secondary=NO_NODE, template=template)
+        primary, secondary = place[item.primary], place[item.secondary]
+        instances.append(item.at(len(instances), item.name, primary, secondary, item.location_score))
+    return replace(
+        data,
+        groups=(replace(group, index=0),),
+        nodes=tuple(replace(node, index=place[node.index], group=0) for node in nodes),
+        instances=tuple(instances),
+        policy=group.policy,
+    )
+
+
+def split_instances(data: ClusterData, index: int) -> list[str]:
+    """Return the names of the instances of group `index` whose secondary is in another group."""
+    group = {node.index: node.group for node in data.nodes} | {NO_NODE: index}
+    return [item.name for item in data.instances if group[item.primary] == index and group[item.secondary] != index]
+
+
+def _decisive(data: ClusterData) -> ClusterData:
+    """Return `data` without what no number depends on: names of groups, tags and networks that htools ignores."""
+    tags = tuple(tag for tag in data.tags if tag.startswith("htools:"))
+    groups = tuple(replace(group, name="", uuid="", tags=(), networks=()) for group in data.groups)
+    return replace(data, groups=groups, tags=tags)

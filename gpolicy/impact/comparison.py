@@ -1,0 +1,114 @@
+"""The two states that an impact compares, made into pairs once: of states, of groups, of clusters to count on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from gpolicy.analysis.counted_cluster import CountedCluster, each_cluster
+from gpolicy.analysis.loaded_state import LoadedState, load_known_groups
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMatch:
+    """A group's name before and after; None where there is no such group. Both None: the whole cluster."""
+
+    before: str | None
+    after: str | None
+
+    @property
+    def name(self) -> str:
+        """What to call it: its name after the change, else the one before; empty for the whole cluster."""
+        return self.after or self.before or ""
+
+    @property
+    def renamed_from(self) -> str | None:
+        """The name before, where the group gets another one."""
+        return self.before if self.after is not None and self.before != self.after else None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A cluster before and after a change. Groups are in the order of `after`, then those that are removed."""
+
+    before: ClusterState
+    after: ClusterState
+    groups: tuple[GroupMatch, ...]
+
+
+def compare(before: ClusterState, after: ClusterState) -> Comparison:
+    """Return the comparison of two states. A renamed group keeps its UUID."""
+    by_uuid = {group.identity.uuid: name for name, group in before.groups.items() if group.identity.uuid}
+    found = []
+    for name, group in after.groups.items():
+        known = by_uuid.get(group.identity.uuid) if group.identity.uuid else None
+        found.append(GroupMatch(known or (name if name in before.groups and known is None else None), name))
+    left = [name for name in before.groups if name not in {match.before for match in found}]
+    return Comparison(before, after, (*found, *(GroupMatch(name, None) for name in left)))
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """One group, or the whole cluster, to count on before and after; what counts the same is one object."""
+
+    match: GroupMatch
+    before: CountedCluster | None
+    after: CountedCluster | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedComparison:
+    """What can be counted of two states. `unavailable` says by name why a group cannot be compared.
+
+    `whole` is None where some group is not known.
+    """
+
+    before: LoadedState
+    after: LoadedState
+    groups: tuple[Sides, ...]
+    whole: Sides | None
+    unavailable: Mapping[str, str]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said about both states."""
+        return (*self.before.notes, *self.after.notes)
+
+
+def load(compared: Comparison) -> LoadedComparison:
+    """Load both states. Raise GpolicyError where no group of one of them is known."""
+    old = load_known_groups(compared.before)
+    new = load_known_groups(compared.after, like=old.clusters)
+    groups, unavailable = [], {}
+    for match in compared.groups:
+        reason = old.gaps.get(match.before or "") or new.gaps.get(match.after or "")
+        if reason is not None:
+            unavailable[match.name] = reason
+        else:
+            sides = Sides(match, old.groups.get(match.before or ""), new.groups.get(match.after or ""))
+            groups.append(sides)
+    whole = None if old.gaps or new.gaps else Sides(GroupMatch(None, None), old.whole, new.whole)
+    return LoadedComparison(old, new, tuple(groups), whole, unavailable)
+
+
+def measured(
+    sides: Sequence[Sides], measure: Callable[[CountedCluster, str], _Result]
+) -> list[tuple[_Result | None, _Result | None]]:
+    """Return what `measure` says of both sides; it is given a title. What is the same is measured once."""
+    titles: dict[CountedCluster, str] = {}
+    for item in sides:
+        for cluster, name, when in ((item.before, item.match.before, "now"), (item.after, item.match.after, "after")):
+            if cluster is not None:
+                titles.setdefault(cluster, f"{f'group {name}' if name else 'the whole cluster'}, {when}: ")
+    found = each_cluster(titles, measure)
+
+    def of(cluster: CountedCluster | None) -> _Result | None:
+        return None if cluster is None else found[cluster]
+
+    return [(of(item.before), of(item.after)) for item in sides]

@@ -1,0 +1,59 @@
+"""Each measure of an impact, taken of two states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.impact import capacity_change as capacity
+from gpolicy.impact import exclusive_storage_change as storage
+from gpolicy.impact import fit_change, impact, storage_findings
+from gpolicy.impact import location_change as location
+from gpolicy.impact import redundancy_change as redundancy
+from gpolicy.impact import violation_change as violations
+from gpolicy.impact.comparison import compare, load
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.policy.model import Hardware
+
+Observer = Callable[[str], None]
+
+
+def silent(_what: str) -> None:
+    pass
+
+
+def capacity_change(
+    before: ClusterState, after: ClusterState, *, names: PairNames | None = None, observer: Observer = silent
+) -> fit_change.CapacityChange:
+    return capacity.capacity_change(load(compare(before, after)), names or PairNames(), observer)
+
+
+def redundancy_change(
+    before: ClusterState, after: ClusterState, *, failures: int = 1, observer: Observer = silent
+) -> redundancy.RedundancyChange:
+    return redundancy.redundancy_change(load(compare(before, after)), failures, observer)
+
+
+def resource_model_change(
+    before: ClusterState, after: ClusterState, *, observer: Observer = silent
+) -> impact.ResourceModelChange:
+    return impact.resource_model_change(load(compare(before, after)), observer)
+
+
+def location_change(before: ClusterState, after: ClusterState) -> location.LocationChange:
+    return location.location_change(compare(before, after))
+
+
+def exclusive_storage_change(
+    before: ClusterState, after: ClusterState, hardware: Mapping[str, Hardware] | None = None
+) -> storage_findings.ExclusiveStorageChange:
+    return storage.exclusive_storage_change(compare(before, after), hardware or {})
+
+
+def violation_change(
+    before: ClusterState, after: ClusterState, names: PairNames | None = None
+) -> violations.ViolationChange:
+    return violations.violation_change(compare(before, after), names or PairNames())

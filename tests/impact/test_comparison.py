@@ -1,0 +1,57 @@
+"""The states of an impact are made into pairs once, for all its measures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from changes import silent
+from hspace_cases import FULL, from_text
+
+from gpolicy.allocator.cluster_data import ClusterData
+from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.impact.capacity_change import capacity_change
+from gpolicy.impact.comparison import compare, load
+from gpolicy.impact.impact import resource_model_change
+from gpolicy.impact.redundancy_change import redundancy_change
+
+
+def test_equal_clusters_are_one_and_the_same() -> None:
+    before = from_text(FULL)
+    tags = before.cluster.tags | {"of-no-matter"}
+    compared = load(compare(before, replace(before, cluster=replace(before.cluster, tags=tags))))
+    assert compared.before is not compared.after
+    assert compared.whole is not None
+    for sides in (compared.whole, *compared.groups):
+        assert sides.before is sides.after
+
+
+def test_a_tag_that_htools_reads_makes_another_cluster() -> None:
+    before = from_text(FULL)
+    tags = before.cluster.tags | {"htools:iextags:other"}
+    compared = load(compare(before, replace(before, cluster=replace(before.cluster, tags=tags))))
+    assert compared.whole is not None
+    assert compared.whole.before is not compared.whole.after
+
+
+def test_all_measures_load_each_cluster_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = []
+
+    def counted(data: ClusterData, **options: Any) -> Cluster:
+        loads.append(data)
+        return merge(data, **options)
+
+    monkeypatch.setattr("gpolicy.analysis.counted_cluster.merge", counted)
+    before = from_text(FULL)
+    compared = load(compare(before, replace(before, notes=("read again",))))
+    capacity = capacity_change(compared, PairNames(), silent)
+    redundancy = redundancy_change(compared, 1, silent)
+    model = resource_model_change(compared, silent)
+    assert len(loads) == len(before.groups) + 1
+    monkeypatch.undo()
+    again = load(compare(before, before))
+    assert capacity == capacity_change(again, PairNames(), silent)
+    assert redundancy == redundancy_change(again, 1, silent)
+    assert model == resource_model_change(again, silent)
