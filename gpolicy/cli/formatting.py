@@ -54,7 +54,7 @@ def format_files(paths: list[Path], *, check: bool, diff: bool) -> int:
     if not check and not diff:
         written = _write(changed)
         left, changed = len(changed) - len(written), written
-    _say(changed, len(done), would=check or diff, aside=diff, left=left)
+    _say(changed, done, would=check or diff, aside=diff, left=left)
     return int(ExitCode.FINDINGS if any(broken) or left or ((check or diff) and changed) else ExitCode.FINE)
 
 
@@ -132,14 +132,19 @@ def _write_diffs(changed: Iterable[_Done]) -> None:
     sys.stdout.flush()
 
 
-def _say(changed: list[_Done], count: int, *, would: bool, aside: bool, left: int) -> None:
+def _say(changed: list[_Done], done: list[_Done], *, would: bool, aside: bool, left: int) -> None:
     out = sys.stderr if aside else sys.stdout
     word = "would be formatted" if would else "formatted"
     if not aside:
         out.write(as_text(f"{word}: {item.path}" if would else f"formatted {item.path}" for item in changed))
     files = f"{len(changed)} {'file' if len(changed) == 1 else 'files'} {word}"
-    out.write(f"{files}, {count - len(changed)} left as they are\n" if changed or left else f"{_all(count)} in form\n")
-
-
-def _all(count: int) -> str:
-    return "the file is" if count == 1 else f"all {count} files are"
+    if changed or left:
+        out.write(f"{files}, {len(done) - len(changed)} left as they are\n")
+        return
+    refused = sum(bool(item.formatted.reason) for item in done)
+    if len(done) == 1:
+        out.write("the file was left as it is\n" if refused else "the file is already formatted\n")
+    elif refused:
+        out.write(f"{refused} of {len(done)} files left as they are, the others are already formatted\n")
+    else:
+        out.write(f"all {len(done)} files are already formatted\n")

@@ -1,9 +1,8 @@
-"""Find the comments of a file: whatever begins with # between the texts that the parser took for values."""
+"""What the parser sees in a file, and the comments with all their lines."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from typing import Any, Final
 
 import yaml
@@ -19,33 +18,28 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from gpolicy.formatting.tree import CannotFormatError, Comment
+from gpolicy.formatting.tree import CannotFormatError, CommentLines
+from gpolicy.policy.source_file import Comment, SourceFile
 
 Events = list[tuple[Any, int, int]]
 """Events of the parser, each with the offsets of its text; both the same where it has none of its own."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PREFIX: Final = re.compile(r"(?:(?:&[\w-]+|!\S*)[ \t]*)*", re.ASCII)
-_COMMENT: Final = re.compile(r"#[^\n]*")
 _BETWEEN: Final = re.compile(r"[\s:,-]*")
 _HEADER: Final = re.compile(r"([|>])([+-]?)([ \t]*)(#[^\n]*)?")
-_INDENTATION: Final = re.compile(r"[ \t]*")
 _FAR: Final = 100  # comments to look past; no comment goes on for so long
 _MAY_TOUCH: Final = frozenset(" \t\n,[]{}:")
 
 
 def events_of(text: str) -> Events:
-    """Return the parser's events. Raise CannotFormatError for what it cannot read."""
+    """Return the parser's events; `text` is known to be YAML. Raise CannotFormatError for directives."""
     found: Events = []
-    try:
-        next_event = _LOADER(text).get_event
+    next_event = _LOADER(text).get_event
+    event = next_event()
+    while type(event) is not StreamEndEvent:
+        found.append((event, *_extent(event, text)))
         event = next_event()
-        while type(event) is not StreamEndEvent:
-            found.append((event, *_extent(event, text)))
-            event = next_event()
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise CannotFormatError("it is not YAML", mark.line + 1 if mark else 0) from None
     return found
 
 
@@ -82,24 +76,52 @@ def prefix_at(text: str, start: int) -> str:
     return found.group() if found else ""
 
 
-def comments_of(text: str, events: Events) -> list[Comment]:
+def comments_of(source: SourceFile, events: Events) -> list[CommentLines]:
     """Return all comments in their order. Raise CannotFormatError where what lies between the values is not clear."""
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
-    comments: list[Comment] = []
-    place = 0
-    for event, start, end in events:
-        if start < end:
-            _scan(text, place, start, starts, comments)
-            place = end
-            if type(event) is ScalarEvent and event.style in ("|", ">"):
-                _header(text, start, starts, comments)
-    _scan(text, place, len(text), starts, comments)
-    return _joined(comments, text, starts)
+    text = source.text
+    places = [(start, end) for _, start, end in events if start < end]
+    places += [(comment.start, comment.stop) for comment in source.comments]
+    last = 0
+    for start, end in [*sorted(places), (len(text), len(text))]:
+        between = _BETWEEN.match(text, last, max(start, last))
+        if between is not None and between.end() < start:
+            line, _ = source.line_and_column(between.end())
+            raise CannotFormatError("it has YAML that gpolicy does not format", line)
+        last = max(last, end)
+    for event, start, _ in events:
+        if type(event) is ScalarEvent and event.style in ("|", ">"):
+            _check_header(source, start)
+    return _joined([_on_its_line(comment) for comment in source.comments], source)
 
 
-def _joined(comments: list[Comment], text: str, starts: list[int]) -> list[Comment]:
+def _on_its_line(comment: Comment) -> CommentLines:
+    source, start = comment.source, comment.start
+    line, column = source.line_and_column(start)
+    if start and source.text[start - 1] not in _MAY_TOUCH:
+        raise CannotFormatError("a comment touches what stands before it", line)
+    before = source.text[start - column + 1 : start]
+    return CommentLines(
+        start=start,
+        text=comment.text,
+        line=line,
+        column=len(before),
+        gap=len(before) - len(before.rstrip()),
+        own_line=not before.strip(),
+        blank=is_blank(source, line - 1),
+    )
+
+
+def _check_header(source: SourceFile, start: int) -> None:
+    """Raise CannotFormatError if the first line of a block scalar says more than we write."""
+    begin = start + len(prefix_at(source.text, start))
+    found = _HEADER.match(source.text, begin)
+    if found is None or source.text[found.end() : found.end() + 1] not in ("", "\n"):
+        raise CannotFormatError("a block of text says how far it is indented", source.line_and_column(begin)[0])
+
+
+def _joined(comments: list[CommentLines], source: SourceFile) -> list[CommentLines]:
     """Give the lines in which a comment behind something goes on, right below it and in its column, to it."""
-    joined: list[Comment] = []
+    joined: list[CommentLines] = []
     for place, comment in enumerate(comments):
         last = joined[-1] if joined else None
         goes_on = (
@@ -109,66 +131,22 @@ def _joined(comments: list[Comment], text: str, starts: list[int]) -> list[Comme
             and comment.column == last.column
             and comment.line == last.line + len(last.texts)
         )
-        if goes_on and last is not None and comment.column > _next_column(comments, place, text, starts):
+        if goes_on and last is not None and comment.column > _next_column(comments, place, source):
             last.more.append(comment.text)
         else:
             joined.append(comment)
     return joined
 
 
-def _next_column(comments: list[Comment], place: int, text: str, starts: list[int]) -> int:
+def _next_column(comments: list[CommentLines], place: int, source: SourceFile) -> int:
     """Return the column of what comes next behind a comment that stands on a line of its own; -1 at the end."""
     passed = {comment.line for comment in comments[place : place + _FAR] if comment.own_line}
-    for line in range(comments[place].line + 1, len(starts) + 1):
-        if line not in passed and not is_blank(text, starts, line):
-            found = _INDENTATION.match(text, starts[line - 1])
-            return len(found.group()) if found else 0
+    for line in range(comments[place].line + 1, source.line_count + 1):
+        if line not in passed and not is_blank(source, line):
+            return len(source.line(line)) - len(source.line(line).lstrip(" \t"))
     return -1
 
 
-def _scan(text: str, start: int, end: int, starts: list[int], comments: list[Comment]) -> None:
-    """Add the comments between two offsets."""
-    place = start
-    while place < end:
-        between = _BETWEEN.match(text, place, end)
-        assert between is not None  # noqa: S101 (it matches the empty text)
-        place = between.end()
-        if place == end:
-            return
-        found = _COMMENT.match(text, place)
-        if found is None or found.end() > end:
-            raise CannotFormatError("it has YAML that gpolicy does not format", bisect_right(starts, place))
-        if place and text[place - 1] not in _MAY_TOUCH:
-            raise CannotFormatError("a comment touches what stands before it", bisect_right(starts, place))
-        comments.append(_comment(text, place, found.group(), starts))
-        place = found.end()
-
-
-def _header(text: str, start: int, starts: list[int], comments: list[Comment]) -> None:
-    """Add the comment in the first line of a block scalar."""
-    begin = start + len(prefix_at(text, start))
-    found = _HEADER.match(text, begin)
-    if found is None or text[found.end() : found.end() + 1] not in ("", "\n"):
-        raise CannotFormatError("a block of text says how far it is indented", bisect_right(starts, begin))
-    if found[4]:
-        comments.append(_comment(text, found.start(4), found[4], starts))
-
-
-def _comment(text: str, start: int, shown: str, starts: list[int]) -> Comment:
-    line = bisect_right(starts, start)
-    before = text[starts[line - 1] : start]
-    own_line = not before.strip()
-    return Comment(
-        start=start,
-        text=shown.rstrip(),
-        line=line,
-        column=len(before),
-        gap=len(before) - len(before.rstrip()),
-        own_line=own_line,
-        blank=is_blank(text, starts, line - 1),
-    )
-
-
-def is_blank(text: str, starts: list[int], line: int) -> bool:
+def is_blank(source: SourceFile, line: int) -> bool:
     """Return whether a line, from 1, is there and empty."""
-    return line > 0 and not text[starts[line - 1] : starts[line] if line < len(starts) else len(text)].strip()
+    return line > 0 and not source.line(line).strip()

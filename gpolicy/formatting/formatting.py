@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpolicy.findings import Finding
-from gpolicy.formatting.comments import comments_of, events_of
 from gpolicy.formatting.reading import read_file
 from gpolicy.formatting.rendering import render
-from gpolicy.formatting.tree import CannotFormatError, Mapping, Scalar
+from gpolicy.formatting.tree import CannotFormatError, File, Mapping, Scalar
+from gpolicy.policy.source_file import SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
 
 _ODD_BREAK: Final = re.compile("\r|[\x85\u2028\u2029]")
@@ -36,27 +36,26 @@ def format_text(text: str, file: str) -> Formatted:
     The values are the same by our own reader, each comment is still there, and formatting again changes nothing. Where
     that cannot be had the text is left as it is.
     """
-    before = read_yaml(text, file)
-    if before.findings:
-        return Formatted(text=text, reason="it has a mistake", broken=tuple(before.findings))
+    source = read_yaml(text, file)
+    if source.findings:
+        return Formatted(text=text, reason="it has a mistake", broken=tuple(source.findings))
     try:
-        return Formatted(text=_formatted(text, [document.root for document in before.documents]))
+        return Formatted(text=_formatted(source))
     except CannotFormatError as error:
         return Formatted(text=text, reason=error.reason, line=error.line)
 
 
-def _formatted(text: str, roots: list[Any]) -> str:
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n")
+def _formatted(source: SourceFile) -> str:
+    lines = source.text.removeprefix("\ufeff").replace("\r\n", "\n")
     odd = _ODD_BREAK.search(lines)
     if odd:
         raise CannotFormatError("it has a line that ends in an odd way", lines.count("\n", 0, odd.start()) + 1)
-    tree = read_file(lines)
+    tree = read_file(source if lines == source.text else read_yaml(lines, source.name))
     for document in tree.documents:
         if not _is_of_a_policy(document.root):
             raise CannotFormatError("it holds a document that is no policy document (no key gpolicy)")
-    comments = Counter(text for comment in tree.comments for text in comment.texts)
     result = render(tree)
-    _prove(result, roots, comments)
+    _prove(result, source, tree)
     return result
 
 
@@ -64,14 +63,26 @@ def _is_of_a_policy(root: Mapping) -> bool:
     return any(isinstance(entry.key, Scalar) and entry.key.text == "gpolicy" for entry in root.entries)
 
 
-def _prove(result: str, roots: list[Any], comments: Counter[str]) -> None:
-    """Raise CannotFormatError unless the result says the same."""
+def _prove(result: str, before: SourceFile, tree: File) -> None:
+    """Raise CannotFormatError unless the result says the same as the file before, and is formatted."""
     after = read_yaml(result, "formatted")
-    if after.findings or not same([document.root for document in after.documents], roots):
+    if after.findings or not same(_roots(after), _roots(before)):
         reason = "an anchor would come behind its alias" if _has_alias(result) else "its values would not be the same"
         raise CannotFormatError(reason)
-    if Counter(text for comment in comments_of(result, events_of(result)) for text in comment.texts) != comments:
+    again = read_file(after)
+    if _comment_lines(again) != _comment_lines(tree):
         raise CannotFormatError("a comment would be lost")
+    if render(again) != result:
+        raise CannotFormatError("formatting it twice would not be the same as once")
+
+
+def _roots(source: SourceFile) -> list[Any]:
+    """Return what the documents say; what is empty says nothing."""
+    return [document.root for document in source.documents if document.root is not None]
+
+
+def _comment_lines(tree: File) -> Counter[str]:
+    return Counter(text for comment in tree.comments for text in comment.texts)
 
 
 def _has_alias(text: str) -> bool:

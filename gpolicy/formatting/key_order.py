@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from gpolicy.policy.kinds import file_name
-from gpolicy.policy.schema_kinds import schemas
+from gpolicy.policy.schema_files import KINDS, schema_of
 from gpolicy.writing.first_keys import BELOW, LAST, TOP_LEVEL
 
 Schema = dict[str, Any]
@@ -56,13 +55,8 @@ class KeyOrder:
 @cache
 def key_order(kind: str) -> KeyOrder:
     """Return the order of keys in documents of a kind; of one that is not known, of the first keys only."""
-    schema = _schemas().get(file_name(kind), {})
+    schema = schema_of(kind) if kind in KINDS else {}
     return KeyOrder(kind, schema, _resolved([schema], schema), ())
-
-
-@cache
-def _schemas() -> dict[str, Schema]:
-    return schemas()
 
 
 def _value_of(node: Schema, key: str) -> Any:

@@ -6,8 +6,6 @@ is indented as far. One behind a key or a value belongs to that.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from typing import Any, Final
 
 from yaml.events import (
@@ -25,7 +23,7 @@ from gpolicy.formatting.tree import (
     Block,
     CannotFormatError,
     Collection,
-    Comment,
+    CommentLines,
     Document,
     Entry,
     File,
@@ -34,29 +32,28 @@ from gpolicy.formatting.tree import (
     Scalar,
     Sequence,
 )
+from gpolicy.policy.source_file import SourceFile
 
 _ENDS: Final = (MappingEndEvent, SequenceEndEvent)
-_LINE_BREAK: Final = re.compile("\n")
 
 
-def read_file(text: str) -> File:
-    """Return the tree of a file, whose lines end in newlines. Raise CannotFormatError."""
-    events = events_of(text)
-    comments = comments_of(text, events)
-    return _Reader(text, events, comments).file()
+def read_file(source: SourceFile) -> File:
+    """Return the tree of a file whose lines end in line feeds. Raise CannotFormatError."""
+    events = events_of(source.text)
+    return _Reader(source, events, comments_of(source, events)).file()
 
 
 class _Reader:
     """Walks the events and takes each comment when it comes by."""
 
-    def __init__(self, text: str, events: Events, comments: list[Comment]) -> None:
-        self._text = text
+    def __init__(self, source: SourceFile, events: Events, comments: list[CommentLines]) -> None:
+        self._source = source
+        self._text = source.text
         self._events = events
         self._next = 1  # the first is the start of the stream
         self._comments = comments
         self._taken = 0
         self._place = 0  # behind the last text or dash
-        self._starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
 
     def file(self) -> File:
         documents: list[Document] = []
@@ -65,7 +62,11 @@ class _Reader:
             assert type(start) is DocumentStartEvent  # noqa: S101 (the parser's grammar)
             if documents:
                 self._finish(documents[-1], offset)
-            documents.append(self._document())
+            event, begin, end = self._events[self._next]
+            if type(event) is ScalarEvent and begin == end:
+                self._pop()  # nothing between two ---, or comments alone
+            else:
+                documents.append(self._document())
             self._pop()  # the document's end
         if documents:
             self._finish(documents[-1], len(self._text))
@@ -100,14 +101,14 @@ class _Reader:
     def _ends_here(self) -> bool:
         return isinstance(self._events[self._next][0], _ENDS)
 
-    def _take(self, offset: int) -> list[Comment]:
+    def _take(self, offset: int) -> list[CommentLines]:
         """Return the comments before an offset that nothing has taken yet."""
         first = self._taken
         while self._taken < len(self._comments) and self._comments[self._taken].start < offset:
             self._taken += 1
         return self._comments[first : self._taken]
 
-    def _take_behind(self, line: int, offset: int | None = None) -> Comment | None:
+    def _take_behind(self, line: int, offset: int | None = None) -> CommentLines | None:
         """Return the next comment if it stands behind something on this line, from 1, and before an offset."""
         if self._taken < len(self._comments):
             comment = self._comments[self._taken]
@@ -117,7 +118,7 @@ class _Reader:
         return None
 
     def _line_is_blank_before(self, event_line: int) -> bool:
-        return is_blank(self._text, self._starts, event_line - 1)
+        return is_blank(self._source, event_line - 1)
 
     # --- nodes ---------------------------------------------------------------------------------------------------
 
@@ -180,13 +181,13 @@ class _Reader:
         sequence = Sequence(flow=False, prefix=self._prefix(event, start), column=-1)
         while not self._ends_here():
             dash = self._dash()
-            line = self._line_of(dash)
-            column = dash - self._starts[line - 1]
+            line, column = self._source.line_and_column(dash)
+            column -= 1
             if sequence.column < 0:
                 sequence.column = column
             before = self._to_last(sequence.entries, self._take(dash), sequence.column)
             self._place = dash + 1
-            blank = not self._text[self._starts[line - 1] : dash].strip() and self._line_is_blank_before(line)
+            blank = not self._text[dash - column : dash].strip() and self._line_is_blank_before(line)
             sequence.entries.append(self._value(None, before, blank=blank, line=line))
         self._pop()
         return sequence
@@ -207,9 +208,9 @@ class _Reader:
         return place
 
     def _line_of(self, offset: int) -> int:
-        return bisect_right(self._starts, offset)
+        return self._source.line_and_column(offset)[0]
 
-    def _value(self, key: Scalar | None, before: list[Comment], *, blank: bool, line: int) -> Entry:
+    def _value(self, key: Scalar | None, before: list[CommentLines], *, blank: bool, line: int) -> Entry:
         """Return the entry whose key or dash, on `line`, was read last."""
         event, start, end = self._pop()
         is_block = isinstance(event, MappingStartEvent | SequenceStartEvent) and not event.flow_style
@@ -226,7 +227,7 @@ class _Reader:
             entry.behind = self._take_behind(self._line_of(self._place - 1))
         return entry
 
-    def _to_last(self, entries: list[Entry], comments: list[Comment], column: int) -> list[Comment]:
+    def _to_last(self, entries: list[Entry], comments: list[CommentLines], column: int) -> list[CommentLines]:
         """Give comments that are indented as far as a nested part that has just ended to it; return the others."""
         nested: list[Block] = []
         value: Node | None = entries[-1].value if entries else None
@@ -272,12 +273,12 @@ class _Reader:
             self._place = end_end
         return collection
 
-    def _comments_in(self, collection: Block, offset: int) -> list[Comment]:
+    def _comments_in(self, collection: Block, offset: int) -> list[CommentLines]:
         found = self._take(offset)
         collection.commented |= bool(found)
         return found
 
-    def _between(self, collection: Block, offset: int, line: int) -> list[Comment]:
+    def _between(self, collection: Block, offset: int, line: int) -> list[CommentLines]:
         """Return the comments before an item or the end; one on the line of the item before belongs to that."""
         found = self._comments_in(collection, offset)
         if found and found[0].line == line and collection.entries and collection.entries[-1].behind is None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from gpolicy.formatting.key_order import KeyOrder, key_order
 from gpolicy.formatting.scalars import block_lines, flow_scalar, is_block, plain_or_quoted, with_prefix, written_lines
-from gpolicy.formatting.tree import Collection, Comment, Document, Entry, File, Mapping, Node, Scalar, Sequence
+from gpolicy.formatting.tree import Collection, CommentLines, Document, Entry, File, Mapping, Node, Scalar, Sequence
 from gpolicy.writing.yaml_text import WIDTH
 
 _INDENT: Final = 2
@@ -41,11 +41,11 @@ class _Renderer:
         self._entries(entries, 0, order, after_head=bool(document.head))
         self.comments(root.after, 0)
 
-    def comments(self, comments: list[Comment], indent: int) -> None:
+    def comments(self, comments: list[CommentLines], indent: int) -> None:
         """Write comments on lines of their own."""
         self._comment_lines(comments, indent, first=not self.lines)
 
-    def _comment_lines(self, comments: list[Comment], indent: int, *, first: bool) -> None:
+    def _comment_lines(self, comments: list[CommentLines], indent: int, *, first: bool) -> None:
         for comment in comments:
             if comment.blank and not first:
                 self._blank()
@@ -65,8 +65,9 @@ class _Renderer:
         below = order.item() if entry.key is None else order.below(entry.key.text)
         before = list(entry.before)
         one_line = self._one_line(entry, indent, below)
+        if entry.opening and (one_line is not None or isinstance(entry.value, Scalar)):
+            before.append(entry.opening)
         if one_line is not None:  # what stood between the key and the end of the value
-            before += [entry.opening] if entry.opening else []
             before += entry.value.after if isinstance(entry.value, Collection) else []
         self._comment_lines(before, indent, first=first)
         if entry.blank and not (first and not before):
@@ -162,7 +163,7 @@ def _joined(start: str, text: str) -> str:
     return f"{start} {text}" if text else start
 
 
-def _with_comment(line: str, comment: Comment | None) -> list[str]:
+def _with_comment(line: str, comment: CommentLines | None) -> list[str]:
     """Return a line with the comment behind it, in the column where its writer has put it if there is room.
 
     Where the comment goes on below, its other lines follow.

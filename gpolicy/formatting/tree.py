@@ -15,9 +15,10 @@ class CannotFormatError(Exception):
 
 
 @dataclass(slots=True)
-class Comment:
-    """One comment. `column` from 0; `gap` is the number of blanks between it and what stands before it on its line.
+class CommentLines:
+    """A comment with all its lines.
 
+    `column` counts from 0; `gap` is the number of blanks between the comment and what stands before it on its line.
     `blank`: an empty line stands before it. `more` are the lines below in which a comment behind something goes on.
     """
 
@@ -49,7 +50,7 @@ class Scalar:
     prefix: str
     style: str
     tagged: bool
-    behind: Comment | None = None
+    behind: CommentLines | None = None
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class Collection:
     flow: bool
     prefix: str
     column: int
-    after: list[Comment] = field(default_factory=list)
+    after: list[CommentLines] = field(default_factory=list)
     commented: bool = False
 
 
@@ -77,10 +78,10 @@ class Entry:
 
     key: Scalar | None
     value: Node
-    before: list[Comment]
+    before: list[CommentLines]
     blank: bool
-    opening: Comment | None = None
-    behind: Comment | None = None
+    opening: CommentLines | None = None
+    behind: CommentLines | None = None
 
 
 @dataclass(slots=True)
@@ -106,7 +107,7 @@ class Document:
     """One document. `head` are the comments at its top."""
 
     root: Mapping
-    head: list[Comment] = field(default_factory=list)
+    head: list[CommentLines] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -114,4 +115,4 @@ class File:
     """A file. `comments` are all that are in it, in their order; a file without documents has only those."""
 
     documents: list[Document]
-    comments: list[Comment]
+    comments: list[CommentLines]

@@ -9,12 +9,12 @@ from typing import TypeVar, cast
 from gpolicy.findings import Finding, Related
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, Leaves, NodeSetPolicy
-from gpolicy.policy.source_file import Located
+from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.policy.structure import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE, EXTENDS_UNKNOWN
 
 Object = TypeVar("Object", bound=Declared)
-Find = Callable[[Declared, Located[str]], Declared | None]
-"""Returns the document that an object's `extends` entry names, or None."""
+Find = Callable[[Declared, Located[str]], Declared | YamlDocument | None]
+"""Returns the object that an `extends` entry names, or its document if that is broken; None where there is neither."""
 
 MAX_DEPTH = 32
 """Documents in a chain of bases, the one at its end included."""
@@ -24,24 +24,33 @@ MOST_TAKEN = 100_000
 
 
 class Bases:
-    """The objects of one place that others may extend, by kind and name."""
+    """The objects of one place that others may extend, by kind and name, and the documents that make no objects."""
 
-    def __init__(self, objects: Iterable[Declared]) -> None:
+    def __init__(self, objects: Iterable[Declared], broken: Iterable[YamlDocument]) -> None:
+        self._broken = [document for document in broken if isinstance(document.root, dict)]
         self._kinds: dict[type[Declared], list[Declared]] = {}
         self._named: dict[tuple[type[Declared], str], list[Declared]] = {}
         for item in objects:
             self._kinds.setdefault(type(item), []).append(item)
             self._named.setdefault((type(item), item.name), []).append(item)
 
-    def pick(self, declared: Declared, name: str | None) -> Declared | None:
-        """Return the object of this kind and name, or the only one; another than `declared` if there is another."""
+    def pick(self, declared: Declared, name: str | None) -> Declared | YamlDocument | None:
+        """Return the object of this kind and name, or the only one; another than `declared` if there is another.
+
+        Where there is none, return the broken document that may be meant.
+        """
         kind = type(declared)
         candidates = self._kinds.get(kind, []) if name is None else self._named.get((kind, name), [])
         others = [item for item in candidates if item.document is not declared.document]
         if name is None:
-            return others[0] if len(others) == 1 else None
+            return others[0] if len(others) == 1 else self._pick_broken(declared, None)
         itself = declared if name == declared.name else None  # an object that extends itself is a circle, not unknown
-        return others[0] if others else itself
+        return others[0] if others else itself or self._pick_broken(declared, name)
+
+    def _pick_broken(self, declared: Declared, name: str | None) -> YamlDocument | None:
+        kind = declared.document.root["kind"]
+        alike = (item for item in self._broken if item.root.get("kind") == kind)
+        return next((item for item in alike if name in (None, item.root.get("name"))), None)
 
 
 class Extender:
@@ -119,6 +128,8 @@ class Extender:
     def _base(self, declared: Object, name: Located[str], below: tuple[Declared, ...]) -> Object | None:
         """Return the base that an entry of `extends` names; report one that is not there or would close a circle."""
         base = self._find(declared, name)
+        if isinstance(base, YamlDocument):
+            return None  # what is wrong with it has been reported
         if not isinstance(base, type(declared)):
             kind = declared.document.root["kind"]
             hint = "name a document of the same kind, or a relative path: base.yaml#NAME"

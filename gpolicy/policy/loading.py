@@ -13,7 +13,7 @@ from gpolicy.opening import real_path
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.building import Builder
 from gpolicy.policy.extending import Bases, Extender
-from gpolicy.policy.files import SUFFIXES, is_part, policy_files, read_files
+from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files
 from gpolicy.policy.guard import Guard, build_guards
 from gpolicy.policy.model import (
     ClusterPolicy,
@@ -28,7 +28,7 @@ from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.scenario_building import build_scenarios
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.policy.structure import DUPLICATE_OBJECT, SEVERAL_CLUSTERS, UNKNOWN_SNAPSHOT
-from gpolicy.policy.validating import validate
+from gpolicy.policy.validating import conforms, shape_findings
 
 LARGEST_SNAPSHOT = 64 * 1024**2
 """Bytes of a snapshot that a test reads."""
@@ -54,13 +54,15 @@ class _Loader:
         self._root = root
         self._texts = texts
         self._boundary = boundary(root)
-        self._files = read_files(paths, self._boundary, texts)
-        self._findings: list[Finding] = list(self._files.findings)
+        self._findings: list[Finding] = []
+        self._broken: list[YamlDocument] = []
+        """Documents that make no object, as something is wrong with their YAML or their shape."""
+        self._files = self._read(paths)
         self._bases: dict[Path, Bases] = {}
         self._readable: dict[Path, bool] = {}
         """Whether each file that `extends` names may be read."""
         self._objects: list[Declared] = []
-        self._here = Bases(())
+        self._here = Bases((), ())
         self._tag_rules: list[TagRulesPolicy] = []
         self._waivers: list[Waiver] = []
         self._guards: list[Guard] = []
@@ -71,7 +73,7 @@ class _Loader:
         for document in documents:
             if document.root is not None:  # else an empty document between two ---
                 self._add(document)
-        self._here = Bases(self._objects)
+        self._here = Bases(self._objects, self._broken)
         extender = Extender(self._find, self._findings.append)
         whole = [extender.extend(declared) for declared in self._objects]
         kept = [declared for declared in whole if not declared.template]
@@ -93,10 +95,14 @@ class _Loader:
             is_part=is_part(self._root),
         )
 
+    def _read(self, paths: list[Path]) -> FileSet:
+        files = read_files(paths, self._boundary, self._texts)
+        self._findings += files.findings
+        self._broken += [file.unfinished for file in files.files.values() if file.unfinished]
+        return files
+
     def _add(self, document: YamlDocument) -> None:
-        found = validate(document)
-        if found:
-            self._findings += found
+        if not self._conforms(document):
             return
         builder = Builder(document, self._findings.append)
         match document.root["kind"]:
@@ -110,6 +116,13 @@ class _Loader:
                 self._scenarios += [self._with_snapshot(item) for item in build_scenarios(document, self._report)]
             case "Waiver":
                 self._waivers += builder.waivers()
+
+    def _conforms(self, document: YamlDocument) -> bool:
+        if conforms(document):
+            return True
+        self._findings += shape_findings(document)
+        self._broken.append(document)
+        return False
 
     def _report(self, finding: Finding) -> None:
         self._findings.append(finding)
@@ -146,7 +159,7 @@ class _Loader:
 
     # --- extends -----------------------------------------------------------------------------------------------
 
-    def _find(self, declared: Declared, name: Located[str]) -> Declared | None:
+    def _find(self, declared: Declared, name: Located[str]) -> Declared | YamlDocument | None:
         file, _, wanted = name.value.partition("#")
         if not file.endswith(SUFFIXES):
             return self._here.pick(declared, name.value)
@@ -160,21 +173,23 @@ class _Loader:
     def _base_objects(self, path: Path) -> Bases:
         resolved = real_path(path)
         if resolved not in self._bases:
-            loaded = [item for item in self._objects if real_path(item.document.file) == resolved]
-            self._bases[resolved] = Bases(loaded or self._load_base(path))
+            is_here = any(real_path(file) == resolved for file in self._files.files)
+            objects = self._objects if is_here else self._load_base(path)
+            self._bases[resolved] = Bases(
+                [item for item in objects if real_path(item.document.file) == resolved],
+                [item for item in self._broken if real_path(item.file) == resolved],
+            )
         return self._bases[resolved]
 
     def _load_base(self, path: Path) -> list[Declared]:
-        files = read_files([path], self._boundary, self._texts)
-        self._findings += files.findings
+        files = self._read([path])
         self._files.files |= files.files
-        objects: list[Declared] = []
-        for document in files.documents:
-            found = validate(document) if document.root is not None else []
-            self._findings += found
-            if document.root is not None and not found and document.root["kind"] in ("Cluster", "NodeGroup", "NodeSet"):
-                objects.append(_build(Builder(document, self._findings.append)))
-        return objects
+        return [
+            _build(Builder(document, self._findings.append))
+            for document in files.documents
+            if document.root is not None and self._conforms(document)
+            if document.root["kind"] in ("Cluster", "NodeGroup", "NodeSet")
+        ]
 
 
 def _build(builder: Builder) -> Declared:

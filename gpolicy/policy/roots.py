@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.policy.files import policy_files
-from gpolicy.policy.yaml_reader import MAX_BYTES
-
-# A cheap look, to tell one policy from a directory of several; what a document really is, loading says.
-_CLUSTER = re.compile(r"^kind:[ \t]*[\"']?Cluster[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
-_TEMPLATE = re.compile(r"^template:[ \t]*[\"']?true", re.MULTILINE | re.IGNORECASE)
+from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 
 
 def policy_roots(path: Path) -> list[Path]:
@@ -21,7 +16,7 @@ def policy_roots(path: Path) -> list[Path]:
     neither lies in the other. Raise InputError when there is nothing to read.
     """
     files = policy_files(path)
-    if path.is_file():
+    if path.is_file() or len({file.parent for file in files}) < 2:
         return [path]
     within = boundary(path)
     homes = sorted({file.parent for file in files if _has_cluster(file, within)})
@@ -31,10 +26,13 @@ def policy_roots(path: Path) -> list[Path]:
 
 def _has_cluster(file: Path, within: Boundary) -> bool:
     try:
-        text = within.read(file, MAX_BYTES).decode(errors="replace")
+        text = within.read(file, MAX_BYTES).decode("utf-8-sig", errors="replace")
     except OSError:
         return False
-    if "Cluster" not in text:
+    if "Cluster" not in text:  # most files are about groups: they are not parsed here
         return False
-    documents = re.split(r"^---(?:[ \t].*)?$", text, flags=re.MULTILINE)
-    return any(_CLUSTER.search(document) and not _TEMPLATE.search(document) for document in documents)
+    source = read_yaml(text, str(file))
+    roots = [document.root for document in (*source.documents, source.unfinished) if document is not None]
+    return any(
+        isinstance(root, dict) and root.get("kind") == "Cluster" and root.get("template") is not True for root in roots
+    )

@@ -17,10 +17,9 @@ from gpolicy.ganeti.bounds import BOUNDS
 from gpolicy.ganeti.forms import FORMS, PATHS
 from gpolicy.policy import edits
 from gpolicy.policy.conformance import all_different, first_double
-from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.known_elsewhere import known_elsewhere
 from gpolicy.policy.misspelt import surely_meant
-from gpolicy.policy.schema_files import schema_of
+from gpolicy.policy.schema_files import KINDS, schema_of
 from gpolicy.policy.schema_parameters import DAY_PATTERN, PERCENT_PATTERN, RATE_PATTERN, SIZE_PATTERN, UID_PATTERN
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
@@ -79,6 +78,8 @@ def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding
     instance: Any = error.instance
     argument: Any = error.validator_value
     place = place_name(pointer) or "the document"
+    if document.value_span(pointer) in document.source.reported:
+        return  # an alias that stands for nothing
     if instance is None:
         yield EMPTY_VALUE.finding(
             f"{place} has no value", document.key_span(pointer), hint=_empty_hint(error, document)
@@ -159,6 +160,8 @@ def _empty_hint(error: ValidationError, document: YamlDocument) -> str:
     inherits = any(option.get("const") == "inherit" for option in _schema(error).get("anyOf", ()))
     if _is_required(error, document):
         return "write the value"
+    if error.absolute_path and isinstance(error.absolute_path[-1], int):
+        return "write the value, or remove the item"
     return "leave the key out (not managed), write the value" + (", or write `inherit`" if inherits else "")
 
 

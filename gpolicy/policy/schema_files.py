@@ -1,13 +1,20 @@
-"""The JSON Schemas as they lie among the package's data."""
+"""The kinds of documents and their JSON Schemas, as they lie among the package's data."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from gpolicy.data import data_directory
-from gpolicy.policy.kinds import file_name
+
+KINDS: Final = ("Cluster", "NodeGroup", "NodeSet", "TagRules", "Guards", "Test", "Waiver")
+
+
+def file_name(kind: str) -> str:
+    """Return the file of a kind's schema: `NodeGroup` is in `node-group.json`."""
+    words = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind)
+    return f"{words.lstrip('-')}.json"
 
 
 @cache

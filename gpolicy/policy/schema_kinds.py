@@ -11,8 +11,8 @@ from typing import Final
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.policy.kinds import KINDS, file_name
 from gpolicy.policy.schema_editing import document_snippet, for_editors
+from gpolicy.policy.schema_files import KINDS, file_name
 from gpolicy.policy.schema_guards import guard_properties
 from gpolicy.policy.schema_parameters import DAY_PATTERN, NAME, SIZE, Schema, parameter_properties
 from gpolicy.policy.schema_parts import TAG, count_of

@@ -47,6 +47,11 @@ class SourceFile:
         self.scalars: list[Mark] = []
         self.document_lines: list[int] = []
 
+    @cached_property
+    def reported(self) -> frozenset[Span | None]:
+        """Places about which reading has found something; asked for once the file has been read."""
+        return frozenset(finding.span for finding in self.findings)
+
     # --- lines -------------------------------------------------------------------------------------------------
 
     @cached_property

@@ -6,8 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gpolicy.policy.conformance import Test, compile_schema
-from gpolicy.policy.kinds import KINDS
-from gpolicy.policy.schema_files import schema_of
+from gpolicy.policy.schema_files import KINDS, schema_of
 
 if TYPE_CHECKING:
     from gpolicy.findings import Finding
@@ -15,15 +14,20 @@ if TYPE_CHECKING:
 
 
 @cache
-def _conforms(kind: str) -> Test:
+def _test_of(kind: str) -> Test:
     return compile_schema(schema_of(kind))
 
 
-def validate(document: YamlDocument) -> list[Finding]:
-    """Return what is wrong with the shape of `document`; nothing if it conforms to the schema of its kind."""
+def conforms(document: YamlDocument) -> bool:
+    """Return whether a document has the shape that the schema of its kind describes."""
     root: Any = document.root
     has_head = isinstance(root, dict) and root.get("gpolicy") == "v1" and root.get("kind") in KINDS
-    if has_head and _conforms(root["kind"])(root):
+    return has_head and _test_of(root["kind"])(root)
+
+
+def shape_findings(document: YamlDocument) -> list[Finding]:
+    """Return what is wrong with the shape of `document`, without what reading the file has found already."""
+    if conforms(document):
         return []
     from gpolicy.policy.schema_errors import explained, head_findings  # noqa: PLC0415 (most documents are sound)
 

@@ -17,7 +17,7 @@ from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.building import Builder
 from gpolicy.policy.model import Declared
 from gpolicy.policy.schema_parameters import RATE_UNIT
-from gpolicy.policy.validating import validate
+from gpolicy.policy.validating import shape_findings
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.writing.yaml_text import Node, Scalar, entry, nested
 
@@ -147,7 +147,7 @@ def _load(level: Level, lines: list[str]) -> Declared | str:
     """Return the object that a document of these lines describes, or what is wrong with it."""
     text = "\n".join(["gpolicy: v1", f"kind: {KINDS[level]}", *lines])
     reading = read_yaml(f"{text}\n", "adopted")
-    findings = reading.findings or [finding for document in reading.documents for finding in validate(document)]
+    findings = reading.findings or [finding for document in reading.documents for finding in shape_findings(document)]
     if not findings and len(reading.documents) == 1:
         builder = Builder(reading.documents[0], findings.append)
         make = {Level.CLUSTER: builder.cluster, Level.GROUP: builder.group, Level.NODE: builder.node_set}

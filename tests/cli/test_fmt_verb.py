@@ -33,7 +33,7 @@ def test_files_below_a_directory_are_formatted_and_named(tmp_path: Path) -> None
     assert run.stdout == "formatted groups/a.yaml\n1 file formatted, 1 left as they are\n"
     assert loose.read_text(encoding="utf-8") == IN_FORM
     again = gpolicy("fmt", cwd=tmp_path)
-    assert (again.returncode, again.stdout) == (0, "all 2 files are in form\n")
+    assert (again.returncode, again.stdout) == (0, "all 2 files are already formatted\n")
 
 
 def test_check_names_and_changes_nothing(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_broken_file_does_not_keep_others_from_being_formatted(tmp_path: Path)
         ("gpolicy: v1\n? kind\n: Cluster\n", ":2: left as it is: it has YAML that gpolicy does not format"),
         ("gpolicy: v1\nx: |2\n    y\n", ":2: left as it is: a block of text says how far it is indented"),
         ("gpolicy: v1\ntags: &t [a]\nnodes: *t\n", "an anchor would come behind its alias"),
-        ("gpolicy: v1\nx: &a !!str\n  y\n---\n", "no policy document"),
+        ("gpolicy: v1\nx: &a !!str\n  y\n--- ~\n", "no policy document"),
         ("gpolicy: v1\nx: {a: &b , c: 1}\n", ":2: left as it is: there is nothing behind an anchor or a tag"),
         ("gpolicy: v1\nx: a\u2028\n", "it has a line that ends in an odd way"),
     ],
@@ -122,6 +122,12 @@ def test_what_is_not_safe_is_left_and_named_without_an_error(tmp_path: Path, tex
     run = gpolicy("fmt", "a.yaml", cwd=tmp_path)
     assert run.returncode == 0
     assert reason in run.stderr
+    assert run.stdout == "the file was left as it is\n"
+    check = gpolicy("fmt", "--check", "a.yaml", cwd=tmp_path)
+    assert (check.returncode, check.stdout) == (0, "the file was left as it is\n")
+    (tmp_path / "b.yaml").write_text(IN_FORM, encoding="utf-8")
+    others = gpolicy("fmt", "--check", cwd=tmp_path)
+    assert others.stdout == "1 of 2 files left as they are, the others are already formatted\n"
     assert file.read_text(encoding="utf-8") == text
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -204,6 +206,28 @@ def test_markers_blank_lines_and_line_ends() -> None:
 def test_a_file_of_comments_only() -> None:
     assert formatted("\n# a\n\n\n  # b\n") == "# a\n\n# b\n"
     assert formatted("") == ""
+
+
+def test_documents_with_nothing_in_them_are_dropped_and_their_comments_are_kept() -> None:
+    head = "gpolicy: v1\nkind: X\n"
+    assert formatted(f"{head}---\n") == head
+    assert formatted(f"---\n# a\n---\n{head}") == f"# a\n{head}"
+    assert formatted(f"{head}---\n# a\n---\n{head}---\n# b\n") == f"{head}# a\n---\n{head}# b\n"
+    assert formatted("---\n# a\n---\n") == "# a\n"
+
+
+@pytest.mark.parametrize("value", ["a b\n  c d", "|\n  a b\n  c d", '"a\n  b"'])
+def test_a_comment_behind_the_key_of_a_text_of_several_lines_stands_above_it(value: str) -> None:
+    assert body(f"description: # why\n  {value}\n") == f"# why\ndescription: {value}\n"
+
+
+def test_the_order_of_keys_is_read_and_not_made_anew() -> None:
+    program = (
+        "import sys; from gpolicy.formatting.formatting import format_text;"
+        "print(format_text('kind: Cluster\\ngpolicy: v1\\n', 'f').text, 'gpolicy.policy.schema_kinds' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "gpolicy: v1\nkind: Cluster\n False\n"
 
 
 def test_anchors_are_kept_where_they_still_come_first() -> None:

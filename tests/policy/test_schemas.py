@@ -12,10 +12,9 @@ from jsonschema import Draft7Validator
 from mutated import DOCUMENTS, mutations
 
 from gpolicy.policy.conformance import UnknownKeywordError, compile_schema
-from gpolicy.policy.kinds import KINDS, file_name
-from gpolicy.policy.schema_files import schema_of
+from gpolicy.policy.schema_files import KINDS, file_name, schema_of
 from gpolicy.policy.schema_kinds import schemas
-from gpolicy.policy.validating import validate
+from gpolicy.policy.validating import shape_findings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCHEMAS = schemas()
@@ -87,7 +86,7 @@ def test_the_examples_conform_both_ways_and_to_the_schema_of_all_kinds(document:
 def test_what_does_not_conform_has_a_finding(document: Any) -> None:
     from gpolicy.policy.source_file import SourceFile, YamlDocument
 
-    found = validate(YamlDocument(SourceFile("f", ""), document, (1, 1, 1, 1)))
+    found = shape_findings(YamlDocument(SourceFile("f", ""), document, (1, 1, 1, 1)))
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind in KINDS and document.get("gpolicy") == "v1":
         assert bool(found) == (not FAST[kind](document))

@@ -130,7 +130,7 @@ def fmt(
         typer.Argument(metavar="[PATH]...", help="Directories or files, or - for standard input. Default: here."),
     ] = None,
     *,
-    check_only: Annotated[bool, typer.Option("--check", help="Change nothing; name what is not in form.")] = False,
+    check_only: Annotated[bool, typer.Option("--check", help="Change nothing; name unformatted files.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Change nothing; show what would change.")] = False,
 ) -> int:
     """Write policy files in their one canonical form, with all comments where they belong.
