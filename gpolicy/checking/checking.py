@@ -28,8 +28,10 @@ WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check of one policy came to: what is found, and what is found but accepted. Both sorted by place."""
+    """One checked policy, with its settings: what is found, and what is found but accepted. Both sorted by place."""
 
+    policy: Policy
+    settings: Settings
     findings: list[Finding]
     accepted: list[Accepted]
 
@@ -93,7 +95,7 @@ def examine(
             stale = baseline.stale(met, policy.paths, ran)
             found += [settings.as_bad_as_wanted(finding) for finding in stale if settings.counts(finding)]
             found.sort(key=Finding.sort_key)
-    return Checked(found, sorted(accepted, key=lambda item: item.finding.sort_key()))
+    return Checked(policy, settings, found, sorted(accepted, key=lambda item: item.finding.sort_key()))
 
 
 def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:

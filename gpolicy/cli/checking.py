@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.console import write_commands
 from gpolicy.cli.findings_output import CHECK_FORMATS, known_budget, shown
-from gpolicy.cli.judging import Control, Judge, Judged, editable_files, find
 from gpolicy.cli.terminal import wants_colour, working
-from gpolicy.errors import ExitCode, InputError, UsageError
-from gpolicy.findings import Finding, Severity, by_place
+from gpolicy.errors import ExitCode, UsageError
+from gpolicy.findings import Finding, Severity
 from gpolicy.opening import real_path
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
@@ -22,6 +21,8 @@ from gpolicy.printable import as_text
 from gpolicy.report.findings_text import findings_text
 
 if TYPE_CHECKING:
+    from gpolicy.checking.checking import Checked
+    from gpolicy.checking.overrides import Overrides
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
 
@@ -40,7 +41,7 @@ class Request:
     options: SourceOptions
     form: str
     budget: int
-    control: Control
+    overrides: Overrides
     fix: bool = False
     diff: bool = False
     write_baseline: Path | None = None
@@ -48,6 +49,8 @@ class Request:
 
 def check(request: Request) -> int:
     """Check each policy, print what was found, mend it if that is wanted, and return the exit code."""
+    from gpolicy.checking.repository import Checker  # noqa: PLC0415 (other verbs need no rules)
+
     known_format(request.form, CHECK_FORMATS)
     known_budget(request.budget)
     _one_purpose(request)
@@ -57,17 +60,21 @@ def check(request: Request) -> int:
     if state is not None and len(roots) > 1:
         names = ", ".join(map(str, roots))
         raise UsageError(f"--state is of one cluster, these are {len(roots)} policies: {names}")
-    control = replace(request.control, with_baseline=request.write_baseline is None)
-    judge = Judge(roots, state, control)
+    checker = Checker(roots, state, request.overrides, today=reader_today(), baseline=request.write_baseline is None)
     if request.write_baseline is not None:
-        return _keep_as_baseline(judge.judge(), request.write_baseline, request)
+        return _write_baseline(checker.check(), request.write_baseline, request)
     if request.fix or request.diff:
-        from gpolicy.cli.fixing import diff, fix  # noqa: PLC0415 (most checks mend nothing)
+        from gpolicy.cli.fixing import diff, fix  # noqa: PLC0415 (most checks fix nothing)
 
         if request.diff:
-            return diff(judge)
-        return _report(fix(judge, aside=request.form != "text"), request, fixable=False)
-    return _report(judge.judge(), request)
+            return diff(checker)
+        return _report(fix(checker, aside=request.form != "text"), request, fixable=False)
+    return _report(checker.check(), request)
+
+
+def reader_today() -> date:
+    """Return the day on which waivers end: at the reader's midnight."""
+    return date.today()  # noqa: DTZ011
 
 
 def _one_purpose(request: Request) -> None:
@@ -76,78 +83,47 @@ def _one_purpose(request: Request) -> None:
     names = [name for name, is_asked in asked.items() if is_asked]
     if len(names) > 1:
         raise UsageError(f"{' and '.join(names)} do not go together", hint="use one of them at a time")
-    if request.write_baseline is not None and request.control.baseline is not None:
+    if request.write_baseline is not None and request.overrides.baseline is not None:
         raise UsageError("--write-baseline and --baseline do not go together", hint="leave out --baseline")
     if request.diff and request.form != "text":
         raise UsageError(f"--diff has no format {request.form!r}", hint="leave out --format")
 
 
-def _report(judged: list[Judged], request: Request, *, fixable: bool = True) -> int:
+def _report(checked: list[Checked], request: Request, *, fixable: bool = True) -> int:
     """Print what was found, and return the exit code."""
-    findings = by_place(finding for item in judged for finding in item.findings)
-    files = {name: file for item in judged for name, file in item.policy.files.items()}
-    failing = {finding for item in judged for finding in item.findings if item.settings.fails(finding)}
-    accepted = list(dict.fromkeys(known for item in judged for known in item.accepted))
-    editable = frozenset(editable_files(item.policy for item in judged) if fixable else ())
-    count = sum(finding.fix is not None and _files(finding) <= editable for finding in findings)
+    from gpolicy.checking.repository import report_together  # noqa: PLC0415
+
+    report = report_together(checked)
     text = shown(
-        findings,
-        files,
+        report.findings,
+        report.files,
         request.form,
         budget=request.budget,
-        fails=failing.__contains__,
-        fixable=count,
-        accepted=accepted,
+        fails=report.failing.__contains__,
+        fixable=report.fixable if fixable else 0,
+        accepted=report.accepted,
     )
     if request.form == "github":
         write_commands(sys.stdout, text)
     else:
         sys.stdout.write(text)
-    return int(ExitCode.FINDINGS if failing else ExitCode.FINE)
+    return int(ExitCode.FINDINGS if report.failing else ExitCode.FINE)
 
 
-def _files(finding: Finding) -> set[str]:
-    return {edit.span.file for edit in finding.fix.edits} if finding.fix else set()
-
-
-def _keep_as_baseline(judged: list[Judged], path: Path, request: Request) -> int:
+def _write_baseline(checked: list[Checked], path: Path, request: Request) -> int:
     """Write what is found to a baseline, all of it or nothing; show what cannot be accepted."""
-    from gpolicy.checking.baseline import baseline_text, key_of  # noqa: PLC0415
-    from gpolicy.checking.checking import ACCEPTABLE  # noqa: PLC0415
+    from gpolicy.checking.repository import new_baseline  # noqa: PLC0415
     from gpolicy.writing.replacing import Replacement, replace_files  # noqa: PLC0415
 
-    files = {name: file for item in judged for name, file in item.policy.files.items()}
-    _may_become_baseline(path, files)
-    findings = by_place(finding for item in judged for finding in item.findings)
-    taken = [finding for finding in findings if finding.code in ACCEPTABLE]
-    left = [replace(item, findings=[one for one in item.findings if one.code not in ACCEPTABLE]) for item in judged]
-    if any(finding.severity is Severity.ERROR for item in left for finding in item.findings):
-        _report(left, request)
+    baseline = new_baseline(checked, path)
+    if not baseline.is_possible:
+        _report(baseline.left, request)
         sys.stderr.write("no baseline was written: mend these first, they cannot be accepted\n")
         return int(ExitCode.FINDINGS)
-    text = baseline_text((finding, key_of(finding, files, path)) for finding in taken)
-    replace_files([Replacement(path, None, text.encode())])
-    what = "1 finding is" if len(taken) == 1 else f"{len(taken)} findings are"
+    replace_files([Replacement(path, None, baseline.text.encode())])
+    what = "1 finding is" if baseline.count == 1 else f"{baseline.count} findings are"
     sys.stderr.write(as_text([f"{path}: {what} accepted from now on"]))
-    return _report(left, request)
-
-
-def _may_become_baseline(path: Path, files: Iterable[str]) -> None:
-    """Raise UsageError where a baseline would replace something else: a file of the policy, or of anybody."""
-    from gpolicy.checking.baseline import read_baseline  # noqa: PLC0415
-
-    if not path.is_file():
-        return  # nothing is there, or nothing that can be replaced
-    if any(Path(file).is_file() and path.samefile(file) for file in files):
-        raise UsageError(f"{path} is a file of the policy, it cannot be its baseline", hint="name another file")
-    if path.stat().st_size == 0:
-        return
-    try:
-        read_baseline(path)
-    except InputError as error:
-        reason = error.message.removeprefix(f"{path}: ")
-        hint = "name another file, or remove this one first"
-        raise UsageError(f"{path} is there and is no baseline: {reason}", hint=hint) from None
+    return _report(baseline.left, request)
 
 
 def sound_policy(path: Path, state: ClusterState | None = None) -> Policy | None:
@@ -161,11 +137,14 @@ def sound_policy(path: Path, state: ClusterState | None = None) -> Policy | None
 
 def policy_with_errors(path: Path, state: ClusterState | None = None) -> tuple[Policy, list[Finding]]:
     """Return the one policy at `path`, and its findings of severity error. Raise UsageError if there are several."""
+    from gpolicy.checking.repository import check_by_settings  # noqa: PLC0415
+
     roots = policy_roots(path)
     if len(roots) > 1:
         raise UsageError(f"{path} holds {len(roots)} policies: {', '.join(map(str, roots))}", hint="name one of them")
     policy = load_policy(roots[0])
-    return policy, [finding for finding in find(policy, state) if finding.severity is Severity.ERROR]
+    found = check_by_settings(policy, state, today=reader_today())
+    return policy, [finding for finding in found if finding.severity is Severity.ERROR]
 
 
 def read(src: str, options: SourceOptions) -> ClusterState:

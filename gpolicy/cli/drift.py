@@ -5,12 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.cli.checking import known_format, policy_with_errors, read
-from gpolicy.cli.judging import settings_of
+from gpolicy.cli.checking import known_format, policy_with_errors, read, reader_today
 from gpolicy.cli.terminal import complain, wants_colour
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.policy.source_file import Files
@@ -55,6 +53,7 @@ def drift(request: Request) -> int:
 
 def _compare(request: Request) -> tuple[DriftReport, str] | None:
     """Return the drift, and the text that shows it; None if the policy has errors, which are told."""
+    from gpolicy.checking.overrides import settings_of  # noqa: PLC0415
     from gpolicy.drift.comparing import find_drift  # noqa: PLC0415
 
     state = read(request.state, request.options)
@@ -63,8 +62,7 @@ def _compare(request: Request) -> tuple[DriftReport, str] | None:
         sys.stderr.write(findings_text(errors, policy.files, colour=wants_colour(sys.stderr)))
         return None
     settings = settings_of(policy.root or Path())
-    today = date.today()  # noqa: DTZ011 (a waiver ends at the reader's midnight)
-    report = find_drift(policy, state, today=today, settings=settings)
+    report = find_drift(policy, state, today=reader_today(), settings=settings)
     return report, _rendered(request, report, policy.files)
 
 

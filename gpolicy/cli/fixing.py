@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from gpolicy.checking.checking import Checked
+from gpolicy.checking.repository import Checker, editable_files
 from gpolicy.cli.console import write_diff
-from gpolicy.cli.judging import Judge, Judged, editable_files
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, by_place
 from gpolicy.fixing.mending import Look, Mended, mend
@@ -20,12 +21,12 @@ from gpolicy.writing.replacing import Replacement, replace_files
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def fix(judge: Judge, *, aside: bool) -> list[Judged]:
+def fix(checker: Checker, *, aside: bool) -> list[Checked]:
     """Mend what can be, write the files, say what was mended, and return what is left.
 
     What is said goes to standard output, or to standard error if that is `aside`.
     """
-    run = _Run(judge)
+    run = _Run(checker)
     mended = mend(run.look)
     replace_files(_replacements(mended.texts, run))
     out = sys.stderr if aside else sys.stdout
@@ -33,12 +34,12 @@ def fix(judge: Judge, *, aside: bool) -> list[Judged]:
     if mended.fixed:
         files = "1 file" if len(mended.texts) == 1 else f"{len(mended.texts)} files"
         out.write(f"{len(mended.fixed)} mended in {files}\n\n")
-    return run.judge.judge()
+    return run.checker.check()
 
 
-def diff(judge: Judge) -> int:
+def diff(checker: Checker) -> int:
     """Write what `fix` would change as a unified diff; return 1 if there is something."""
-    run = _Run(judge)
+    run = _Run(checker)
     mended = mend(run.look)
     for file in sorted(mended.texts):
         write_diff(sys.stdout, unified_diff(file, run.original[file], mended.texts[file]))
@@ -51,19 +52,19 @@ def diff(judge: Judge) -> int:
 class _Run:
     """Looks at the policies as they would be with other texts, and keeps the texts as they are."""
 
-    def __init__(self, judge: Judge) -> None:
-        self.judge = judge
+    def __init__(self, checker: Checker) -> None:
+        self.checker = checker
         self.original: dict[str, str] = {}
         self.targets: dict[str, Target] = {}
 
     def look(self, texts: Mapping[str, str]) -> Look:
-        judged = self.judge.judge(texts)
-        files = {name: file for item in judged for name, file in item.policy.files.items()}
+        checked = self.checker.check(texts)
+        files = {name: file for item in checked for name, file in item.policy.files.items()}
         if not texts:
             self.original = {name: file.text for name, file in files.items()}
-            self.targets = editable_files(item.policy for item in judged)
+            self.targets = editable_files(item.policy for item in checked)
         return Look(
-            findings=by_place(finding for item in judged for finding in item.findings),
+            findings=by_place(finding for item in checked for finding in item.findings),
             files=files,
             editable=frozenset(self.targets),
         )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_format, read
+from gpolicy.checking.repository import check_by_settings
+from gpolicy.cli.checking import known_format, read, reader_today
 from gpolicy.cli.findings_output import known_budget
-from gpolicy.cli.judging import find
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.findings import Severity
@@ -50,7 +50,11 @@ def run(request: Request) -> int:
         raise UsageError(f"--state is of one cluster, these are {len(roots)} policies: {names}")
     policies = [load_policy(root) for root in roots]
     for policy in policies:
-        errors = [finding for finding in find(policy, state) if finding.severity is Severity.ERROR]
+        errors = [
+            finding
+            for finding in check_by_settings(policy, state, today=reader_today())
+            if finding.severity is Severity.ERROR
+        ]
         if errors:
             sys.stderr.write(findings_text(errors, policy.files, colour=wants_colour(sys.stderr)))
             return int(ExitCode.FINDINGS)

@@ -98,9 +98,10 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
     A finding can be accepted where it stands, by a comment: # gpolicy: ignore[GP201] and the reason. What should hold
     for everybody belongs into gpolicy.toml: see docs/check.md.
     """
-    from gpolicy.cli import checking, judging  # noqa: PLC0415
+    from gpolicy.checking.overrides import Overrides  # noqa: PLC0415
+    from gpolicy.cli import checking  # noqa: PLC0415
 
-    control = judging.Control(
+    overrides = Overrides(
         select=tuple(select or ()),
         ignore=tuple(ignore or ()),
         severity=tuple(severity or ()),
@@ -115,7 +116,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
         form=form,
         budget=budget_for(form, budget),
-        control=control,
+        overrides=overrides,
         fix=fix,
         diff=diff,
         write_baseline=write_baseline,

@@ -1,0 +1,90 @@
+"""What the command line says about the rules: it goes before what the settings file of the repository says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from gpolicy.checking.selection import ignored_codes, is_family, nothing_is_left, rules_named, severities_by_code
+from gpolicy.checking.settings import DEFAULT, Settings, cannot_be_off
+from gpolicy.checking.settings_file import FAIL_ON, NEVER, read_settings, settings_for
+from gpolicy.errors import UsageError
+from gpolicy.findings import Severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """Options about the rules, as they were given; several words in one stand between commas."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    severity: tuple[str, ...] = ()
+    fail_on: str | None = None
+    config: Path | None = None
+    isolated: bool = False
+    baseline: Path | None = None
+
+
+NONE: Final = Overrides()
+"""The settings as the repository has them."""
+
+
+def settings_of(root: Path, overrides: Overrides = NONE) -> Settings:
+    """Return the settings for the policy at `root`. Raise InputError or UsageError where they cannot be."""
+    if overrides.isolated and overrides.config:
+        raise UsageError("--isolated reads no settings, --config names some", hint="leave one of them out")
+    named = read_settings(overrides.config) if overrides.config else None
+    settings = named or (DEFAULT if overrides.isolated else settings_for(root))
+    select = list(_words("--select", overrides.select))
+    ignore = list(_words("--ignore", overrides.ignore))
+    for word in ignore:
+        _can_be_off(word, "--ignore", "ignored")
+    if select and nothing_is_left(select, ignore):
+        raise UsageError("--ignore takes away all that --select names: no rule is left", hint="leave one of them out")
+    ignored = ignored_codes(select, ignore) if select else settings.ignored | ignored_codes(None, ignore)
+    if settings.ignored and not select and settings.ignored != ignored == ignored_codes((), ()):
+        message = f"--ignore takes away all that {settings.source} leaves: no rule is left"
+        raise UsageError(message, hint="ignore less, or --select what is to count")
+    severities = {**settings.severities, **severities_by_code(dict(_severities(overrides.severity)))}
+    settings = replace(settings, ignored=ignored, severities=severities)
+    if overrides.baseline is not None:
+        settings = replace(settings, baseline=overrides.baseline)
+    return settings if overrides.fail_on is None else replace(settings, fail_on=_fail_on(overrides.fail_on))
+
+
+def _words(option: str, given: Iterable[str]) -> Iterator[str]:
+    """Yield the words of an option, each of which names rules."""
+    for word in (part.strip() for text in given for part in text.split(",")):
+        if not word:
+            raise UsageError(f"{option} names no rule", hint="write codes, names or families: GP201,spec-order,GP3")
+        infos, hint = rules_named(word)
+        if not infos:
+            raise UsageError(f"{option}: there is no rule {word[:60]!r}", hint=hint)
+        yield word
+
+
+def _can_be_off(word: str, option: str, what: str) -> None:
+    (info, *_), _ = rules_named(word)
+    if not is_family(word) and (reason := cannot_be_off(info)):
+        raise UsageError(f"{option}: {info.code} {info.name} cannot be {what}: {reason}", hint="mend what it finds")
+
+
+def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
+    levels = tuple(map(str, Severity))
+    for text in (part for item in given for part in item.split(",")):
+        word, separator, level = text.partition("=")
+        if not separator or level.strip() not in levels:
+            message = f"--severity {text[:60]!r} is not RULE=LEVEL"
+            raise UsageError(message, hint=f"levels are {', '.join(levels)}: --severity GP201=info")
+        for name in _words("--severity", [word]):
+            if level.strip() != Severity.ERROR:
+                _can_be_off(name, "--severity", "less than an error")
+            yield name, Severity(level.strip())
+
+
+def _fail_on(word: str) -> Severity | None:
+    if word not in FAIL_ON:
+        raise UsageError(f"--fail-on cannot be {word[:60]!r}", hint=f"write one of {', '.join(FAIL_ON)}")
+    return None if word == NEVER else Severity(word)

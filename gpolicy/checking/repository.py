@@ -1,0 +1,154 @@
+"""Policies checked as their repository wants it: by its settings, beside one another, less what a baseline accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from gpolicy.checking.baseline import baseline_text, key_of, read_baseline
+from gpolicy.checking.checking import ACCEPTABLE, Checked, check_fleet, examine
+from gpolicy.checking.overrides import NONE, Overrides, settings_of
+from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import InputError, UsageError
+from gpolicy.findings import Accepted, Finding, Severity, by_place
+from gpolicy.opening import Target
+from gpolicy.policy.boundary import boundary
+from gpolicy.policy.loading import load_policy
+from gpolicy.policy.model import Policy
+from gpolicy.policy.source_file import Files, SourceFile
+
+
+class Checker:
+    """Checks the policies at `roots` as often as is needed; settings and baselines are read once.
+
+    Without `baseline` nothing is accepted by one: a new one is to be written.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        state: ClusterState | None,
+        overrides: Overrides = NONE,
+        *,
+        today: date,
+        baseline: bool = True,
+    ) -> None:
+        self._roots = roots
+        self._state = state
+        self._today = today
+        self._settings = [settings_of(root, overrides) for root in roots]
+        files = dict.fromkeys(settings.baseline for settings in self._settings if settings.baseline and baseline)
+        self._baselines = {path: read_baseline(path, named=overrides.baseline is not None) for path in files}
+
+    def check(self, texts: Mapping[str, str] | None = None) -> list[Checked]:
+        """Return what is found in each policy, with `texts` in place of what is in the files of these names."""
+        policies = [load_policy(root, texts) for root in self._roots]
+        return [
+            examine(
+                policy,
+                state=self._state,
+                today=self._today,
+                settings=settings,
+                baseline=self._baselines.get(settings.baseline) if settings.baseline else None,
+                fleet=fleet,
+            )
+            for policy, settings, fleet in zip(policies, self._settings, check_fleet(policies), strict=True)
+        ]
+
+
+def check_by_settings(policy: Policy, state: ClusterState | None, *, today: date) -> list[Finding]:
+    """Return what is found in a policy that was read from disk, by the settings of its repository."""
+    settings = settings_of(policy.root or Path())
+    baseline = read_baseline(settings.baseline, named=False) if settings.baseline else None
+    return examine(policy, state=state, today=today, settings=settings, baseline=baseline).findings
+
+
+def editable_files(policies: Iterable[Policy]) -> dict[str, Target]:
+    """Return the files that a fix may be written to, with their places.
+
+    Those of the policies that were named, not the bases of theirs that lie elsewhere; not what a link leads to, and of
+    two names of one file the first.
+    """
+    names: dict[Target, str] = {}
+    for policy in policies:
+        within = boundary(policy.root or Path())
+        for name in policy.paths:
+            with suppress(OSError):
+                names.setdefault(within.target(name), name)
+    return {name: target for target, name in names.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    """What the checks of several policies came to together: each finding once, by place.
+
+    `failing` are those that make the check fail, `fixable` is how many `check --fix` could fix.
+    """
+
+    findings: list[Finding]
+    files: Files
+    failing: frozenset[Finding]
+    accepted: list[Accepted]
+    fixable: int
+
+
+def report_together(checked: Sequence[Checked]) -> CheckReport:
+    """Return what was found in several policies together."""
+    findings = by_place(finding for item in checked for finding in item.findings)
+    editable = frozenset(editable_files(item.policy for item in checked))
+    edited = ({edit.span.file for edit in finding.fix.edits} for finding in findings if finding.fix is not None)
+    return CheckReport(
+        findings=findings,
+        files=_files(checked),
+        failing=frozenset(one for item in checked for one in item.findings if item.settings.fails(one)),
+        accepted=list(dict.fromkeys(known for item in checked for known in item.accepted)),
+        fixable=sum(files <= editable for files in edited),
+    )
+
+
+def _files(checked: Sequence[Checked]) -> dict[str, SourceFile]:
+    return {name: file for item in checked for name, file in item.policy.files.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBaseline:
+    """The text of a baseline that accepts `count` findings, and what is `left` since no baseline can accept it."""
+
+    text: str
+    count: int
+    left: list[Checked]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether no error is left."""
+        return not any(finding.severity is Severity.ERROR for item in self.left for finding in item.findings)
+
+
+def new_baseline(checked: Sequence[Checked], path: Path) -> NewBaseline:
+    """Return the baseline for the file `path` that accepts what was found. Raise UsageError if it may not lie there."""
+    files = _files(checked)
+    _may_become_baseline(path, files)
+    findings = by_place(finding for item in checked for finding in item.findings)
+    taken = [finding for finding in findings if finding.code in ACCEPTABLE]
+    left = [replace(item, findings=[one for one in item.findings if one.code not in ACCEPTABLE]) for item in checked]
+    text = baseline_text((finding, key_of(finding, files, path)) for finding in taken)
+    return NewBaseline(text=text, count=len(taken), left=left)
+
+
+def _may_become_baseline(path: Path, files: Files) -> None:
+    """Raise UsageError where a baseline would replace something else: a file of the policy, or of anybody."""
+    if not path.is_file():
+        return  # nothing is there, or nothing that can be replaced
+    if any(Path(file).is_file() and path.samefile(file) for file in files):
+        raise UsageError(f"{path} is a file of the policy, it cannot be its baseline", hint="name another file")
+    if path.stat().st_size == 0:
+        return
+    try:
+        read_baseline(path)
+    except InputError as error:
+        reason = error.message.removeprefix(f"{path}: ")
+        hint = "name another file, or remove this one first"
+        raise UsageError(f"{path} is there and is no baseline: {reason}", hint=hint) from None
