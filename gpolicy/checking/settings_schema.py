@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
@@ -32,11 +31,6 @@ def settings_schema() -> dict[str, Any]:
             },
         },
     }
-
-
-def settings_schema_text() -> str:
-    """Return the schema as the text of its file."""
-    return json.dumps(settings_schema(), indent=2) + "\n"
 
 
 _RULE: Final = "A rule by its code or name, or a family by the beginning of its codes."

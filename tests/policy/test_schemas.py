@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,18 +14,7 @@ from gpolicy.policy.schema_files import KINDS, file_name, schema_of
 from gpolicy.policy.schema_kinds import schemas
 from gpolicy.policy.validating import shape_findings
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 SCHEMAS = schemas()
-SETTINGS = "gpolicy-toml.json"  # of the settings, no document
-
-
-@pytest.mark.parametrize("name", sorted(SCHEMAS))
-def test_the_file_is_what_the_generator_makes(name: str) -> None:
-    assert json.loads((REPOSITORY / "schemas" / name).read_text(encoding="utf-8")) == SCHEMAS[name]
-
-
-def test_there_is_no_other_schema_of_a_kind() -> None:
-    assert {path.name for path in (REPOSITORY / "schemas").glob("*.json")} - {SETTINGS} == set(SCHEMAS)
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMAS))

@@ -49,7 +49,7 @@ def test_what_is_not_caught_has_a_reason(made: list[Mutant]) -> None:
 
 def test_the_page_is_true(made: list[Mutant]) -> None:
     written = TOP / "docs" / "seeded-defects.md"
-    assert written.read_text(encoding="utf-8") == page(made, REASONS), "run `python -m defects` in tests/rules"
+    assert written.read_text(encoding="utf-8") == page(made, REASONS), "run scripts/generate"
 
 
 def test_the_same_mistakes_are_made_at_every_run() -> None:
