@@ -8,6 +8,8 @@ from itertools import groupby
 from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, find_rule
+from gpolicy.checking.selection import is_family, rules_named
+from gpolicy.errors import UsageError
 from gpolicy.findings import RuleInfo
 
 WIDTH: Final = 100
@@ -24,9 +26,17 @@ This page is made from the rules themselves.
 """
 
 
-def find_explained(word: str) -> tuple[RuleInfo | None, str]:
-    """Return the rule with this code or name, or None and a hint."""
-    return find_rule(word)
+def explain(word: str | None) -> str:
+    """Return what there is to say about the rule that a word names, or the list of its family; None: of all rules."""
+    if word is None:
+        return list_rules()
+    info, hint = find_rule(word)
+    if info is not None:
+        return explain_rule(info)
+    family = rules_named(word)[0] if is_family(word) else ()
+    if not family:
+        raise UsageError(f"there is no rule {word!r}", hint=hint)
+    return list_rules(family)
 
 
 def explain_rule(info: RuleInfo) -> str:

@@ -180,18 +180,7 @@ def show(path: Path, form: str, *, origin: bool) -> int:
 
 def explain(rule: str | None) -> int:
     """Print what a rule means, or the list of rules, of all or of a family."""
-    from gpolicy.checking.explaining import explain_rule, find_explained, list_rules  # noqa: PLC0415
+    from gpolicy.checking import explaining  # noqa: PLC0415 (other verbs need no rules)
 
-    if rule is None:
-        sys.stdout.write(list_rules())
-        return int(ExitCode.FINE)
-    info, hint = find_explained(rule)
-    if info is None:
-        from gpolicy.checking.selection import is_family, rules_named  # noqa: PLC0415
-
-        if is_family(rule) and (family := rules_named(rule)[0]):
-            sys.stdout.write(list_rules(family))
-            return int(ExitCode.FINE)
-        raise UsageError(f"there is no rule {rule!r}", hint=hint)
-    sys.stdout.write(explain_rule(info))
+    sys.stdout.write(explaining.explain(rule))
     return int(ExitCode.FINE)

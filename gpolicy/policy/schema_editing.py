@@ -97,30 +97,13 @@ PAIR_SNIPPET: Final[Schema] = {
     "bodyText": PAIR_BODY,
 }
 
-_BODIES: Final = {
-    "Cluster": (
-        'name: ${1:cluster.example.org}\nganeti_version: "${2:3.0}"\nenabled_disk_templates: [${3:drbd, plain}]\n'
-    ),
-    "NodeGroup": "name: ${1:default}\nalloc_policy: ${2:preferred}\n",
-    "NodeSet": 'name: ${1:workers}\nnodes: ["${2:node*.example.org}"]\n',
-    "TagRules": "owns: [${1:iextags}]\nexclusion: [${2:service}]\n",
-    "Guards": "guards:\n  - name: ${1:no-shrink}\n    capacity_loss: {at_most: ${2:10%}}\n",
-    "Test": (
-        "tests:\n  - name: ${1:one more fits}\n    place: {spec: ${2:medium}}\n    expect: {refused: ${3:false}}\n"
-    ),
-    "Waiver": (
-        "waivers:\n  - rule: ${1:spec-overlap}\n    where: ${2:group/default}\n    reason: ${3:why}\n"
-        "    until: ${4:YYYY-MM-DD}\n"
-    ),
-}
 
-
-def document_snippet(kind: str, description: str) -> Schema:
-    """Return the snippet of a whole document of `kind`."""
+def document_snippet(kind: str, description: str, body: str) -> Schema:
+    """Return the snippet of a whole document of `kind`: `body` stands below its head."""
     return {
         "label": kind,
         "description": description,
-        "bodyText": f"gpolicy: v1\nkind: {kind}\n{_BODIES[kind]}",
+        "bodyText": f"gpolicy: v1\nkind: {kind}\n{body}",
     }
 
 

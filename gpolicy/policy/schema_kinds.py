@@ -6,6 +6,7 @@ YAML servers validate; every key carries a description, so that an editor comple
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from gpolicy.ganeti.parameter import Level
@@ -31,7 +32,7 @@ _VERSION_KEY: Final[Schema] = {
 
 def schemas() -> dict[str, Schema]:
     """Return all schemas by file name: one per kind, and `policy.json` that takes any document of a policy."""
-    by_kind = {kind: _MAKERS[kind]() for kind in KINDS}
+    by_kind = {kind: _KINDS[kind][0]() for kind in KINDS}
     result = {file_name(kind): for_editors(schema) for kind, schema in by_kind.items()}
     result["policy.json"] = for_editors(_any_kind(by_kind))
     return result
@@ -45,7 +46,7 @@ def _any_kind(by_kind: dict[str, Schema]) -> Schema:
         definitions[kind] = {key: value for key, value in schema.items() if key not in ("$schema", "definitions")}
         condition = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
         rules.append({"if": condition, "then": {"$ref": f"#/definitions/{kind}"}})
-    whole = [document_snippet(kind, schema["description"]) for kind, schema in by_kind.items()]
+    whole = [document_snippet(kind, schema["description"], _KINDS[kind][1]) for kind, schema in by_kind.items()]
     rules.append({"if": {"required": ["kind"]}, "else": {"defaultSnippets": whole}})
     return {
         "$schema": DRAFT,
@@ -277,12 +278,25 @@ def _waiver() -> Schema:
     )
 
 
-_MAKERS: Final = {
-    "Cluster": _cluster,
-    "NodeGroup": _node_group,
-    "NodeSet": _node_set,
-    "TagRules": _tag_rules,
-    "Guards": _guards,
-    "Test": _test,
-    "Waiver": _waiver,
+_KINDS: Final[dict[str, tuple[Callable[[], Schema], str]]] = {
+    "Cluster": (
+        _cluster,
+        'name: ${1:cluster.example.org}\nganeti_version: "${2:3.0}"\nenabled_disk_templates: [${3:drbd, plain}]\n',
+    ),
+    "NodeGroup": (_node_group, "name: ${1:default}\nalloc_policy: ${2:preferred}\n"),
+    "NodeSet": (_node_set, 'name: ${1:workers}\nnodes: ["${2:node*.example.org}"]\n'),
+    "TagRules": (_tag_rules, "owns: [${1:iextags}]\nexclusion: [${2:service}]\n"),
+    "Guards": (_guards, "guards:\n  - name: ${1:no-shrink}\n    capacity_loss: {at_most: ${2:10%}}\n"),
+    "Test": (
+        _test,
+        "tests:\n  - name: ${1:one more fits}\n    place: {spec: ${2:medium}}\n    expect: {refused: ${3:false}}\n",
+    ),
+    "Waiver": (
+        _waiver,
+        (
+            "waivers:\n  - rule: ${1:spec-overlap}\n    where: ${2:group/default}\n    reason: ${3:why}\n"
+            "    until: ${4:YYYY-MM-DD}\n"
+        ),
+    ),
 }
+"""What makes the schema of each kind, and what editors offer to write below `kind:`."""

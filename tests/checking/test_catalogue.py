@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, catalogue, find_rule
-from gpolicy.checking.explaining import explain_rule, find_explained, list_rules
+from gpolicy.checking.explaining import explain, list_rules
 from gpolicy.checking.fleet import FleetRule
 from gpolicy.checking.registry import FLEET_RULES, RULES, rules_in
 from gpolicy.checking.rule import Rule
@@ -91,9 +91,7 @@ def test_a_misspelt_code_gets_the_hint_of_one_like_it(word: str, hint: str) -> N
 
 
 def test_explain_says_everything_about_a_rule() -> None:
-    info, _ = find_explained("std-outside")
-    assert info is not None
-    text = explain_rule(info)
+    text = explain("std-outside")
     assert text.startswith("GP205 std-outside (error)\n")
     assert "    std: {memory-size: 512, cpu-count: 2}" in text
     assert all(len(line) <= 120 for line in text.splitlines())
