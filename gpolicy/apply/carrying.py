@@ -94,7 +94,7 @@ class Carrier:
     patience: Patience = field(default_factory=Patience)
     stop: Stop = field(default_factory=Stop)
     lock_is_lost: Callable[[], bool] = lambda: False
-    _unanswered: list[str] = field(default_factory=list)  # steps of requests without an answer and without a job
+    _unanswered: dict[str, str] = field(default_factory=dict)  # titles of steps with requests without answer and job
 
     def carry(self, tasks: Sequence[Task], *, first: int = 1, count: int | None = None) -> None:
         """Carry out `tasks`, which are numbers `first` … of `count`. Raise CarryingError at the first that fails."""
@@ -189,7 +189,7 @@ class Carrier:
                         job = found[0].number
                         self._watch(task).job(job)
                     elif looked:
-                        self._unanswered.append(task.key)
+                        self._unanswered[task.key] = task.title
                         return JobOutcome(JobResult.FAILED, so_far.text)
                     else:
                         looked = True
@@ -259,7 +259,7 @@ class Carrier:
     def last_look(self) -> Sight:
         """Return a look at the cluster behind everything that this run began."""
         self._await_late_jobs()
-        for key in dict.fromkeys(self._unanswered):
+        for key in self._unanswered:
             self.progressing.note(f"step {key}: whether Ganeti took one of its requests is open; it has no job of it")
         return self.glance()
 
@@ -272,7 +272,11 @@ class Carrier:
                 return ask()
             except (UnreachableError, InputError) as error:
                 if time.monotonic() >= until or self.stop.at_once:
-                    raise StoppedError(f"the cluster cannot be read: {error.message}") from None
+                    begun = "".join(
+                        f"; step {key} ({title}) has begun: its job, if there is one, goes on in Ganeti"
+                        for key, title in self._unanswered.items()
+                    )
+                    raise StoppedError(f"the cluster cannot be read: {error.message}{begun}") from None
             poll.wait()
 
     def look(self, task: Task, outcome: JobOutcome) -> Sight:

@@ -39,6 +39,7 @@ FOUND: Final = {
     "10726": "a value that somebody else had set between two attempts at a step was overwritten without a word",
     "11269": "a job that was accepted and answered with HTTP 401 was not searched for",
     "1001629": "half of the number of a job, cut short by ssh, was taken for another job",
+    "9201539": "a request came late while nothing could be read, and the last message did not name its step",
     "9103642": "the serial number behind somebody else's change was taken for that of a step that had no job",
     "2005321": "a wrong job number in an answer counted as an archived job, and the job ran later",
     "100887": "a job of which a proxy said 404 counted as archived, and ran later",
