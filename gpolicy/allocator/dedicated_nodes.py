@@ -7,7 +7,7 @@ policy's minimal sizes would no longer fit on the node, the biggest size first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,10 @@ from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary
 from gpolicy.allocator.placement import (
     Attempt,
+    PairCandidates,
     Placement,
     SingleCandidates,
+    Trial,
     candidates_among,
     count_failures,
 )
@@ -91,8 +93,8 @@ def search_dedicated(
     failures, successes, best = found
     if not best:
         return Attempt(failures, successes, None)
-    primary, *others = (nodes[index] for index in best)
-    trial = _try_pair(primary, others[0], instance, options) if others else _try_single(primary, instance, options)
+    only = SingleCandidates(best) if len(best) == 1 else PairCandidates(((best[0], best[1:]),))
+    (((_, trial),),) = try_each_dedicated(nodes, instance, only, force=options.ignore_soft_errors)
     if isinstance(trial, FailReason):
         raise AssertionError(f"the engine and the node model disagree: {trial.title}")  # noqa: TRY004 - no wrong type
     return Attempt(failures, successes, trial)
@@ -100,24 +102,17 @@ def search_dedicated(
 
 def _search_all(nodes: Nodes, instance: Instance, candidates: Candidates, options: RequestOptions) -> Attempt:
     """Try every candidate, one by one: the law."""
-    trials: list[Placement | FailReason] = []
-    if isinstance(candidates, SingleCandidates):
-        trials = [_try_single(nodes[target], instance, options) for target in candidates.nodes]
-    else:
-        trials = [
-            _try_pair(nodes[primary], nodes[other], instance, options)
-            for primary, others in candidates.pairs
-            for other in others
-        ]
     best: Placement | None = None
-    successes = 0
-    for trial in trials:
-        if isinstance(trial, Placement):
+    successes, failures = 0, list[FailReason]()
+    for tried in try_each_dedicated(nodes, instance, candidates, force=options.ignore_soft_errors):
+        for _, trial in tried:
+            if isinstance(trial, FailReason):
+                failures.append(trial)
+                continue
             successes += 1
             if best is None or not _smaller(best, trial):
                 best = trial
-    failures = count_failures([trial for trial in trials if isinstance(trial, FailReason)])
-    return Attempt(failures, successes, best)
+    return Attempt(count_failures(failures), successes, best)
 
 
 def _how_many(node: Node, sample: Instance) -> int:
@@ -134,37 +129,50 @@ def _how_many(node: Node, sample: Instance) -> int:
         count += 1
 
 
-def _loss(before: Node, after: Node) -> tuple[int, ...]:
-    samples = sample_instances(before.facts.policy)
-    then, now = allocation_vector(before, samples), allocation_vector(after, samples)
-    return tuple(a - b for a, b in zip(then, now, strict=True))
+def try_each_dedicated(
+    nodes: Nodes, instance: Instance, candidates: Candidates, *, force: bool = False
+) -> Iterator[list[Trial]]:
+    """Try every candidate by the dedicated metric: those with one primary together, as `placement.try_each` does."""
+    vectors: dict[tuple[int, int], tuple[int, ...]] = {}
 
+    def lost(before: Node, after: Node, group: Node) -> tuple[int, ...]:
+        """Return the lost allocations of a node, of the sizes in the policy of the group that `group` is in."""
+        samples, key = sample_instances(group.facts.policy), (before.index, group.facts.group)
+        if key not in vectors:
+            vectors[key] = allocation_vector(before, samples)
+        return tuple(a - b for a, b in zip(vectors[key], allocation_vector(after, samples), strict=True))
 
-def _try_single(node: Node, instance: Instance, options: RequestOptions) -> Placement | FailReason:
-    refused = check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive)
-    if refused is not None:
-        return refused
-    new = add_primary(node, instance, force=options.ignore_soft_errors)
-    if isinstance(new, FailReason):
-        return new
-    placed = replace(instance, primary=node.index)
-    return Placement((new,), placed, 0.0, lost=_loss(node, new), disk_left=new.free_disk)
+    def primary_alone(node: Node) -> Placement | FailReason:
+        refused = check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive)
+        new = add_primary(node, instance, force=force) if refused is None else refused
+        if isinstance(new, FailReason):
+            return new
+        placed = replace(instance, primary=node.index)
+        return Placement((new,), placed, 0.0, lost=lost(node, new, node), disk_left=new.free_disk)
 
+    def with_secondary(first: Placement, primary: Node, secondary: Node) -> Placement | FailReason:
+        new = add_secondary(secondary, instance, primary.index)
+        if isinstance(new, FailReason):
+            return new
+        more = lost(secondary, new, primary)
+        return Placement(
+            (*first.changed, new),
+            replace(instance, primary=primary.index, secondary=secondary.index),
+            0.0,
+            lost=tuple(a + b for a, b in zip(first.lost or (), more, strict=True)),
+            disk_left=first.disk_left + new.free_disk,
+        )
 
-def _try_pair(primary: Node, secondary: Node, instance: Instance, options: RequestOptions) -> Placement | FailReason:
-    new = _try_single(primary, instance, options)
-    if isinstance(new, FailReason):
-        return new
-    (new_primary,) = new.changed
-    new_secondary = add_secondary(secondary, instance, primary.index)
-    if isinstance(new_secondary, FailReason):
-        return new_secondary
-    samples = sample_instances(primary.facts.policy)
-    then, now = allocation_vector(secondary, samples), allocation_vector(new_secondary, samples)
-    lost = tuple(loss + a - b for loss, a, b in zip(new.lost or (), then, now, strict=True))
-    placed = replace(instance, primary=primary.index, secondary=secondary.index)
-    disk = new.disk_left + new_secondary.free_disk
-    return Placement((new_primary, new_secondary), placed, 0.0, lost=lost, disk_left=disk)
+    if isinstance(candidates, SingleCandidates):
+        yield [((index,), primary_alone(nodes[index])) for index in candidates.nodes]
+        return
+    for primary, others in candidates.pairs:
+        node = nodes[primary]
+        first = primary_alone(node)
+        yield [
+            ((primary, other), with_secondary(first, node, nodes[other]) if isinstance(first, Placement) else first)
+            for other in others
+        ]
 
 
 def _smaller(left: Placement, right: Placement) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.cluster_score import Statistic, cluster_score, node_values, replaced, statistics, total_score
+from gpolicy.allocator.cluster_score import Statistic, node_values, replaced, statistics, total_score
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.node import Node
@@ -80,6 +80,13 @@ class Attempt:
     solution: Placement | None
 
 
+Trial = tuple[tuple[int, ...], Placement | FailReason]
+"""A candidate (indices of its nodes), and the placement that it would be or the first reason against it."""
+
+Statistics = tuple[Statistic, ...]
+Scoring = Callable[[Statistics], float]
+"""The score of a cluster with these statistics."""
+
 Predicate = Callable[[Placement], bool]
 """Whether the cluster may be left in the state after a placement (the N+1 test)."""
 
@@ -126,8 +133,25 @@ def _candidates(nodes: Nodes, indices: Sequence[int], count: int) -> Candidates:
     return PairCandidates(members)
 
 
-def try_single(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Placement | FailReason:
-    """Try the instance on `target`; the score is computed from scratch over `nodes`."""
+def try_each(
+    nodes: Nodes, instance: Instance, candidates: Candidates, *, force: bool = False, score: Scoring = total_score
+) -> Iterator[list[Trial]]:
+    """Try every candidate: those with one primary together, and all together where there is no secondary.
+
+    `nodes` are those that the score is computed over: from scratch for a single node; for a pair the statistics with
+    both nodes replaced, the primary first. `force` ignores soft limits on the primary (`--ignore-soft-errors`).
+    """
+    if isinstance(candidates, SingleCandidates):
+        yield [((index,), _try_single(nodes, instance, index, force=force, score=score)) for index in candidates.nodes]
+        return
+    stats = statistics(nodes.values())
+    for primary, others in candidates.pairs:
+        yield list(_try_secondaries(nodes, stats, instance, primary, others, force=force, score=score))
+
+
+def _try_single(
+    nodes: Nodes, instance: Instance, target: int, *, force: bool, score: Scoring
+) -> Placement | FailReason:
     node = nodes[target]
     refused = check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive)
     if refused is not None:
@@ -136,28 +160,43 @@ def try_single(nodes: Nodes, instance: Instance, target: int, *, force: bool) ->
     if isinstance(new, FailReason):
         return new
     node_values(new)
-    after = (new if index == target else other for index, other in nodes.items())
-    return Placement((new,), replace(instance, primary=target), cluster_score(after))
+    after = statistics(new if index == target else other for index, other in nodes.items())
+    return Placement((new,), replace(instance, primary=target), score(after))
 
 
-def try_pair(
-    stats: tuple[Statistic, ...], primary: Node, secondary: Node, instance: Instance, *, force: bool
-) -> Placement | FailReason:
-    """Try the instance on a pair; the score is `stats` with both nodes replaced, the primary first."""
-    refused = check_policy(primary.facts.policy, instance, exclusive=primary.facts.exclusive)
-    if refused is not None:
-        return refused
-    common = len(primary.facts.location_tags & secondary.facts.location_tags)
-    wanted = instance if instance.location_score == common else replace(instance, location_score=common)
-    new_primary = add_primary(primary, wanted, force=force)
-    if isinstance(new_primary, FailReason):
-        return new_primary
-    new_secondary = add_secondary(secondary, wanted, primary.index)
-    if isinstance(new_secondary, FailReason):
-        return new_secondary
-    after = replaced(replaced(stats, primary, new_primary), secondary, new_secondary)
-    placed = replace(wanted, primary=primary.index, secondary=secondary.index)
-    return Placement((new_primary, new_secondary), placed, total_score(after))
+def _try_secondaries(
+    nodes: Nodes,
+    stats: Statistics,
+    instance: Instance,
+    primary: int,
+    others: Sequence[int],
+    *,
+    force: bool,
+    score: Scoring,
+) -> Iterator[Trial]:
+    """Try a primary with each secondary; what follows from the number of locations they share is worked out once."""
+    node = nodes[primary]
+    refused = check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive)
+    begun: dict[int, tuple[Instance, Node, Statistics] | FailReason] = {}
+    for other in others:
+        secondary = nodes[other]
+        common = len(node.facts.location_tags & secondary.facts.location_tags)
+        if refused is None and common not in begun:
+            wanted = instance if instance.location_score == common else replace(instance, location_score=common)
+            new = add_primary(node, wanted, force=force)
+            begun[common] = new if isinstance(new, FailReason) else (wanted, new, replaced(stats, node, new))
+        first = begun[common] if refused is None else refused
+        if isinstance(first, FailReason):
+            yield (primary, other), first
+            continue
+        wanted, new_primary, half = first
+        new_secondary = add_secondary(secondary, wanted, primary)
+        if isinstance(new_secondary, FailReason):
+            yield (primary, other), new_secondary
+            continue
+        placed = replace(wanted, primary=primary, secondary=other)
+        after = replaced(half, secondary, new_secondary)
+        yield (primary, other), Placement((new_primary, new_secondary), placed, score(after))
 
 
 def try_allocate(
@@ -167,21 +206,16 @@ def try_allocate(
     *,
     force: bool = False,
     predicate: Predicate | None = None,
+    score: Scoring = total_score,
 ) -> Attempt:
     """Try every candidate and choose the best that satisfies `predicate`.
 
-    `nodes` are those that the score is computed over. Of equal scores the later candidate wins.
-    `force` ignores soft limits on the primary (`--ignore-soft-errors`).
+    The other arguments are those of `try_each`. Of equal scores the later candidate wins.
     """
-    if isinstance(candidates, SingleCandidates):
-        trials = [try_single(nodes, instance, target, force=force) for target in candidates.nodes]
-        return _choose(trials, predicate)
-    stats = statistics(nodes.values())
     best: Placement | None = None
     failures, successes = NO_FAILURES, 0
-    for primary, secondaries in candidates.pairs:
-        trials = [try_pair(stats, nodes[primary], nodes[other], instance, force=force) for other in secondaries]
-        attempt = _choose(trials, predicate)
+    for tried in try_each(nodes, instance, candidates, force=force, score=score):
+        attempt = _choose([trial for _, trial in tried], predicate)
         failures = add_counts(failures, attempt.failures)
         successes += attempt.successes
         if attempt.solution is not None and not (best is not None and best.score < attempt.solution.score):

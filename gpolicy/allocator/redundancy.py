@@ -6,7 +6,7 @@ instances fail over, instances on foreign storage move, all others need room for
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import Nodes, failover, failover_to
+from gpolicy.allocator.node_changes import accepted, add_primary, remove_primary
 from gpolicy.allocator.placement import (
     Placement,
     Predicate,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
 
 Instances = Mapping[int, Instance]
+ChooseHome = Callable[[Nodes, Instance, Sequence[int]], int | None]
+"""Given the state, the instance, and the nodes that may take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,33 +52,57 @@ def can_evacuate(nodes: Nodes, instances: Instances, lost: tuple[int, ...]) -> b
 
     htools asks this of one node at a time. A mirrored instance both of whose nodes are lost is not counted.
     """
-    state = dict(nodes)
-    group = nodes[lost[0]].facts.group
-    escape = [other for other, node in nodes.items() if node.facts.group == group and other not in lost]
-    residents = [instances[number] for index in lost for number in nodes[index].primaries]
+    moved = evacuate(dict(nodes), instances, lost)
+    return not any(home is None or isinstance(home, FailReason) for _, home in moved)
+
+
+def evacuate(
+    state: dict[int, Node], instances: Instances, lost: Sequence[int], choose: ChooseHome | None = None
+) -> Iterator[tuple[Instance, int | FailReason | None]]:
+    """Move the instances of `lost` away within `state`, one by one: mirrored ones, shared ones, then copies.
+
+    Each is given before it moves, with its new home: a node, or what stops its fail-over, or None where `choose`
+    (`best_home`, if not given) finds no node. What has no home stays where it is.
+    """
+    group = state[lost[0]].facts.group
+    escape = [other for other, node in state.items() if node.facts.group == group and other not in lost]
+    residents = [instances[number] for index in lost for number in state[index].primaries]
     for instance in residents:
         if instance.template is DiskTemplate.DRBD and (len(lost) == 1 or instance.secondary not in lost):
             moved = failover(state, instance, force=True)
             if isinstance(moved, FailReason):
-                return False
-            state.update(moved.changed)
-    for instance in residents:
-        if instance.template.movable_foreign and not move_foreign(state, instance, escape, group):
-            return False
-    rest = [
-        instance
-        for instance in residents
-        if instance.template is not DiskTemplate.DRBD and not instance.template.movable_foreign
-    ]
-    for instance in sorted(rest, key=lambda item: -item.memory):
-        if not escape:
-            return False
-        attempt = try_allocate(state, instance, SingleCandidates(tuple(escape)), force=True)
-        if attempt.solution is None:
-            return False
-        (new,) = attempt.solution.changed
-        state[new.index] = new
-    return True
+                yield instance, moved
+            else:
+                yield instance, instance.secondary
+                state.update(moved.changed)
+    others = [instance for instance in residents if instance.template is not DiskTemplate.DRBD]
+    for instance in sorted(others, key=lambda item: (0, 0) if item.template.movable_foreign else (1, -item.memory)):
+        home = (choose or best_home)(state, instance, escape)
+        yield instance, home
+        if home is not None:
+            if instance.template.movable_foreign:
+                state[instance.primary] = remove_primary(state[instance.primary], instance)
+            state[home] = accepted(add_primary(state[home], instance, force=True))
+
+
+def best_home(state: Nodes, instance: Instance, escape: Sequence[int]) -> int | None:
+    """Return the node of `escape` that the instance, or a copy of it, goes to; None if none takes it."""
+    if not instance.template.movable_foreign:
+        solution = try_allocate(state, instance, SingleCandidates(tuple(escape)), force=True).solution
+        return None if solution is None else solution.nodes[0]
+    best = None
+    best_score = 0.0
+    group = state[instance.primary].facts.group
+    for target in escape:
+        moved = failover_to(state, instance, target, force=True)
+        if isinstance(moved, FailReason):
+            continue
+        score = cluster_score(
+            moved.changed.get(index, node) for index, node in state.items() if node.facts.group == group
+        )
+        if best is None or not best_score < score:
+            best, best_score = target, score
+    return best
 
 
 def redundancy_predicate(nodes: Nodes, instances: Instances, rules: CapacityRules) -> Predicate:
@@ -105,22 +132,3 @@ def settled(node: Node, number: int) -> Node:
     new.primaries = tuple(number if entry < 0 else entry for entry in node.primaries)
     new.secondaries = tuple(number if entry < 0 else entry for entry in node.secondaries)
     return new
-
-
-def move_foreign(state: dict[int, Node], instance: Instance, escape: list[int], group: int) -> bool:
-    """Move an instance on foreign storage to the best of `escape`; False if none takes it."""
-    best = None
-    best_score = 0.0
-    for target in escape:
-        moved = failover_to(state, instance, target, force=True)
-        if isinstance(moved, FailReason):
-            continue
-        score = cluster_score(
-            moved.changed.get(index, node) for index, node in state.items() if node.facts.group == group
-        )
-        if best is None or not best_score < score:
-            best, best_score = moved, score
-    if best is None:
-        return False
-    state.update(best.changed)
-    return True

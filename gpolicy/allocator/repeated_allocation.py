@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from gpolicy.allocator.cluster_data import Disk
+from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.placement import (
     NO_FAILURES,
@@ -22,7 +23,7 @@ from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.placement import Nodes
+    from gpolicy.allocator.placement import Nodes, Scoring
     from gpolicy.allocator.redundancy import Instances
 
 HUGE_STEP_FLOOR = 20
@@ -61,11 +62,12 @@ class ReferenceEngine:
 
     candidates: Candidates
     rules: CapacityRules
+    score: Scoring = total_score
 
     def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
         """Try every candidate; with `checked` only a placement that passes the N+1 test counts."""
         predicate = redundancy_predicate(nodes, instances, self.rules) if checked else None
-        return try_allocate(nodes, instance, self.candidates, predicate=predicate)
+        return try_allocate(nodes, instance, self.candidates, predicate=predicate, score=self.score)
 
     def redundant(self, nodes: Nodes, instances: Instances) -> bool:
         """Whether every examined node can be evacuated."""

@@ -1,8 +1,7 @@
 """What becomes of the instances of nodes that are lost at once: htools' evacuation, followed to its end.
 
-The steps are those of the global N+1 test (`gpolicy.allocator.redundancy.can_evacuate`), in the same order with the
-same choices. That test stops at the first instance without a home; here the walk goes on, so that all of them are named
-with what they lack. An instance without a home keeps its place, and the others are tried beside it.
+The steps are those of the global N+1 test (`gpolicy.allocator.redundancy.evacuate`). That test stops at the first
+instance without a home; here the walk goes on, so that all of them are named with what they lack.
 """
 
 from __future__ import annotations
@@ -12,14 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide
-from gpolicy.allocator.instance_moves import failover, failover_to, may_migrate
-from gpolicy.allocator.node_changes import accepted, add_primary, remove_primary
-from gpolicy.allocator.placement import SingleCandidates
+from gpolicy.allocator.instance_moves import failover_to, may_migrate
+from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.policy_check import check_policy
-from gpolicy.allocator.redundancy import move_foreign
+from gpolicy.allocator.redundancy import evacuate
 from gpolicy.analysis.binding import Cause, accepts
 from gpolicy.analysis.refusals import bounds_detail
 
@@ -64,42 +61,33 @@ def lose(
 
     `engine` says where they run on (`engines.losses`); without it, or where it cannot tell, the law is followed.
     """
-    state = dict(nodes)
     residents = [instances[number] for index in lost for number in nodes[index].primaries]
     if len(lost) == 1 and _all_fail_over(nodes, residents, lost[0]):
         return Outcome()
     homes = None if engine is None else engine.targets(lost)
-    homeless, strained = [], []
-    for instance in residents:
-        if instance.template is DiskTemplate.DRBD and instance.secondary not in lost:
-            moved = failover(state, instance, force=True)
-            if isinstance(moved, FailReason):
-                homeless.append(Trouble(instance.name, _BY_REASON[moved], _failover_detail(state, instance, moved)))
-                continue
-            strained += _strain(nodes[instance.secondary], state[instance.secondary], instance)
-            state.update(moved.changed)
-    single = [instance for instance in residents if instance.template is not DiskTemplate.DRBD]
-    shared = [instance for instance in single if instance.template.movable_foreign]
-    copied = [instance for instance in single if not instance.template.movable_foreign]
-    copied.sort(key=lambda item: -item.memory)
-    others = [*shared, *copied]
-    if homes is not None and all(homes[instance.index] != NO_NODE for instance in others):
-        return Outcome(tuple(homeless), tuple(strained))
+
+    def known_home(_state: Nodes, instance: Instance, _escape: Sequence[int]) -> int | None:
+        assert homes is not None  # noqa: S101 (asked by the caller)
+        return None if homes[instance.index] == NO_NODE else homes[instance.index]
+
     group = nodes[lost[0]].facts.group
     escape = [index for index, node in nodes.items() if node.facts.group == group and index not in lost]
-    for instance in others:
-        home = None if homes is None else homes[instance.index]
-        if home is None or home == NO_NODE:
-            found = list(obstacles(state, instance, escape))
-            taking = [index for index, obstacle in zip(escape, found, strict=True) if obstacle is None]
-            if not taking:
-                homeless.append(_nowhere([state[index] for index in escape], instance, Counter(filter(None, found))))
-            elif home is None:
-                _settle(state, instances, instance, taking)
-            else:
+    others = [instance for instance in residents if instance.template is not DiskTemplate.DRBD]
+    all_at_home = homes is not None and not any(homes[instance.index] == NO_NODE for instance in others)
+    state = dict(nodes)
+    homeless, strained = [], []
+    for instance, home in evacuate(state, instances, lost, None if homes is None else known_home):
+        if isinstance(home, FailReason):
+            homeless.append(Trouble(instance.name, _BY_REASON[home], _failover_detail(state, instance, home)))
+        elif instance.template is DiskTemplate.DRBD:
+            strained += _strain(nodes[instance.secondary], state[instance.secondary], instance)
+        elif all_at_home:
+            break
+        elif home is None:
+            causes = list(obstacles(state, instance, escape))
+            if None in causes:
                 raise AssertionError("the engine and the node model disagree: an instance has a home")
-        else:
-            _put(state, instance, home)
+            homeless.append(_nowhere([state[index] for index in escape], instance, Counter(filter(None, causes))))
     return Outcome(tuple(homeless), tuple(strained))
 
 
@@ -131,26 +119,6 @@ def _all_fail_over(nodes: Nodes, residents: Sequence[Instance], lost: int) -> bo
         if len(set(tags)) < len(tags) or any(tag in target.exclusion_tags for tag in tags):
             return False
     return True
-
-
-def _settle(
-    state: dict[int, Node], instances: Mapping[int, Instance], instance: Instance, taking: Sequence[int]
-) -> None:
-    """Move the instance, or a copy of it, to the best of `taking`, which all take it: the law."""
-    if instance.template.movable_foreign:
-        move_foreign(state, instance, list(taking), state[instance.primary].facts.group)
-        return
-    candidates = SingleCandidates(tuple(taking))
-    attempt = find_placement(state, instances, instance, candidates, force=True, capacity_checks=False)
-    assert attempt.solution is not None  # noqa: S101 (the same checks have just passed)
-    _put(state, instance, attempt.solution.nodes[0])
-
-
-def _put(state: dict[int, Node], instance: Instance, home: int) -> None:
-    """Move the instance, or a copy of it, to a node that takes it."""
-    if instance.template.movable_foreign:
-        state[instance.primary] = remove_primary(state[instance.primary], instance)
-    state[home] = accepted(add_primary(state[home], instance, force=True))
 
 
 def _failover_detail(state: Nodes, instance: Instance, reason: FailReason) -> str:

@@ -12,7 +12,7 @@ from gpolicy.allocator.group_choice import GroupAnswer, RequestError, choose_gro
 from gpolicy.allocator.placement import PairCandidates, SingleCandidates, candidates_among
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate
-from gpolicy.analysis.trials import Trial, dedicated_trials, ordinary_trials
+from gpolicy.analysis.trials import ExplainedTrial, dedicated_trials, ordinary_trials
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Group, Instance
@@ -89,7 +89,7 @@ class PlaceSearch:
 
         return recorded
 
-    def candidates(self, tried: Attempted) -> list[tuple[Trial, Candidate]]:
+    def candidates(self, tried: Attempted) -> list[tuple[ExplainedTrial, Candidate]]:
         """Return the candidates of one search: all of them, or of very many pairs some of each primary."""
         return [(trial, self._candidate(trial)) for trial in self._trials(tried, self._listed(tried))]
 
@@ -116,12 +116,12 @@ class PlaceSearch:
         self.left_out += pairs - sum(len(others) for _, others in shown.pairs)
         return shown
 
-    def _trials(self, tried: Attempted, listed: Candidates) -> list[Trial]:
+    def _trials(self, tried: Attempted, listed: Candidates) -> list[ExplainedTrial]:
         if self.dedicated:
             return dedicated_trials(tried.nodes, self.instance, listed)
         return ordinary_trials(tried.nodes, tried.instances, self.instance, listed, tried.attempt)
 
-    def _candidate(self, trial: Trial) -> Candidate:
+    def _candidate(self, trial: ExplainedTrial) -> Candidate:
         nodes = [self.cluster.nodes[index] for index in trial.nodes]
         group = self.cluster.groups[nodes[0].facts.group]
         refusal, placement = trial.refusal, trial.placement
@@ -141,7 +141,7 @@ class PlaceSearch:
         )
 
 
-def _preference(trial: Trial) -> tuple[bool, tuple[int, ...], int, float]:
+def _preference(trial: ExplainedTrial) -> tuple[bool, tuple[int, ...], int, float]:
     """Sort the possible ones first, the best of them before the others, as the metric says."""
     placement = trial.placement
     if placement is None:

@@ -22,7 +22,7 @@ from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Placed, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
-from gpolicy.analysis.trials import Trial
+from gpolicy.analysis.trials import ExplainedTrial
 from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk, wanted_group, wanted_instance
 
 if TYPE_CHECKING:
@@ -131,13 +131,13 @@ def _placed(instance: Instance) -> Placed:
     )
 
 
-Found = list[tuple[Trial, Candidate]]
+Found = list[tuple[ExplainedTrial, Candidate]]
 
 
 def _best_first(cluster: Cluster, found: Found, chosen: tuple[int, ...] | None) -> Found:
     """Sort as hail prefers: the chosen one, the other possible ones, the refused ones in the order of the nodes."""
 
-    def preference(item: tuple[Trial, Candidate]) -> tuple[bool, int]:
+    def preference(item: tuple[ExplainedTrial, Candidate]) -> tuple[bool, int]:
         group = cluster.groups[cluster.nodes[item[0].nodes[0]].facts.group]
         return item[0].nodes != chosen, group.alloc_policy.rank
 

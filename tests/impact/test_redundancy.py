@@ -12,11 +12,12 @@ from hspace_cases import FULL, from_text, recorded_cases, text_of
 from htools.random_clusters import TEMPLATES, random_cluster
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.extended import survives
+from gpolicy.allocator.instance_moves import failover_to
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import SingleCandidates, try_allocate
-from gpolicy.allocator.redundancy import CapacityRules, can_evacuate, move_foreign
+from gpolicy.allocator.redundancy import CapacityRules, best_home, can_evacuate
 from gpolicy.analysis import losses
 from gpolicy.analysis import redundancy as module
 from gpolicy.analysis.allocator_input import cluster_data
@@ -123,11 +124,16 @@ def lost_by_the_law(nodes: Mapping[int, Node], instances: Mapping[int, Instance]
     state = dict(nodes)
     escape = [index for index in nodes if index != lost]
     residents = [instances[number] for number in nodes[lost].primaries]
-    homeless = {
-        item.name
-        for item in residents
-        if item.template.movable_foreign and not move_foreign(state, item, escape, nodes[lost].facts.group)
-    }
+    homeless = set()
+    for item in residents:
+        if item.template.movable_foreign:
+            home = best_home(state, item, escape)
+            if home is None:
+                homeless.add(item.name)
+            else:
+                moved = failover_to(state, item, home, force=True)
+                assert not isinstance(moved, FailReason)
+                state.update(moved.changed)
     copied = [item for item in residents if not item.template.movable_foreign]
     for item in sorted(copied, key=lambda item: -item.memory):
         found = try_allocate(state, item, SingleCandidates(tuple(escape)), force=True).solution
