@@ -1,29 +1,46 @@
-"""The searches that hail answers a request by, kept so that every candidate of them can be shown."""
+"""The searches that hail answers a request by, kept so that every candidate of them can be shown.
+
+The allocator itself keeps only the best candidate and counts of failures. Here all its trials are kept, and those that
+fail are explained.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.dedicated_nodes import search_dedicated
-from gpolicy.allocator.enumerations import AllocPolicy
+from gpolicy.allocator.dedicated_nodes import search_dedicated, try_each_dedicated
+from gpolicy.allocator.enumerations import AllocPolicy, FailReason
+from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import GroupAnswer, RequestError, choose_group, one_group, search_ordinary
-from gpolicy.allocator.placement import PairCandidates, SingleCandidates, candidates_among
+from gpolicy.allocator.placement import PairCandidates, Placement, SingleCandidates, candidates_among, try_each
+from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate
-from gpolicy.analysis.trials import ExplainedTrial, dedicated_trials, ordinary_trials
+from gpolicy.analysis.refusals import Refusal, as_primary, as_secondary
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Group, Instance
     from gpolicy.allocator.group_choice import RequestOptions, Search
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.placement import Attempt, Candidates
+    from gpolicy.allocator.node import Node
+    from gpolicy.allocator.placement import Attempt, Candidates, Trial
     from gpolicy.allocator.redundancy import Instances
-    from gpolicy.analysis.trials import Nodes
+
+Nodes = Mapping[int, "Node"]
 
 MOST_PAIRS: Final = 100_000
 """Pairs of nodes that are tried one by one to be shown, all those of 316 nodes. The answer is found among all pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """One candidate (indices of its nodes): a refusal, or the placement that it would be. Both after a failed N+1."""
+
+    nodes: tuple[int, ...]
+    refusal: Refusal | None = None
+    placement: Placement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +106,9 @@ class PlaceSearch:
 
         return recorded
 
-    def candidates(self, tried: Attempted) -> list[tuple[ExplainedTrial, Candidate]]:
-        """Return the candidates of one search: all of them, or of very many pairs some of each primary."""
-        return [(trial, self._candidate(trial)) for trial in self._trials(tried, self._listed(tried))]
+    def candidates(self) -> list[Candidate]:
+        """Return the candidates of all searches; of very many pairs of nodes some of each primary."""
+        return [self._candidate(trial) for tried in self.attempts for trial in self._trials(tried, self._listed(tried))]
 
     def _listed(self, tried: Attempted) -> Candidates:
         listed = candidates_among(tried.nodes, tried.members, self.count, self.options.restriction)
@@ -116,12 +133,26 @@ class PlaceSearch:
         self.left_out += pairs - sum(len(others) for _, others in shown.pairs)
         return shown
 
-    def _trials(self, tried: Attempted, listed: Candidates) -> list[ExplainedTrial]:
-        if self.dedicated:
-            return dedicated_trials(tried.nodes, self.instance, listed)
-        return ordinary_trials(tried.nodes, tried.instances, self.instance, listed, tried.attempt)
+    def _trials(self, tried: Attempted, listed: Candidates) -> list[_Trial]:
+        """Try the candidates `listed`, as the allocator does.
 
-    def _candidate(self, trial: ExplainedTrial) -> Candidate:
+        Candidates that are better than the chosen one and were passed over fail N+1; those behind it are not tested.
+        """
+        nodes, failures = tried.nodes, tried.attempt.failures[FailReason.N1]
+        batches = (try_each_dedicated if self.dedicated else try_each)(nodes, self.instance, listed)
+        instances = None  # without a solution all that is possible fails; single nodes are told apart by their scores
+        if isinstance(listed, PairCandidates) and tried.attempt.solution is not None:
+            instances = tried.instances
+        found: list[_Trial] = []
+        for batch in batches:
+            trials = _explained(nodes, self.instance, batch)
+            if failures and not self.dedicated:
+                trials = _passed_over(nodes, instances, trials, failures)
+                failures -= sum(trial.refusal is not None and trial.placement is not None for trial in trials)
+            found += trials
+        return found
+
+    def _candidate(self, trial: _Trial) -> Candidate:
         nodes = [self.cluster.nodes[index] for index in trial.nodes]
         group = self.cluster.groups[nodes[0].facts.group]
         refusal, placement = trial.refusal, trial.placement
@@ -141,9 +172,45 @@ class PlaceSearch:
         )
 
 
-def _preference(trial: ExplainedTrial) -> tuple[bool, tuple[int, ...], int, float]:
+def _preference(trial: _Trial) -> tuple[bool, tuple[int, ...], int, float]:
     """Sort the possible ones first, the best of them before the others, as the metric says."""
     placement = trial.placement
     if placement is None:
         return True, (), 0, 0.0
     return trial.refusal is not None, placement.lost or (), placement.disk_left, placement.score
+
+
+def _explained(nodes: Nodes, instance: Instance, tried: Sequence[Trial]) -> list[_Trial]:
+    """Say of each trial with one primary, or with none in common, what refuses it."""
+    primaries: dict[int, Refusal | None] = {}
+    found = []
+    for where, result in tried:
+        primary, *secondary = where
+        if isinstance(result, Placement):
+            found.append(_Trial(where, None, result))
+            continue
+        if primary not in primaries:
+            primaries[primary] = as_primary(nodes[primary], instance)
+        refusal = primaries[primary]
+        if refusal is None:
+            refusal = as_secondary(nodes[secondary[0]], instance, primary)
+        found.append(_Trial(where, refusal))
+    return found
+
+
+def _passed_over(nodes: Nodes, instances: Instances | None, trials: list[_Trial], most: int) -> list[_Trial]:
+    """Mark the trials that come before the best one that keeps N+1; at most `most` are to be found.
+
+    Without `instances` it is known that the first `most` are those.
+    """
+    if not most:
+        return trials
+    predicate = None if instances is None else redundancy_predicate(nodes, instances, CapacityRules())
+    possible = [(trial.placement, trial) for trial in reversed(trials) if trial.placement is not None]
+    failed = set[tuple[int, ...]]()
+    for placement, trial in sorted_by_score(possible, lambda pair: pair[0].score):
+        if len(failed) == most or (predicate is not None and predicate(placement)):
+            break
+        failed.add(trial.nodes)
+    refusal = Refusal(FailReason.N1, Cause.REDUNDANCY, Cause.REDUNDANCY.sentence)
+    return [replace(trial, refusal=refusal) if trial.nodes in failed else trial for trial in trials]

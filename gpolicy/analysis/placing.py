@@ -7,6 +7,7 @@ lost allocations and disk left (design document "dedicated allocation"), elsewhe
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +23,6 @@ from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Placed, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
-from gpolicy.analysis.trials import ExplainedTrial
 from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk, wanted_group, wanted_instance
 
 if TYPE_CHECKING:
@@ -52,24 +52,24 @@ def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None
     dedicated = is_dedicated(cluster.groups, cluster.nodes, group.name if group else None)
     asked = PlaceSearch(cluster, instance, count, options, group, dedicated=dedicated)
     answer = asked.answer()
-    found = [item for attempt in asked.attempts for item in asked.candidates(attempt)]
-    chosen = None if answer.placement is None else answer.placement.nodes
-    found = _best_first(cluster, found, chosen)
-    verdict = "successful" if chosen else "failed"
+    chosen = () if answer.placement is None else answer.placement.nodes
+    nodes = tuple(cluster.nodes[index].facts.name for index in chosen)
+    found = _best_first(cluster, asked.candidates(), nodes)
+    verdict = "successful" if nodes else "failed"
     return PlaceReport(
         source=state.source,
         snapshot=state.snapshot,
         cluster_name=state.name,
         instance=_placed(instance),
-        ok=chosen is not None,
+        ok=bool(nodes),
         info=f"Request {verdict}: {', '.join(answer.messages)}",
         metric="lost-allocations" if dedicated else "score",
         sizes=_sizes(cluster, names or PairNames(), answer, group) if dedicated else (),
         group=None if answer.placement is None or answer.group is None else cluster.groups[answer.group].name,
-        nodes=() if chosen is None else tuple(cluster.nodes[index].facts.name for index in chosen),
-        reason=None if chosen else _why_not(found),
+        nodes=nodes,
+        reason=None if nodes else _why_not(found),
         groups=tuple(_group_trials(cluster, asked, answer, group)),
-        candidates=tuple(item for _, item in found),
+        candidates=tuple(found),
         notes=(*_notes(state, cluster, request, instance, answer), *_left_out(asked.left_out, len(found))),
     )
 
@@ -131,34 +131,24 @@ def _placed(instance: Instance) -> Placed:
     )
 
 
-Found = list[tuple[ExplainedTrial, Candidate]]
-
-
-def _best_first(cluster: Cluster, found: Found, chosen: tuple[int, ...] | None) -> Found:
+def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...]) -> list[Candidate]:
     """Sort as hail prefers: the chosen one, the other possible ones, the refused ones in the order of the nodes."""
-
-    def preference(item: tuple[ExplainedTrial, Candidate]) -> tuple[bool, int]:
-        group = cluster.groups[cluster.nodes[item[0].nodes[0]].facts.group]
-        return item[0].nodes != chosen, group.alloc_policy.rank
-
-    possible = [item for item in reversed(found) if item[1].ok]  # of equal ones the later wins
-    if any(item[1].lost_allocations is not None for item in possible):
-        possible.sort(key=lambda item: (item[1].lost_allocations or (), item[1].disk_left or 0))
+    ranks = {group.name: group.alloc_policy.rank for group in cluster.groups.values()}
+    possible = [item for item in reversed(found) if item.ok]  # of equal ones the later wins
+    if any(item.lost_allocations is not None for item in possible):
+        possible.sort(key=lambda item: (item.lost_allocations or (), item.disk_left or 0))
     else:
-        possible = sorted_by_score(possible, lambda item: item[1].score or 0.0)
-    possible.sort(key=preference)
-    return [*possible, *(item for item in found if not item[1].ok)]
+        possible = sorted_by_score(possible, lambda item: item.score or 0.0)
+    possible.sort(key=lambda item: (item.nodes != chosen, ranks[item.group]))
+    return [*possible, *(item for item in found if not item.ok)]
 
 
-def _why_not(found: Found) -> str:
+def _why_not(found: list[Candidate]) -> str:
     """Return in a sentence what keeps the instance out."""
     if not found:
         return "there is no node, or no pair of nodes, that could be tried"
-    counts: dict[str, int] = {}
-    for _, item in found:
-        counts[item.reason or ""] = counts.get(item.reason or "", 0) + 1
-    parts = [f"{key} ({count})" for key, count in sorted(counts.items(), key=lambda pair: -pair[1])]
-    return f"refused by {', '.join(parts)}"
+    counts = Counter(item.reason or "" for item in found)
+    return f"refused by {', '.join(f'{key} ({count})' for key, count in counts.most_common())}"
 
 
 def _sizes(cluster: Cluster, names: PairNames, answer: GroupAnswer, group: Group | None) -> tuple[str, ...]:
