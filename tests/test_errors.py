@@ -10,8 +10,8 @@ import pytest
 from gpolicy.analysis.capacity import capacity
 from gpolicy.cluster.sources import read_state
 from gpolicy.errors import GpolicyError, about
-from gpolicy.suggest.model import Request
 from gpolicy.suggest.suggesting import suggest
+from gpolicy.suggest.suggestion import Request
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def fill(
     needed = instance.memory if maximum_memory is None else maximum_memory
     if needed < instance.memory:
         raise InputError(f"the maximum memory {needed} is below the memory {instance.memory}")
-    left = {index: _left(node, cluster.instances, rules) for index, node in cluster.nodes.items()}
+    left = {index: memory_left(node, cluster.instances, rules) for index, node in cluster.nodes.items()}
     state = AllocationState(cluster.nodes, cluster.instances)
     while limit is None or len(state.placed) < limit:
         number = len(state.instances)
@@ -113,25 +113,31 @@ def _attempt(
     fewer: Candidates
     if isinstance(candidates, SingleCandidates):
         fewer = SingleCandidates(tuple(index for index in candidates.nodes if needed <= left[index]))
-        refused = len(candidates.nodes) - len(fewer.nodes)
     else:
         fewer = PairCandidates(tuple((index, others) for index, others in candidates.pairs if needed <= left[index]))
-        refused = sum(len(others) for index, others in candidates.pairs if needed > left[index])
     attempt = try_allocate(state.nodes, wanted, fewer, predicate=satisfied)
     failures = list(NO_FAILURES)
-    failures[FailReason.MEM] = refused
+    failures[FailReason.MEM] = refused_for_memory(candidates, left, needed)
     return replace(attempt, failures=add_counts(attempt.failures, tuple(failures)))
 
 
-def _left(node: Node, instances: Mapping[int, Instance], rules: ExtendedRules) -> float:
+def refused_for_memory(candidates: Candidates, left: Left, needed: int) -> int:
+    """Return how many candidates have a primary that may take less than `needed` (MiB)."""
+    if isinstance(candidates, SingleCandidates):
+        return sum(needed > left[index] for index in candidates.nodes)
+    return sum(len(others) for index, others in candidates.pairs if needed > left[index])
+
+
+def memory_left(node: Node, instances: Mapping[int, Instance], rules: ExtendedRules) -> float:
+    """Return how much of the maximum memories of further primaries `node` may take (MiB)."""
     if rules.oversubscription is None:
         return math.inf
     used = sum(rules.maximum_memory.get(instances[number].name, instances[number].memory) for number in node.primaries)
     return (node.facts.total_memory - node.facts.node_memory) * rules.oversubscription - used
 
 
-MOST_CASES = 20000
-"""How many sets of failing nodes are looked at before the question is refused."""
+MOST_SIMULATED: Final = 20_000
+"""Losses of sets of nodes that are followed to their end, before a question is refused."""
 
 
 def survives(nodes: Nodes, instances: Instances, rules: CapacityRules, failures: int) -> bool:
@@ -150,9 +156,9 @@ def survives(nodes: Nodes, instances: Instances, rules: CapacityRules, failures:
         if not skipped and node.facts.group not in rules.ignored_groups:
             groups.setdefault(node.facts.group, []).append(index)
     cases = sum(math.comb(len(members), size) for members in groups.values() for size in range(1, failures + 1))
-    if cases > MOST_CASES:
+    if cases > MOST_SIMULATED:
         raise InputError(
-            f"surviving {failures} failures means looking at {cases} sets of nodes, at most {MOST_CASES} are",
+            f"surviving {failures} failures means looking at {cases} sets of nodes, at most {MOST_SIMULATED} are",
             hint="ask for fewer failures, or for one group at a time",
         )
     return all(

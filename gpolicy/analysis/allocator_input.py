@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from gpolicy.allocator.cluster_data import (
     DEFAULT_POLICY,
@@ -27,10 +27,7 @@ from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, I
 from gpolicy.cluster import state as observed
 from gpolicy.errors import GpolicyError, about
 from gpolicy.ganeti.parameter import Value, Values
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-
-DRBD_METADATA: Final = 128
-"""MiB that each DRBD disk takes beside its size (Ganeti's `DRBD_META_SIZE`)."""
+from gpolicy.ganeti.vocabulary import DRBD_METADATA, SPEC_PARAMETERS
 
 _MOST_NAMES = 5
 _WAY_OUT = "read it where it runs: local:, ssh://, rapi://, or from a snapshot or hscan text made there"

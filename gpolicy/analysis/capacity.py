@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.cluster_data import Spec, SpecPair
 from gpolicy.analysis.binding import Binding
-from gpolicy.analysis.cluster_score import Score, score_of
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.declared_resources import required_resources, uncounted
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedOptions, extended_capacity
 from gpolicy.analysis.loaded_state import counted_on_primary, load_state, split_instances
 from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS

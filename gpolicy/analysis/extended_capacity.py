@@ -15,14 +15,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import FailReason
-from gpolicy.allocator.extended import GREATEST_RATIO, ExtendedRules, fill
-from gpolicy.allocator.placement import NO_FAILURES, SingleCandidates
-from gpolicy.analysis.binding import Binding, Cause, binding
+from gpolicy.allocator.extended import GREATEST_RATIO, ExtendedRules, fill, memory_left, refused_for_memory
+from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.errors import UsageError
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Spec
-    from gpolicy.allocator.node import Node
     from gpolicy.allocator.repeated_allocation import AllocationState
     from gpolicy.analysis.counted_cluster import CountedCluster
     from gpolicy.cluster.state import ClusterState
@@ -136,10 +134,9 @@ def _binding(
     counted: CountedCluster, final: AllocationState, instance: Instance, maximum: int, rules: ExtendedRules
 ) -> Binding:
     """Return what keeps out the next instance: the cause of most of the refused candidates."""
-    assert counted.candidates is not None  # noqa: S101
-    if final.failures == NO_FAILURES:
-        return Binding(Cause.NOTHING)
-    found = binding(final.nodes, instance, counted.candidates, final.failures)
+    found = counted.why(final, instance)
+    if found.cause is Cause.NOTHING:
+        return found
     top = max(FailReason, key=lambda reason: final.failures[reason])
     if top is FailReason.N1 and rules.max_node_failures > 1:
         return replace(found, cause=Cause.NODE_FAILURES)
@@ -150,28 +147,8 @@ def _binding(
 
 def _over(counted: CountedCluster, final: AllocationState, maximum: int, rules: ExtendedRules) -> int:
     """Return how many candidates have no room left for the maximum memory of one more primary."""
-    if rules.oversubscription is None or counted.candidates is None:
-        return 0
-    candidates = counted.candidates
-    if isinstance(candidates, SingleCandidates):
-        weights = dict.fromkeys(candidates.nodes, 1)
-    else:
-        weights = {primary: len(others) for primary, others in candidates.pairs}
-    placed = {item.index for item in final.placed}
-    total = 0
-    for index, weight in weights.items():
-        node = final.nodes[index]
-        burst = sum(_burst(number, final, placed, maximum, rules) for number in node.primaries)
-        total += weight * (burst + maximum > _allowance(node, rules.oversubscription))
-    return total
-
-
-def _burst(number: int, final: AllocationState, placed: set[int], maximum: int, rules: ExtendedRules) -> int:
-    if number in placed:
-        return maximum
-    instance = final.instances[number]
-    return rules.maximum_memory.get(instance.name, instance.memory)
-
-
-def _allowance(node: Node, ratio: float) -> float:
-    return (node.facts.total_memory - node.facts.node_memory) * ratio
+    assert counted.candidates is not None  # noqa: S101
+    bursting = {**rules.maximum_memory, **{item.name: maximum for item in final.placed}}
+    rules = replace(rules, maximum_memory=bursting)
+    left = {index: memory_left(node, final.instances, rules) for index, node in final.nodes.items()}
+    return refused_for_memory(counted.candidates, left, maximum)

@@ -85,7 +85,7 @@ def _of_spec(request: PlaceRequest, spec: str, names: PairNames, state: ClusterS
 
     pair, group = find_pair(spec, names, state, request.group)
     nodes = state.nodes_of(group)
-    exclusive = any(state.effective_of_node(node).get(("ndparams", "exclusive_storage")) is True for node in nodes)
+    exclusive = any(state.has_exclusive_storage(node) for node in nodes)
     if request.template is None:
         template = first_allowed(enabled_templates(state), policy_of(state.groups[group].effective, f"group {group}"))
         request = replace(request, template=template.value if template else None)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpolicy.cluster.sources import SourceOptions
-    from gpolicy.suggest.model import Bounds
+    from gpolicy.suggest.suggestion import Bounds
 
 FORMATS = ("text", "json", "yaml", "markdown", "html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What sizes are wanted, as it was written, and how to show them. Names as in `gpolicy.suggest.model.Request`."""
+    """What sizes are wanted, as it was written, and how to show them. Names as in `suggest.suggestion.Request`."""
 
     state: str
     options: SourceOptions
@@ -45,8 +45,8 @@ def suggest(request: Request) -> int:
     """Print sizes that tile the nodes, and the document that declares them; return the exit code."""
     from gpolicy.suggest import suggesting  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
-    from gpolicy.suggest.model import Request as Wanted  # noqa: PLC0415
     from gpolicy.suggest.size_names import parse_mix, parse_sizes  # noqa: PLC0415
+    from gpolicy.suggest.suggestion import Request as Wanted  # noqa: PLC0415
 
     known_format(request.form, FORMATS)
     known_budget(request.budget)

@@ -77,7 +77,7 @@ def _chosen(policy: Policy, name: str | None) -> list[Scenario]:
 def _run(policy: Policy, scenarios: list[Scenario], state: ClusterState | None) -> list[Outcome]:
     if not scenarios:
         return []
-    from gpolicy.testing.running import run_tests  # noqa: PLC0415 (the allocator comes with it)
+    from gpolicy.testing.running_tests import run_tests  # noqa: PLC0415 (the allocator comes with it)
 
     return run_tests(policy, chosen=scenarios, state=state)
 

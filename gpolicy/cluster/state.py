@@ -210,6 +210,15 @@ class ClusterState:
         group = self.groups.get(node.group)
         return (group.effective if group else self.cluster.own).get(path)
 
+    def has_exclusive_storage(self, node: Node) -> bool:
+        """Return whether exclusive storage is in force on `node`."""
+        return self.in_force(node, ("ndparams", "exclusive_storage")) is True
+
+    def on_exclusive_storage(self, instance: Instance) -> bool:
+        """Return whether one of the nodes of `instance` has exclusive storage."""
+        names = (instance.primary_node, *instance.secondary_nodes)
+        return any(self.has_exclusive_storage(self.nodes[name]) for name in names)
+
     def effective_of_node(self, node: Node) -> Values:
         """Return the node's effective values, filled from its group."""
         group = self.groups.get(node.group)

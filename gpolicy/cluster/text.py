@@ -20,10 +20,9 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Iden
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import parameters_of
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, DRBD_METADATA
 
 _SPEC_COLUMNS = ("memory-size", "cpu-count", "disk-size", "disk-count", "nic-count", "spindle-use")
-_DRBD_METADATA = 128  # MiB for each disk; htools counts them as disk of the instance, Ganeti's own sizes do not
 _LARGEST = 2**63
 _YES_NO = {"Y": True, "N": False}
 
@@ -197,7 +196,7 @@ def _instance(line: _Line) -> Instance:
     if template not in DISK_TEMPLATES:
         raise InputError(f"{line.where}: no such disk template: {template!r}")
     summed = line.whole(3)
-    size = max(summed - _DRBD_METADATA, 0) if template == "drbd" else summed
+    size = max(summed - DRBD_METADATA, 0) if template == "drbd" else summed
     if line.text(7) == line.text(8):
         raise InputError(f"{line.where}: has the same primary and secondary node: {line.text(7)!r}")
     spindles = None if line.text(12) in ("", "-") else line.whole(12)

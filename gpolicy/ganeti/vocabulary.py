@@ -32,6 +32,9 @@ SPEC_PARAMETERS: Final = {
 """The six parameters of a spec, in the order in which gpolicy writes them (partitioned Ganeti, "Constrained
 instance sizes")."""
 
+DRBD_METADATA: Final = 128
+"""MiB that each DRBD disk takes beside its size (`DRBD_META_SIZE`). htools counts them as disk of the instance."""
+
 SPEC_SIZES: Final = frozenset({"memory-size", "disk-size"})
 """Spec parameters in MiB."""
 

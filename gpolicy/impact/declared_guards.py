@@ -17,8 +17,8 @@ from gpolicy.plan.projection import projected
 from gpolicy.policy.guard import Guard, Measure
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.node_losses import GroupRedundancy
     from gpolicy.analysis.pair_names import PairNames
-    from gpolicy.analysis.redundancy import GroupRedundancy
     from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
     from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.ganeti.parameter import Path, Values
+from gpolicy.ganeti.parameter import Values
 from gpolicy.ganeti.parameters import release_key
 from gpolicy.ganeti.volume_arithmetic import is_empty, sizes_differ, usable_size, volumes_needed
 from gpolicy.impact.storage_findings import (
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from gpolicy.impact.comparison import Comparison
     from gpolicy.policy.model import Hardware
 
-_EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 _FIRST_DEFECT: Final = (3, 0)  # before, Python compared a number with text without complaint
 
 
@@ -66,7 +65,7 @@ def _release(version: str | None) -> tuple[int, ...] | None:
 
 
 def _exclusive_nodes(state: ClusterState) -> set[str]:
-    return {node.name for node in state.nodes.values() if state.in_force(node, _EXCLUSIVE) is True}
+    return {node.name for node in state.nodes.values() if state.has_exclusive_storage(node)}
 
 
 @dataclass(frozen=True, slots=True)

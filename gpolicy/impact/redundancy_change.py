@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.analysis.cluster_score import Score
-from gpolicy.analysis.redundancy import GroupRedundancy, Loss, group_redundancy, loaded_score
+from gpolicy.analysis.node_losses import GroupRedundancy, Loss, group_redundancy, loaded_score
+from gpolicy.analysis.shown_score import Score
 from gpolicy.impact.comparison import LoadedComparison, measured
 
 if TYPE_CHECKING:

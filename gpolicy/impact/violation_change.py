@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, Verdict, allowed_sizes, verdict_on
@@ -17,8 +17,6 @@ from gpolicy.ganeti.parameter import Path, Value
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Instance
     from gpolicy.impact.comparison import Comparison
-
-_EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,13 +90,9 @@ class _Judge:
         self.policies = {
             name: allowed_sizes(group.effective, name, names[name]) for name, group in state.groups.items()
         }
-        self.exclusive_nodes = {node.name for node in state.nodes.values() if state.in_force(node, _EXCLUSIVE) is True}
 
     def policy(self, instance: Instance) -> AllowedSizes:
         return self.policies[self.state.nodes[instance.primary_node].group]
-
-    def exclusive(self, instance: Instance) -> bool:
-        return not self.exclusive_nodes.isdisjoint((instance.primary_node, *instance.secondary_nodes))
 
     def verdict(self, instance: Instance) -> Verdict:
         return self._with_memory(instance, instance.maxmem)
@@ -108,7 +102,9 @@ class _Judge:
         return Verdict() if self.verdict(instance).violation else self._with_memory(instance, instance.minmem)
 
     def _with_memory(self, instance: Instance, memory: int) -> Verdict:
-        return verdict_on(instance, self.policy(instance), exclusive=self.exclusive(instance), memory=memory)
+        return verdict_on(
+            instance, self.policy(instance), exclusive=self.state.on_exclusive_storage(instance), memory=memory
+        )
 
 
 def _names_of_equal_pairs(values: Mapping[Path, Value], then: _Judge, group: str) -> list[str | None]:
@@ -123,7 +119,7 @@ def _same_measure(old: _Judge, new: _Judge, instance: Instance) -> bool:
     """Return whether an instance is held against the same before and after, so that nothing changes for it."""
     one, other = old.policy(instance), new.policy(instance)
     same = (one.pairs, set(one.templates)) == (other.pairs, set(other.templates))
-    return same and old.exclusive(instance) == new.exclusive(instance)
+    return same and old.state.on_exclusive_storage(instance) == new.state.on_exclusive_storage(instance)
 
 
 class _Found:

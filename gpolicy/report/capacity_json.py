@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, Size, SpecCapacity, spec_values
-from gpolicy.analysis.cluster_score import Score
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
+from gpolicy.analysis.shown_score import Score
 from gpolicy.analysis.stranded import Stranded
 
 FORMAT_VERSION: Final = "1.2"

@@ -11,7 +11,7 @@ from gpolicy.analysis.capacity import spec_values
 if TYPE_CHECKING:
     from gpolicy.analysis.binding import Binding
     from gpolicy.analysis.counted_cluster import Fit
-    from gpolicy.suggest.model import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport, Waste
+    from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport, Waste
     from gpolicy.suggest.tiling import Resources
 
 FORMAT_VERSION: Final = "1.1"

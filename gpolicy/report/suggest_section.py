@@ -11,7 +11,7 @@ from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, 
 from gpolicy.report.suggest_text import causes, counts_words, human, instance_words, left_words, legend_words
 
 if TYPE_CHECKING:
-    from gpolicy.suggest.model import Mix, Suggestion, SuggestReport
+    from gpolicy.suggest.suggestion import Mix, Suggestion, SuggestReport
 
 _RIGHT: Final = frozenset(
     {"a node", "now", "then", "by hail", "empty", "fill it", "memory", "CPUs", "volumes", "disk", "wasted", "fits"}

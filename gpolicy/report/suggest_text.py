@@ -11,7 +11,7 @@ from gpolicy.printable import BOLD, DIM, PLAIN, as_text, printable
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Spec
     from gpolicy.analysis.binding import Binding, Cause
-    from gpolicy.suggest.model import Mix, NodeKind, Suggestion, SuggestReport
+    from gpolicy.suggest.suggestion import Mix, NodeKind, Suggestion, SuggestReport
     from gpolicy.suggest.tiling import Resources
 
 _LEFT: Final = frozenset({"size", "instance", "bound by", "nodes"})

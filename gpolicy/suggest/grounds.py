@@ -11,7 +11,7 @@ from gpolicy.analysis.declared_resources import known_states
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import format_size
-from gpolicy.suggest.hardware import kinds_of, node_hardware
+from gpolicy.suggest.node_hardware import kinds_of, node_hardware
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.tiling import Ground, part, tiling
 from gpolicy.suggest.volumes import smallest_volume, usable_volume
@@ -19,7 +19,7 @@ from gpolicy.suggest.volumes import smallest_volume, usable_volume
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Policy
     from gpolicy.cluster.state import ClusterState, Group
-    from gpolicy.suggest.model import NodeKind, Request
+    from gpolicy.suggest.suggestion import NodeKind, Request
     from gpolicy.suggest.tiling import Tiling
 
 

@@ -11,7 +11,7 @@ from gpolicy.allocator.group_choice import RequestOptions
 from gpolicy.allocator.placement import NO_FAILURES, Attempt, Placement, SingleCandidates, add_counts
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.suggest.model import Mix
+from gpolicy.suggest.suggestion import Mix
 from gpolicy.suggest.tiling import Resources
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.suggest.document import declared_values, document
 from gpolicy.suggest.grounds import Grounds
-from gpolicy.suggest.hardware import emptied
 from gpolicy.suggest.mixes import as_hail_places, count_mix, under_policy
-from gpolicy.suggest.model import OldPair, Size, Suggestion, SuggestReport, Waste
-from gpolicy.suggest.pairs import holding, pairs, standard
+from gpolicy.suggest.node_hardware import emptied
 from gpolicy.suggest.size_names import size_name
+from gpolicy.suggest.size_pairs import holding, pairs, standard
+from gpolicy.suggest.suggestion import OldPair, Size, Suggestion, SuggestReport, Waste
 from gpolicy.suggest.tiling import Ground, fitting, left_over, wasted
 from gpolicy.writing.written import name_complaint
 
@@ -33,11 +33,10 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Policy, SpecPair
     from gpolicy.analysis.capacity import Observer
     from gpolicy.cluster.state import ClusterState, Group
-    from gpolicy.suggest.model import Bounds, Mix, NodeKind, Request
+    from gpolicy.suggest.suggestion import Bounds, Mix, NodeKind, Request
     from gpolicy.suggest.tiling import Tiling
 
 _MOST_MARGIN: Final = 50.0
-_EXCLUSIVE: Final = ("ndparams", "exclusive_storage")
 
 
 def suggest(
@@ -232,10 +231,7 @@ class _Maker:
         for instance in self.state.instances.values():
             if self.state.nodes[instance.primary_node].group != group.name:
                 continue
-            exclusive = any(
-                self.state.effective_of_node(self.state.nodes[node]).get(_EXCLUSIVE) is True
-                for node in (instance.primary_node, *instance.secondary_nodes)
-            )
+            exclusive = self.state.on_exclusive_storage(instance)
             verdicts = [
                 violations_of(instance, item.effective, group=group.name, exclusive_storage=exclusive)
                 for item in (group, after)

@@ -17,8 +17,7 @@ from itertools import combinations, pairwise
 from math import log2
 from typing import Final
 
-DRBD_METADATA: Final = 128
-"""MiB that a DRBD disk takes beside its size."""
+from gpolicy.ganeti.vocabulary import DRBD_METADATA
 
 USUAL: Final = (1, 2, 4)
 """Full, half, quarter: what is suggested where nothing speaks against it."""

@@ -13,7 +13,7 @@ from gpolicy.analysis.pair_names import find_pair, pair_names
 from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Node, Resources
 from gpolicy.errors import UsageError
-from gpolicy.testing.outcome import CannotRunError
+from gpolicy.testing.outcome import CannotRunError, known_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,12 +93,8 @@ def _template(
 
 def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> ClusterState:
     """Return `state` with the instances that a test puts there. Raise CannotRunError where they cannot be."""
-    for named in existing.nodes:
-        if named.value not in state.nodes:
-            hint = f"its nodes are {', '.join(list(state.nodes)[:8])}"
-            raise CannotRunError(f"the cluster has no node {named.value!r}", named.span, hint=hint)
-    nodes = [state.nodes[named.value] for named in existing.nodes]
-    exclusive = any(exclusive_storage(state, node) for node in nodes)
+    nodes = [state.nodes[known_name(named, state.nodes, "node")] for named in existing.nodes]
+    exclusive = any(state.has_exclusive_storage(node) for node in nodes)
     made = instance_of(
         policy, state, existing.sizes, nodes[0].group, exclusive=exclusive, mirrored=len(existing.nodes) > 1
     )
@@ -135,11 +131,6 @@ def without_instance(state: ClusterState, name: str) -> ClusterState:
     return replace(state, nodes=_with_use(state, [state.instances[name]], -1), instances=left)
 
 
-def exclusive_storage(state: ClusterState, node: Node) -> bool:
-    """Return whether the node has exclusive storage."""
-    return state.effective_of_node(node).get(("ndparams", "exclusive_storage")) is True
-
-
 def _with_use(state: ClusterState, instances: Sequence[Instance], sign: int) -> dict[str, Node]:
     nodes = dict(state.nodes)
     exclusive: dict[str, bool] = {}
@@ -152,7 +143,7 @@ def _with_use(state: ClusterState, instances: Sequence[Instance], sign: int) -> 
         for place, name in enumerate((instance.primary_node, *instance.secondary_nodes)):
             node = nodes[name]
             if name not in exclusive:
-                exclusive[name] = exclusive_storage(state, node)
+                exclusive[name] = state.has_exclusive_storage(node)
             taken = memory if place == 0 and instance.running is not False else 0
             volumes = spindles if exclusive[name] else 0
             nodes[name] = replace(node, resources=_less(node.resources, sign * taken, sign * used, sign * volumes))

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from gpolicy.errors import GpolicyError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gpolicy.findings import Span
     from gpolicy.policy.scenario import Action, Expectation
+    from gpolicy.policy.source_file import Located
 
 
 class CannotRunError(GpolicyError):
@@ -18,6 +21,15 @@ class CannotRunError(GpolicyError):
     def __init__(self, message: str, span: Span | None = None, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.span = span
+
+
+def known_name(named: Located[str], objects: Mapping[str, object], what: str) -> str:
+    """Return the name of one of `objects`, which a test has written down. Raise CannotRunError if there is none."""
+    if named.value not in objects:
+        names = ", ".join(list(objects)[:8])
+        hint = f"the {what}s are {names}" if names else None
+        raise CannotRunError(f"the cluster has no {what} {named.value!r}", named.span, hint=hint)
+    return named.value
 
 
 @dataclass(frozen=True, slots=True)

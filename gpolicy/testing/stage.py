@@ -15,11 +15,11 @@ from gpolicy.plan.projection import projected
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.loading import LARGEST_SNAPSHOT
 from gpolicy.testing.instances import with_instances, without_instance
-from gpolicy.testing.outcome import CannotRunError
-from gpolicy.testing.simulated import promised_cluster, simulated_cluster
+from gpolicy.testing.outcome import CannotRunError, known_name
+from gpolicy.testing.paper_cluster import promised_cluster, simulated_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Policy
@@ -81,16 +81,16 @@ def edited(policy: Policy, state: ClusterState, edit: Edit) -> ClusterState:
     if edit.add is not None:
         return with_instances(policy, state, edit.add)
     if edit.removed_instance is not None:
-        return without_instance(state, _known(edit.removed_instance, state.instances, "instance"))
+        return without_instance(state, known_name(edit.removed_instance, state.instances, "instance"))
     if edit.removed_node is not None:
         return _without_node(state, edit.removed_node)
     if edit.instance is not None:
-        instance = state.instances[_known(edit.instance, state.instances, "instance")]
+        instance = state.instances[known_name(edit.instance, state.instances, "instance")]
         changed = replace(instance, tags=(instance.tags - set(edit.remove_tags)) | set(edit.add_tags))
         return replace(state, instances={**state.instances, instance.name: changed})
     assert edit.node is not None  # noqa: S101 (the schema asks for one of these)
-    node = state.nodes[_known(edit.node, state.nodes, "node")]
-    group = node.group if edit.group is None else _known(edit.group, state.groups, "group")
+    node = state.nodes[known_name(edit.node, state.nodes, "node")]
+    group = node.group if edit.group is None else known_name(edit.group, state.groups, "group")
     moved = replace(
         node,
         group=group,
@@ -102,16 +102,8 @@ def edited(policy: Policy, state: ClusterState, edit: Edit) -> ClusterState:
 
 
 def _without_node(state: ClusterState, named: Located[str]) -> ClusterState:
-    name = _known(named, state.nodes, "node")
+    name = known_name(named, state.nodes, "node")
     users = [item.name for item in state.instances.values() if name in (item.primary_node, *item.secondary_nodes)]
     if users:
         raise CannotRunError(f"instance {users[0]} is on node {name}", named.span, hint="remove it first")
     return replace(state, nodes={key: node for key, node in state.nodes.items() if key != name})
-
-
-def _known(named: Located[str], objects: Mapping[str, object], what: str) -> str:
-    if named.value not in objects:
-        names = ", ".join(list(objects)[:8])
-        hint = f"there are {names}" if names else None
-        raise CannotRunError(f"the cluster has no {what} {named.value!r}", named.span, hint=hint)
-    return named.value

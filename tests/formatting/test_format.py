@@ -15,8 +15,8 @@ from gpolicy.adopt.adopting import adopt
 from gpolicy.cluster.sources import read_state
 from gpolicy.formatting.formatting import format_text
 from gpolicy.starter.starter_policy import starter_files
-from gpolicy.suggest.model import Request
 from gpolicy.suggest.suggesting import suggest
+from gpolicy.suggest.suggestion import Request
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = sorted((ROOT / "policies").rglob("*.yaml"))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.analysis.cluster_score import Score
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.analysis.redundancy import GroupRedundancy, Homeless, Loss
+from gpolicy.analysis.node_losses import GroupRedundancy, Homeless, Loss
+from gpolicy.analysis.shown_score import Score
 from gpolicy.analysis.violations import PolicyViolation, Verdict
 from gpolicy.impact.declared_guards import declared_guards, failures_asked
 from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange

@@ -19,13 +19,13 @@ from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, best_home, can_evacuate
 from gpolicy.analysis import losses
-from gpolicy.analysis import redundancy as module
+from gpolicy.analysis import node_losses as module
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import group_data
 from gpolicy.analysis.losses import lose
-from gpolicy.analysis.redundancy import GroupRedundancy, redundancy
+from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
 from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError

@@ -8,7 +8,6 @@ from gpolicy.allocator.cluster_data import Spec, SpecPair
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import GroupCapacity, Size, SpecCapacity
-from gpolicy.analysis.cluster_score import Score, ScoreComponent
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.location import (
     DesiredLocationMissing,
@@ -18,8 +17,9 @@ from gpolicy.analysis.location import (
     SharedDomain,
     Unmovable,
 )
-from gpolicy.analysis.redundancy import GroupRedundancy, Homeless, Loss, Shortage
+from gpolicy.analysis.node_losses import GroupRedundancy, Homeless, Loss, Shortage
 from gpolicy.analysis.resource_models import Declared, GroupModel, Model, NodeModel, ResourceModel
+from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.stranded import Room, Stranded
 from gpolicy.analysis.violations import Breach, PolicyViolation, Verdict
 from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange

@@ -24,8 +24,8 @@ from gpolicy.report.outcomes_section import outcomes_answer
 from gpolicy.report.place_section import place_answer
 from gpolicy.report.section import Name, Section, Table, Weight
 from gpolicy.report.suggest_section import suggest_answer
-from gpolicy.suggest.model import Request
 from gpolicy.suggest.suggesting import suggest
+from gpolicy.suggest.suggestion import Request
 from gpolicy.testing.outcome import Check, Outcome
 
 FORMS: tuple[Callable[[Answer], Page], ...] = (

@@ -13,7 +13,7 @@ from rendered import mentions, page_of_markdown
 
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, capacity
-from gpolicy.analysis.cluster_score import Score, ScoreComponent
+from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.cluster.text import parse_text, read_text_file
 from gpolicy.printable import terminal_text
 from gpolicy.report.capacity_json import capacity_data, capacity_json

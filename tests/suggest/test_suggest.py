@@ -13,9 +13,9 @@ from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.suggest.model import Mix, Request, Suggestion
 from gpolicy.suggest.size_names import divisor_of, parse_mix, parse_sizes, size_name
 from gpolicy.suggest.suggesting import suggest
+from gpolicy.suggest.suggestion import Mix, Request, Suggestion
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "policies" / "two-groups.snapshot.json"

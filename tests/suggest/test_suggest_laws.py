@@ -28,8 +28,8 @@ from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.suggest.document import declared_values
-from gpolicy.suggest.model import Request, Size, Suggestion
 from gpolicy.suggest.suggesting import suggest, with_values
+from gpolicy.suggest.suggestion import Request, Size, Suggestion
 
 WRITTEN = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -8,7 +8,7 @@ from gpolicy.findings import Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.testing.outcome import Outcome
-from gpolicy.testing.running import run_tests
+from gpolicy.testing.running_tests import run_tests
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nenabled_disk_templates: [plain, drbd]\n"
 SMALL = """

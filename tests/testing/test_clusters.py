@@ -12,7 +12,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.policy.model import Policy
-from gpolicy.testing.running import run_tests
+from gpolicy.testing.running_tests import run_tests
 from gpolicy.testing.stage import Stages
 
 GIB = 1024

@@ -11,7 +11,7 @@ from policy_tests import policy_of, problems
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.roots import policy_roots
 from gpolicy.report.outcomes_text import outcomes_text
-from gpolicy.testing.running import run_tests
+from gpolicy.testing.running_tests import run_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = policy_roots(ROOT / "policies")

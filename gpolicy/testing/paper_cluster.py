@@ -26,7 +26,7 @@ from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.scenario import Machine, SimulatedGroup, SimulatedNode
 from gpolicy.policy.source_file import Located
 from gpolicy.testing.filling import filled
-from gpolicy.testing.instances import exclusive_storage, with_instances
+from gpolicy.testing.instances import with_instances
 from gpolicy.testing.outcome import CannotRunError
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _measured(state: ClusterState, node: Node, machine: Machine) -> Node:
 def _storage(state: ClusterState, node: Node, machine: Machine) -> tuple[int | None, int | None]:
     """Return the disk (MiB) of an empty node, and its physical volumes where they count."""
     sizes = machine.pv_sizes
-    if exclusive_storage(state, node):
+    if state.has_exclusive_storage(node):
         if not sizes:
             hint = f"write pv_size and pv_count beside the nodes, or as `hardware` of group {node.group}"
             raise CannotRunError(f"not known of node {node.name}: its physical volumes", hint=hint)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.declared_resources import declared
-from gpolicy.suggest.model import NodeHardware, NodeKind
+from gpolicy.suggest.suggestion import NodeHardware, NodeKind
 from gpolicy.suggest.tiling import Resources
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.allocator.node import Node
     from gpolicy.cluster import state as observed
-    from gpolicy.suggest.model import Request
+    from gpolicy.suggest.suggestion import Request
 
 
 ALIKE: Final = 0.97

@@ -14,7 +14,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
 from gpolicy.testing.ablation import leaving_out
-from gpolicy.testing.outcome import CannotRunError, Check, checked
+from gpolicy.testing.outcome import CannotRunError, Check, checked, known_name
 
 if TYPE_CHECKING:
     from gpolicy.analysis.capacity import GroupCapacity
@@ -58,9 +58,7 @@ def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario) -> l
 def _group(state: ClusterState, scenario: Scenario, question: CapacityQuestion) -> str | None:
     """Return the group to count in: the one that is named, or the only one with nodes; None for the whole cluster."""
     if question.group is not None:
-        name = question.group.value
-        if name not in state.groups:
-            raise CannotRunError(f"the cluster has no group {name!r}", question.group.span)
+        name = known_name(question.group, state.groups, "group")
         if not state.nodes_of(name):
             hint = "simulate some, or promise hardware and name its nodes"
             raise CannotRunError(f"group {name} has no nodes", question.group.span, hint=hint)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from gpolicy.analysis.redundancy import redundancy
+from gpolicy.analysis.node_losses import redundancy
 from gpolicy.errors import GpolicyError
-from gpolicy.testing.outcome import CannotRunError, Check, checked
+from gpolicy.testing.outcome import CannotRunError, Check, checked, known_name
 
 if TYPE_CHECKING:
-    from gpolicy.analysis.redundancy import GroupRedundancy, Loss
+    from gpolicy.analysis.node_losses import GroupRedundancy, Loss
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Expectation, Scenario
@@ -35,11 +35,8 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
 
 
 def _group(state: ClusterState, scenario: Scenario) -> str:
-    named = scenario.group
-    if named is not None:
-        if named.value not in state.groups:
-            raise CannotRunError(f"the cluster has no group {named.value!r}", named.span)
-        return named.value
+    if scenario.group is not None:
+        return known_name(scenario.group, state.groups, "group")
     used = sorted({node.group for node in state.nodes.values()})
     if not used:
         hint = "say `on: {simulate: …}`, or write `hardware` and `nodes` of the groups"

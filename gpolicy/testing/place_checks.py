@@ -12,8 +12,8 @@ from gpolicy.analysis.pair_names import pair_names
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk, of_size
 from gpolicy.errors import GpolicyError
-from gpolicy.testing.instances import exclusive_storage, whole_spec
-from gpolicy.testing.outcome import CannotRunError, Check, checked
+from gpolicy.testing.instances import whole_spec
+from gpolicy.testing.outcome import CannotRunError, Check, checked, known_name
 
 if TYPE_CHECKING:
     from gpolicy.analysis.placing import Candidate, PlaceReport
@@ -36,9 +36,7 @@ def check_place(policy: Policy, state: ClusterState, scenario: Scenario) -> list
 
 
 def _request(policy: Policy, state: ClusterState, sizes: Sizes) -> PlaceRequest:
-    group = sizes.group.value if sizes.group else None
-    if group is not None and group not in state.groups:
-        raise CannotRunError(f"the cluster has no group {group!r}", sizes.group.span if sizes.group else None)
+    group = known_name(sizes.group, state.groups, "group") if sizes.group else None
     used = {node.group for node in state.nodes.values()}
     of = group or (next(iter(used)) if len(used) == 1 else None)
     template = sizes.template.value if sizes.template else None
@@ -57,7 +55,7 @@ def _request(policy: Policy, state: ClusterState, sizes: Sizes) -> PlaceRequest:
     )
     spec = whole_spec(policy, state, sizes, of)
     nodes = [node for node in state.nodes.values() if of in (None, node.group)]
-    exclusive = bool(nodes) and all(exclusive_storage(state, node) for node in nodes)
+    exclusive = bool(nodes) and all(state.has_exclusive_storage(node) for node in nodes)
     return of_size(request, spec, exclusive=exclusive)
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from gpolicy.errors import GpolicyError
 from gpolicy.policy.scenario import Action, Scenario
-from gpolicy.testing.conformity import check_conformity
-from gpolicy.testing.counting import check_capacity
-from gpolicy.testing.losing import check_redundancy
+from gpolicy.testing.capacity_checks import check_capacity
+from gpolicy.testing.instance_checks import check_conformity
 from gpolicy.testing.outcome import CannotRunError, Check, Outcome
-from gpolicy.testing.placement import check_place
+from gpolicy.testing.place_checks import check_place
+from gpolicy.testing.redundancy_checks import check_redundancy
 from gpolicy.testing.stage import Stages
 
 if TYPE_CHECKING:

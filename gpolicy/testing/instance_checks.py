@@ -10,7 +10,7 @@ from gpolicy.analysis.pair_names import MINMAX, pair_names
 from gpolicy.analysis.violations import violations_of
 from gpolicy.ganeti.parameter import Path, Values
 from gpolicy.testing.instances import instance_of
-from gpolicy.testing.outcome import CannotRunError, Check, checked
+from gpolicy.testing.outcome import CannotRunError, Check, checked, known_name
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import PolicyViolation
@@ -47,10 +47,7 @@ def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) ->
 def _group(state: ClusterState, scenario: Scenario) -> str:
     """Return the group that is asked about: the one that is named, the one with nodes, or the only one."""
     if scenario.group is not None:
-        if scenario.group.value not in state.groups:
-            message = f"the cluster has no group {scenario.group.value!r}"
-            raise CannotRunError(message, scenario.group.span, hint=f"the groups are {', '.join(state.groups)}")
-        return scenario.group.value
+        return known_name(scenario.group, state.groups, "group")
     simulated = {part.group.value for part in scenario.stage.simulated if part.group is not None}
     candidates = simulated if len(simulated) == 1 else set(state.groups)
     if len(candidates) != 1:

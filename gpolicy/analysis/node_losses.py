@@ -17,9 +17,10 @@ from math import comb
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.engines import engine_cluster
-from gpolicy.analysis.cluster_score import Score, score_of
+from gpolicy.allocator.extended import MOST_SIMULATED
 from gpolicy.analysis.loaded_state import load_known_groups
 from gpolicy.analysis.losses import Outcome, Trouble, lose
+from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.errors import UsageError
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 MOST_SETS: Final = 100_000
 """Sets of nodes of a group that are looked at: most are told apart at a glance."""
-
-MOST_SIMULATED: Final = 20_000
-"""Losses of a group that are simulated."""
 
 
 @dataclass(frozen=True, slots=True)

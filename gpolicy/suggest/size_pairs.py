@@ -15,8 +15,8 @@ from typing import Final
 from gpolicy.allocator.cluster_data import Policy, Spec, SpecPair
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
-from gpolicy.suggest.model import Bounds
 from gpolicy.suggest.size_names import size_name
+from gpolicy.suggest.suggestion import Bounds
 from gpolicy.suggest.tiling import Resources, Tiling
 
 STEP: Final = 4
