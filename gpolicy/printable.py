@@ -35,17 +35,6 @@ def control(sequence: str) -> str:
     return f"{_OURS}{sequence}"
 
 
-BOLD: Final = control("[1m")
-DIM: Final = control("[2m")
-RED: Final = control("[31m")
-GREEN: Final = control("[32m")
-YELLOW: Final = control("[33m")
-CYAN: Final = control("[36m")
-BOLD_RED: Final = control("[1;31m")
-BOLD_GREEN: Final = control("[1;32m")
-PLAIN: Final = control("[0m")
-
-
 def printable(text: str) -> str:
     r"""Return `text` as one line, with what could move a cursor, hide or reorder text, or end the line as an escape.
 
@@ -73,6 +62,17 @@ def _stays(text: str) -> bool:
 
 def _escape(letter: str) -> str:
     return letter.encode("unicode_escape").decode("ascii")
+
+
+def columns(text: str) -> int:
+    """Return the number of terminal columns of printable text: wide letters take two, combining marks none."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(letter: str) -> int:
+    if unicodedata.combining(letter):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
 def as_text(lines: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.cli.console import console, write_commands, write_diff
-from gpolicy.printable import BOLD, PLAIN, as_text, no_command, printable, terminal_text
+from gpolicy.printable import as_text, control, no_command, printable, terminal_text
 
 ANY_TEXT = st.text(st.characters(codec=None) | st.sampled_from("\x1b\n\r\t\x07\x7f\x9b\u202e\u2066\u200b\u2028\x85:#["))
 
@@ -38,7 +38,7 @@ def test_letters_that_show_nothing_are_escapes(letter: str) -> None:
 @pytest.mark.parametrize("letter", ["\u05d0", "\u0627", "\u0661", "\ufb1d", "\U0001e900", "\u07c0", "\u08e2"])
 def test_letters_that_reorder_what_is_beside_them_are_escapes(letter: str) -> None:
     assert printable(f"3 {letter} 4").isascii()
-    assert printable(f"{BOLD}3 {letter} 4{PLAIN}").isascii()
+    assert printable(f"{control('[1m')}3 {letter} 4{control('[0m')}").isascii()
 
 
 def test_letters_from_left_to_right_stay() -> None:
@@ -60,7 +60,7 @@ def test_a_report_has_the_lines_that_it_was_given(lines: list[str]) -> None:
 
 
 def test_our_own_colours_reach_a_terminal_and_no_others_do() -> None:
-    text = as_text([f"{BOLD}a\x1b[1mb\n{PLAIN}"])
+    text = as_text([f"{control('[1m')}a\x1b[1mb\n{control('[0m')}"])
     assert terminal_text(text) == "\x1b[1ma\\x1b[1mb\\n\x1b[0m\n"
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpolicy.cli.terminal import complain, wants_colour, working
+from gpolicy.colour import Painter, Tone
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.printable import BOLD, PLAIN, YELLOW, as_text
+from gpolicy.printable import as_text
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -88,7 +89,7 @@ def _apply(request: Request, plan: Plan, runner: Runner, journal: Path, patience
         history = _own_history(plan, _history(request, plan, journal), journal, runner)  # as it is under the lock
         with working(f"reading {request.destination}"):
             state = read_state(request.destination, request.options) if measures_nodes(plan) else runner.read()
-        voice = _Voice(colour=wants_colour(sys.stdout))
+        voice = _Voice(Painter(wants_colour(sys.stdout)))
         for note in state.notes:
             voice.note(note)
         signals = _Signals(stop)
@@ -231,25 +232,22 @@ class _Agreement:
 class _Voice:
     """Tells how it goes. What cannot be said (the terminal is gone) never stops the work."""
 
-    colour: bool
+    paint: Painter
 
     def step(self, number: int, count: int, title: str) -> None:
-        _say(self._paint(BOLD, f"[{number}/{count}] {title}"))
+        _say(self.paint(Tone.STRONG, f"[{number}/{count}] {title}"))
 
     def job(self, job: int) -> None:
         _say(f"  job {job}")
 
     def message(self, text: str) -> None:
-        _say(self._paint(YELLOW, f"  {text}") if "WARNING" in text else f"  {text}")
+        _say(self.paint(Tone.CAREFUL, f"  {text}") if "WARNING" in text else f"  {text}")
 
     def note(self, text: str) -> None:
         _say(f"  note: {text}")
 
     def ended(self, seconds: float, *, ran: bool) -> None:
         _say(f"  done ({seconds:.1f} s)" if ran else "  was done already")
-
-    def _paint(self, paint: str, text: str) -> str:
-        return f"{paint}{text}{PLAIN}" if self.colour else text
 
 
 def _say(line: str) -> None:

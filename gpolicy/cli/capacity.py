@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import FORMATS as COMMON_FORMATS
-from gpolicy.cli.checking import known_format, read
-from gpolicy.cli.findings_output import known_budget
-from gpolicy.cli.terminal import wants_colour, working
+from gpolicy.cli.output import write_report
+from gpolicy.cli.terminal import working
+from gpolicy.cli.under_policy import read_under
 from gpolicy.errors import ExitCode
+from gpolicy.report.forms import Look
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
-
-
-FORMATS = (*COMMON_FORMATS, "markdown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,31 +29,24 @@ class Request:
     group: str | None
     template: str | None
     score: bool
-    form: str
+    look: Look
     declared: bool
     max_node_failures: int | None
     oversubscription: float | None
-    budget: int
 
 
 def capacity(request: Request) -> int:
     """Print what fits; return the exit code."""
     from gpolicy.analysis.capacity import capacity as count  # noqa: PLC0415
     from gpolicy.analysis.extended_capacity import ExtendedOptions  # noqa: PLC0415
-    from gpolicy.analysis.pair_names import PairNames  # noqa: PLC0415
+    from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
+    from gpolicy.report.capacity_json import capacity_json  # noqa: PLC0415
 
-    known_format(request.form, FORMATS)
-    known_budget(request.budget)
     limits = ExtendedOptions(max_node_failures=request.max_node_failures, oversubscription=request.oversubscription)
-    state = read(request.state, request.options)
-    names = PairNames()
-    if request.policy is not None:
-        from gpolicy.cli.under_policy import under_policy  # noqa: PLC0415
-
-        found = under_policy(request.policy, state)
-        if found is None:
-            return int(ExitCode.FINDINGS)
-        state, names = found
+    found = read_under(request.policy, request.state, request.options)
+    if found is None:
+        return int(ExitCode.FINDINGS)
+    state, names = found
     with working("counting what fits") as tell:
         report = count(
             state,
@@ -68,16 +57,9 @@ def capacity(request: Request) -> int:
             declared=request.declared,
             observer=tell,
         )
-    if request.form == "json":
-        from gpolicy.report.capacity_json import capacity_json  # noqa: PLC0415
-
-        sys.stdout.write(capacity_json(report))
-    elif request.form == "markdown":
-        from gpolicy.report.capacity_markdown import capacity_markdown  # noqa: PLC0415
-
-        sys.stdout.write(capacity_markdown(report, budget=request.budget))
-    else:
-        from gpolicy.report.capacity_text import capacity_text  # noqa: PLC0415
-
-        sys.stdout.write(capacity_text(report, score=request.score, colour=wants_colour(sys.stdout)))
+    write_report(
+        request.look,
+        lambda: capacity_answer(report, components=request.score),
+        {"json": lambda: capacity_json(report)},
+    )
     return int(ExitCode.FINE)

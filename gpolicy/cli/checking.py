@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.console import write_commands
-from gpolicy.cli.findings_output import CHECK_FORMATS, known_budget, shown
+from gpolicy.cli.output import repository_path, show_errors, write_report
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.findings import Finding, Severity
+from gpolicy.findings import Accepted, Finding, Severity
 from gpolicy.opening import real_path
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.roots import policy_roots
+from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text
-from gpolicy.report.findings_text import findings_text
+from gpolicy.report.forms import OWN_FORMS, Look
 
 if TYPE_CHECKING:
     from gpolicy.checking.checking import Checked
@@ -26,21 +28,18 @@ if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
 
-FORMATS = ("text", "json")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What is to be checked, by which rules, and what is to become of what is found.
 
-    `budget`: most bytes of Markdown; `write_baseline`: the file to keep what is found in.
+    `write_baseline`: the file to keep what is found in.
     """
 
     paths: list[Path]
     state: str | None
     options: SourceOptions
-    form: str
-    budget: int
+    look: Look
     overrides: Overrides
     fix: bool = False
     diff: bool = False
@@ -51,8 +50,6 @@ def check(request: Request) -> int:
     """Check each policy, print what was found, mend it if that is wanted, and return the exit code."""
     from gpolicy.checking.repository import Checker  # noqa: PLC0415 (other verbs need no rules)
 
-    known_format(request.form, CHECK_FORMATS)
-    known_budget(request.budget)
     _one_purpose(request)
     named = [root for path in request.paths for root in policy_roots(path)]
     roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
@@ -68,7 +65,7 @@ def check(request: Request) -> int:
 
         if request.diff:
             return diff(checker)
-        return _report(fix(checker, aside=request.form != "text"), request, fixable=False)
+        return _report(fix(checker, aside=request.look.form != "text"), request, fixable=False)
     return _report(checker.check(), request)
 
 
@@ -85,29 +82,72 @@ def _one_purpose(request: Request) -> None:
         raise UsageError(f"{' and '.join(names)} do not go together", hint="use one of them at a time")
     if request.write_baseline is not None and request.overrides.baseline is not None:
         raise UsageError("--write-baseline and --baseline do not go together", hint="leave out --baseline")
-    if request.diff and request.form != "text":
-        raise UsageError(f"--diff has no format {request.form!r}", hint="leave out --format")
+    if request.diff and request.look.form != "text":
+        raise UsageError(f"--diff has no format {request.look.form!r}", hint="leave out --format")
 
 
 def _report(checked: list[Checked], request: Request, *, fixable: bool = True) -> int:
     """Print what was found, and return the exit code."""
     from gpolicy.checking.repository import report_together  # noqa: PLC0415
+    from gpolicy.report.findings_answer import findings_answer  # noqa: PLC0415
+    from gpolicy.report.findings_text import findings_text  # noqa: PLC0415
 
     report = report_together(checked)
-    text = shown(
-        report.findings,
-        report.files,
-        request.form,
-        budget=request.budget,
-        fails=report.failing.__contains__,
-        fixable=report.fixable if fixable else 0,
-        accepted=report.accepted,
+    findings, files, accepted, fails = report.findings, report.files, report.accepted, report.failing.__contains__
+    count, colour = report.fixable if fixable else 0, wants_colour(sys.stdout)
+    write_report(
+        request.look,
+        lambda: findings_answer(findings, files, fails=fails, locate=repository_path),
+        {form: partial(findings_in, form, findings, files, fails, accepted) for form in ("json", *OWN_FORMS["check"])}
+        | {"text": lambda: findings_text(findings, files, colour=colour, fixable=count, accepted=len(accepted))},
     )
-    if request.form == "github":
-        write_commands(sys.stdout, text)
-    else:
-        sys.stdout.write(text)
     return int(ExitCode.FINDINGS if report.failing else ExitCode.FINE)
+
+
+def findings_in(
+    form: str,
+    findings: list[Finding],
+    sources: Files,
+    fails: Callable[[Finding], bool],
+    accepted: Sequence[Accepted] = (),
+) -> str:
+    """Return findings in a form for other programs. `accepted` are those that the repository accepts."""
+    first = min(sources, default="")
+    match form:
+        case "github":
+            from gpolicy.report.github import findings_github  # noqa: PLC0415
+
+            return findings_github(findings, locate=repository_path)
+        case "junit":
+            from gpolicy.report.findings_junit import findings_junit  # noqa: PLC0415
+
+            return findings_junit(findings, sources, fails=fails, locate=repository_path)
+        case "sarif":
+            from gpolicy import __version__  # noqa: PLC0415
+            from gpolicy.checking.catalogue import CATALOGUE, FAMILIES  # noqa: PLC0415
+            from gpolicy.report.findings_sarif import Catalogue, findings_sarif  # noqa: PLC0415
+
+            catalogue = Catalogue(rules=CATALOGUE, families=FAMILIES, version=__version__)
+            known = _fingerprints(findings, sources)
+            return findings_sarif(
+                findings, catalogue, fingerprint=known.__getitem__, locate=repository_path, without_place=first
+            )
+        case "gitlab":
+            from gpolicy.report.findings_gitlab import findings_gitlab  # noqa: PLC0415
+
+            known = _fingerprints(findings, sources)
+            return findings_gitlab(findings, fingerprint=known.__getitem__, locate=repository_path, without_place=first)
+        case _:
+            from gpolicy.report.findings_json import findings_json  # noqa: PLC0415
+
+            return findings_json(findings, accepted)
+
+
+def _fingerprints(findings: list[Finding], sources: Files) -> dict[Finding, str]:
+    from gpolicy.checking.fingerprint import unique_fingerprints  # noqa: PLC0415
+
+    found = list(dict.fromkeys(findings))  # what two policies share is one finding
+    return dict(zip(found, unique_fingerprints(found, sources, locate=repository_path), strict=True))
 
 
 def _write_baseline(checked: list[Checked], path: Path, request: Request) -> int:
@@ -131,7 +171,7 @@ def sound_policy(path: Path, state: ClusterState | None = None) -> Policy | None
     policy, errors = policy_with_errors(path, state)
     if not errors:
         return policy
-    sys.stderr.write(findings_text(errors, policy.files, colour=wants_colour(sys.stderr)))
+    show_errors(errors, policy.files)
     return None
 
 
@@ -155,26 +195,21 @@ def read(src: str, options: SourceOptions) -> ClusterState:
         return read_state(src, options)
 
 
-def known_format(form: str, formats: tuple[str, ...] = FORMATS) -> None:
-    """Raise UsageError for a format that this verb does not have."""
-    if form not in formats:
-        raise UsageError(f"unknown format {form!r}", hint=f"the formats are {', '.join(formats)}")
-
-
-def show(path: Path, form: str, *, origin: bool) -> int:
+def show(path: Path, look: Look, *, origin: bool) -> int:
     """Print the effective policy."""
     from gpolicy.show.effective_policy import effective_view  # noqa: PLC0415
-    from gpolicy.show.effective_report import effective_json, effective_text  # noqa: PLC0415
+    from gpolicy.show.effective_report import effective_answer, effective_json, effective_text  # noqa: PLC0415
 
-    known_format(form)
     policy = sound_policy(path)
     if policy is None:
         return int(ExitCode.FINDINGS)
     view = effective_view(policy)
-    if form == "json":
-        sys.stdout.write(effective_json(view))
-    else:
-        sys.stdout.write(effective_text(view, origin=origin, colour=wants_colour(sys.stdout)))
+    colour = wants_colour(sys.stdout)
+    write_report(
+        look,
+        lambda: effective_answer(view, origin=origin),
+        {"json": lambda: effective_json(view), "text": lambda: effective_text(view, origin=origin, colour=colour)},
+    )
     return int(ExitCode.FINE)
 
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_format, policy_with_errors, read, reader_today
+from gpolicy.cli.checking import policy_with_errors, read, reader_today
+from gpolicy.cli.output import report_text, show_errors
 from gpolicy.cli.terminal import complain, wants_colour
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.policy.source_file import Files
-from gpolicy.report.findings_text import findings_text
+from gpolicy.report.forms import Look
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.drift.comparing import DriftReport
-
-FORMATS: Final = ("text", "json", "prometheus")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +27,7 @@ class Request:
     path: Path
     state: str
     options: SourceOptions
-    form: str
+    look: Look
     output: Path | None
 
 
@@ -37,7 +36,6 @@ def drift(request: Request) -> int:
 
     Metrics are written also when nothing could be compared: that is what an alert must see.
     """
-    known_format(request.form, FORMATS)
     try:
         compared = _compare(request)
     except (GpolicyError, OSError):
@@ -59,7 +57,7 @@ def _compare(request: Request) -> tuple[DriftReport, str] | None:
     state = read(request.state, request.options)
     policy, errors = policy_with_errors(request.path, state)
     if errors:
-        sys.stderr.write(findings_text(errors, policy.files, colour=wants_colour(sys.stderr)))
+        show_errors(errors, policy.files)
         return None
     settings = settings_of(policy.root or Path())
     report = find_drift(policy, state, today=reader_today(), settings=settings)
@@ -67,18 +65,19 @@ def _compare(request: Request) -> tuple[DriftReport, str] | None:
 
 
 def _rendered(request: Request, report: DriftReport, sources: Files) -> str:
+    from gpolicy.report.drift_answer import drift_answer  # noqa: PLC0415
+    from gpolicy.report.drift_json import drift_json  # noqa: PLC0415
+    from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
+
     now = time.time()
-    if request.form == "json":
-        from gpolicy.report.drift_json import drift_json  # noqa: PLC0415
-
-        return drift_json(report, compared_at=now)
-    if request.form == "prometheus":
-        from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
-
-        return drift_metrics(report, policy=_label(request), now=now)
-    from gpolicy.report.drift_text import drift_report  # noqa: PLC0415
-
-    return drift_report(report, sources, colour=request.output is None and wants_colour(sys.stdout))
+    return report_text(
+        replace(request.look, colour=request.output is None and wants_colour(sys.stdout)),
+        lambda: drift_answer(report, sources),
+        {
+            "json": lambda: drift_json(report, compared_at=now),
+            "prometheus": lambda: drift_metrics(report, policy=_label(request), now=now),
+        },
+    )
 
 
 def _write(request: Request, text: str) -> None:
@@ -86,7 +85,7 @@ def _write(request: Request, text: str) -> None:
 
     if request.output is None:
         sys.stdout.write(text)
-    elif request.form == "prometheus":  # read by the node exporter, which is another user
+    elif request.look.form == "prometheus":  # read by the node exporter, which is another user
         write_public(request.output, text.encode())
     else:
         write_private(request.output, text.encode())
@@ -96,7 +95,7 @@ def _write_failure(request: Request) -> None:
     """Write metrics that say that this run could not compare; never in place of the error that tells why."""
     from gpolicy.report.drift_prometheus import failure_metrics  # noqa: PLC0415
 
-    if request.form != "prometheus":
+    if request.look.form != "prometheus":
         return
     try:
         before = None if request.output is None else _written_before(request.output)

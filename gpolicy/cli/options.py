@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
 
 import typer
 
 from gpolicy.errors import UsageError
-from gpolicy.report.budget import COMMENT_BUDGET
+from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Look, forms_of
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
@@ -31,7 +31,6 @@ Budget = Annotated[
         help="Most bytes of --format markdown; what is least important is cut. Default: 65536, what a comment holds.",
     ),
 ]
-COMMENT: Final = COMMENT_BUDGET
 Credentials = Annotated[
     Optional[Path],  # noqa: UP045 (Typer reads the annotation at run time)
     typer.Option("--rapi-credentials", metavar="FILE", help="File with RAPI user and password, readable by you alone."),
@@ -64,13 +63,22 @@ Volumes = Annotated[
 ]
 
 
-def budget_for(form: str, budget: int | None) -> int:
-    """Return the budget of a report. Raise UsageError for one of a form that is never cut: it would do nothing."""
+def form_option(verb: str) -> Any:
+    """Return the option that chooses one of the forms of a verb."""
+    return typer.Option("--format", "-f", metavar="|".join(forms_of(verb)), help="Form of the output.")
+
+
+def look_of(verb: str, form: str, budget: int | None = None, *, every: bool = False) -> Look:
+    """Return how to show a report. Raise UsageError for a form that the verb does not have, or a budget without use."""
+    if form not in forms_of(verb):
+        raise UsageError(f"unknown format {form!r}", hint=f"the formats are {', '.join(forms_of(verb))}")
     if budget is not None and form != "markdown":
         raise UsageError(
             f"--budget cuts --format markdown only, not {form}", hint="leave --budget out, or say --format markdown"
         )
-    return COMMENT if budget is None else budget
+    if budget is not None and budget < LEAST_BUDGET:
+        raise UsageError(f"a budget of {budget} bytes is too small", hint=f"the least is {LEAST_BUDGET}")
+    return Look(form=form, budget=COMMENT_BUDGET if budget is None else budget, every=every)
 
 
 def signers_for(plan: Path, allowed: Path | None, signature: Path | None) -> Signers | None:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_format, read
-from gpolicy.cli.findings_output import known_budget
-from gpolicy.cli.terminal import wants_colour, working
+from gpolicy.cli.output import write_report
+from gpolicy.cli.terminal import working
+from gpolicy.cli.under_policy import read_under
 from gpolicy.errors import ExitCode
+from gpolicy.report.forms import Look
 
 if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames
     from gpolicy.analysis.wanted_instance import PlaceRequest
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
-
-
-FORMATS = ("text", "json", "markdown", "html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,45 +28,25 @@ class Request:
     state: str
     options: SourceOptions
     policy: Path | None
-    every: bool
-    form: str
-    budget: int
+    look: Look
 
 
 def place(request: Request) -> int:
     """Print where the instance would go; exit code 1 if nowhere."""
-    from gpolicy.analysis.pair_names import PairNames  # noqa: PLC0415
     from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.cli.place_words import read_words  # noqa: PLC0415
+    from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
+    from gpolicy.report.place_json import place_json  # noqa: PLC0415
 
-    known_format(request.form, FORMATS)
-    known_budget(request.budget)
     words = read_words(request.words)
-    state = read(request.state, request.options)
-    names = PairNames()
-    if request.policy is not None:
-        from gpolicy.cli.under_policy import under_policy  # noqa: PLC0415
-
-        found = under_policy(request.policy, state)
-        if found is None:
-            return int(ExitCode.FINDINGS)
-        state, names = found
+    found = read_under(request.policy, request.state, request.options)
+    if found is None:
+        return int(ExitCode.FINDINGS)
+    state, names = found
     wanted = words.request if words.spec is None else _of_spec(words.request, words.spec, names, state)
     with working("trying every node"):
         report = find(state, wanted, names=names)
-    if request.form == "json":
-        from gpolicy.report.place_json import place_json  # noqa: PLC0415
-
-        sys.stdout.write(place_json(report))
-    elif request.form != "text":
-        from gpolicy.cli.answering import write_answer  # noqa: PLC0415
-        from gpolicy.report.place_section import place_answer  # noqa: PLC0415
-
-        write_answer(place_answer(report), request.form, request.budget)
-    else:
-        from gpolicy.report.place_text import place_text  # noqa: PLC0415
-
-        sys.stdout.write(place_text(report, every=request.every, colour=wants_colour(sys.stdout)))
+    write_report(request.look, lambda: place_answer(report), {"json": lambda: place_json(report)})
     return int(ExitCode.FINE if report.ok else ExitCode.FINDINGS)
 
 

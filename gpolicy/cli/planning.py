@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_format, policy_with_errors, read
-from gpolicy.cli.console import write_commands
-from gpolicy.cli.findings_output import from_the_top, known_budget, repository_path
-from gpolicy.cli.terminal import wants_colour, working
+from gpolicy.cli.checking import policy_with_errors, read
+from gpolicy.cli.output import repository_path, show_errors, write_report
+from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.report.budget import COMMENT_BUDGET
-from gpolicy.report.findings_text import findings_text
+from gpolicy.report.forms import Look
 
 if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames
@@ -23,27 +21,22 @@ if TYPE_CHECKING:
     from gpolicy.plan.plan import Plan
     from gpolicy.plan.signature import Signers
     from gpolicy.policy.model import Policy
-
-FORMATS = ("text", "json", "markdown", "html", "github")
+    from gpolicy.report.plan_answer import Sides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is to be planned, and how to show it.
-
-    `failures`: nodes of a group that may fail at once; `budget`: most bytes of Markdown.
-    """
+    """What is to be planned, and how to show it. `failures`: nodes of a group that may fail at once."""
 
     path: Path
     state: str
     options: SourceOptions
     output: Path | None
     allowed: frozenset[str]
-    form: str
+    look: Look
     detailed_exitcode: bool
     with_impact: bool = True
     failures: int = 1
-    budget: int = COMMENT_BUDGET
 
 
 def plan(request: Request) -> int:
@@ -53,15 +46,14 @@ def plan(request: Request) -> int:
     from gpolicy.plan.plan import make_plan, refused_plan  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
     from gpolicy.plan.projection import projected  # noqa: PLC0415
+    from gpolicy.report.plan_answer import Sides  # noqa: PLC0415
 
-    known_format(request.form, FORMATS)
-    known_budget(request.budget)
     state = read(request.state, request.options)
     policy, errors = policy_with_errors(request.path, state)
     if errors:
-        if request.form != "text":  # there the errors say it all
-            _show(refused_plan(policy, state, errors), _Effect(state, state, PairNames(), None), policy, request)
-        sys.stderr.write(findings_text(errors, policy.files, colour=wants_colour(sys.stderr)))
+        if request.look.form != "text":  # there the errors say it all
+            _show(refused_plan(policy, state, errors), Sides(state, state, PairNames()), None, policy, request)
+        show_errors(errors, policy.files)
         return int(ExitCode.FINDINGS)
     _can_be_allowed(request.allowed, policy)
     made = make_plan(policy, state, allowed=request.allowed)
@@ -73,7 +65,7 @@ def plan(request: Request) -> int:
     made = _judged(made, policy, names, known, request.allowed)
     if request.output is not None:
         write_private(request.output, plan_text(made, _impact_data(known)).encode())
-    _show(made, _Effect(state, after, names, known), policy, request)
+    _show(made, Sides(state, after, names), known, policy, request)
     return _exit_code(made, detailed=request.detailed_exitcode)
 
 
@@ -121,46 +113,21 @@ def _impact_data(known: Impact | None) -> dict[str, object] | None:
     return impact_data(known)
 
 
-@dataclass(frozen=True, slots=True)
-class _Effect:
-    """What a plan does to a cluster: the cluster before and after, the names of its spec pairs, the impact if known."""
-
-    before: ClusterState
-    after: ClusterState
-    names: PairNames
-    impact: Impact | None
-
-
-def _show(made: Plan, effect: _Effect, policy: Policy, request: Request) -> None:
+def _show(made: Plan, sides: Sides, known: Impact | None, policy: Policy, request: Request) -> None:
     """Write the plan to standard output in the form that was asked for."""
-    known = effect.impact
-    match request.form:
-        case "text":
-            from gpolicy.report.plan_text import plan_report  # noqa: PLC0415
+    from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
+    from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
+    from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
 
-            text = plan_report(made, policy.files, impact=known, colour=wants_colour(sys.stdout))
-        case "json":
-            from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
-
-            text = plan_text(made, _impact_data(known))
-        case "markdown":
-            from gpolicy.report.plan_markdown import plan_markdown  # noqa: PLC0415
-
-            told = replace(made, findings=from_the_top(made.findings))
-            text = plan_markdown(told, impact=known, budget=request.budget)
-        case "github":
-            from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
-
-            places = {guard.name.value: guard.name.span for guard in policy.guards}
-            write_commands(sys.stdout, plan_github(made, impact=known, guard_places=places, locate=repository_path))
-            return
-        case "html":
-            from gpolicy.report.plan_html import plan_html  # noqa: PLC0415
-
-            text = plan_html(made, impact=known, before=effect.before, after=effect.after, names=effect.names)
-        case _:
-            return
-    sys.stdout.write(text)
+    places = {guard.name.value: guard.name.span for guard in policy.guards}
+    write_report(
+        request.look,
+        lambda: plan_answer(made, impact=known, sides=sides, sources=policy.files, locate=repository_path),
+        {
+            "json": lambda: plan_text(made, _impact_data(known)),
+            "github": lambda: plan_github(made, impact=known, guard_places=places, locate=repository_path),
+        },
+    )
 
 
 def _exit_code(made: Plan, *, detailed: bool) -> int:

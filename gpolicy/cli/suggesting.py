@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import known_format, read
-from gpolicy.cli.findings_output import known_budget
-from gpolicy.cli.terminal import wants_colour, working
+from gpolicy.cli.checking import read
+from gpolicy.cli.output import write_report
+from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.printable import as_text
+from gpolicy.report.forms import Look
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.suggest.suggestion import Bounds
-
-FORMATS = ("text", "json", "yaml", "markdown", "html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,19 +34,18 @@ class Request:
     mix: str | None
     empty: bool
     output: Path | None
-    form: str
-    budget: int
+    look: Look
 
 
 def suggest(request: Request) -> int:
     """Print sizes that tile the nodes, and the document that declares them; return the exit code."""
+    from gpolicy.report.suggest_answer import suggest_answer  # noqa: PLC0415
+    from gpolicy.report.suggest_json import suggest_json  # noqa: PLC0415
     from gpolicy.suggest import suggesting  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
     from gpolicy.suggest.size_names import parse_mix, parse_sizes  # noqa: PLC0415
     from gpolicy.suggest.suggestion import Request as Wanted  # noqa: PLC0415
 
-    known_format(request.form, FORMATS)
-    known_budget(request.budget)
     wanted = Wanted(
         template=request.template,
         divisors=None if request.sizes is None else parse_sizes(request.sizes),
@@ -68,22 +64,11 @@ def suggest(request: Request) -> int:
         from gpolicy.writing.new_files import write_new_file  # noqa: PLC0415
 
         write_new_file(request.output, text)
-    if request.form == "yaml":
-        sys.stdout.write(text if request.output is None else "")
-    elif request.form == "json":
-        from gpolicy.report.suggest_json import suggest_json  # noqa: PLC0415
-
-        sys.stdout.write(suggest_json(report))
-    elif request.form != "text":
-        from gpolicy.cli.answering import write_answer  # noqa: PLC0415
-        from gpolicy.report.suggest_section import suggest_answer  # noqa: PLC0415
-
-        write_answer(suggest_answer(report), request.form, request.budget)
-    else:
-        from gpolicy.report.suggest_text import suggest_text  # noqa: PLC0415
-
-        sys.stdout.write(suggest_text(report, colour=wants_colour(sys.stdout)))
-        sys.stdout.write(f"\n{text}" if request.output is None else as_text(["", f"wrote {request.output}"]))
+    write_report(
+        request.look,
+        lambda: suggest_answer(report, request.output),
+        {"json": lambda: suggest_json(report), "yaml": lambda: text if request.output is None else ""},
+    )
     return int(ExitCode.FINE)
 
 

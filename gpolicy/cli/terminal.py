@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TextIO
 
-from gpolicy.printable import BOLD_RED, DIM, PLAIN, control, printable
+from gpolicy.colour import Painter, Tone
+from gpolicy.printable import control, printable
 
 _PATIENCE_SECONDS = 1.0
 _ERASE: Final = control("[G") + control("[K")  # the line that the cursor is in
@@ -23,10 +24,10 @@ def wants_colour(stream: TextIO) -> bool:
 
 def complain(message: str, hint: str | None) -> None:
     """Write one line about what stopped the run to standard error, and one about the way out."""
-    red, dim, plain = (BOLD_RED, DIM, PLAIN) if wants_colour(sys.stderr) else ("", "", "")
-    sys.stderr.write(f"{red}gpolicy:{plain} {printable(message)}\n")
+    paint = Painter(wants_colour(sys.stderr))
+    sys.stderr.write(f"{paint(Tone.ALARM, 'gpolicy:')} {printable(message)}\n")
     if hint:
-        sys.stderr.write(f"{dim}  {printable(hint)}{plain}\n")
+        sys.stderr.write(f"{paint(Tone.QUIET, f'  {printable(hint)}')}\n")
 
 
 @contextmanager

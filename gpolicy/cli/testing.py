@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.checking.repository import check_by_settings
-from gpolicy.cli.checking import known_format, read, reader_today
-from gpolicy.cli.findings_output import known_budget
-from gpolicy.cli.terminal import wants_colour, working
+from gpolicy.cli.checking import read, reader_today
+from gpolicy.cli.output import show_errors, write_report
+from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.findings import Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.roots import policy_roots
-from gpolicy.report.findings_text import findings_text
+from gpolicy.report.forms import Look
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Scenario
     from gpolicy.testing.outcome import Outcome
-
-FORMATS = ("text", "json", "junit", "markdown", "html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +32,14 @@ class Request:
     state: str | None
     options: SourceOptions
     name: str | None
-    form: str
-    budget: int
+    look: Look
 
 
 def run(request: Request) -> int:
     """Run the tests of each policy at the path, print what came of them, return the exit code."""
-    known_format(request.form, FORMATS)
-    known_budget(request.budget)
+    from gpolicy.report.outcomes_answer import outcomes_answer  # noqa: PLC0415
+    from gpolicy.report.outcomes_json import outcomes_json  # noqa: PLC0415
+
     roots = policy_roots(request.path)
     state = read(request.state, request.options) if request.state else None
     if state is not None and len(roots) > 1:
@@ -56,7 +53,7 @@ def run(request: Request) -> int:
             if finding.severity is Severity.ERROR
         ]
         if errors:
-            sys.stderr.write(findings_text(errors, policy.files, colour=wants_colour(sys.stderr)))
+            show_errors(errors, policy.files)
             return int(ExitCode.FINDINGS)
     chosen = [(policy, _chosen(policy, request.name)) for policy in policies]
     if request.name is not None and not any(scenarios for _, scenarios in chosen):
@@ -65,7 +62,11 @@ def run(request: Request) -> int:
     with working("running the tests"):
         for policy, scenarios in chosen:
             outcomes += _run(policy, scenarios, state)
-    _show(outcomes, request)
+    write_report(
+        request.look,
+        lambda: outcomes_answer(outcomes),
+        {"json": lambda: outcomes_json(outcomes), "junit": lambda: _junit(outcomes)},
+    )
     return int(ExitCode.FINE if all(outcome.ok for outcome in outcomes) else ExitCode.FINDINGS)
 
 
@@ -82,21 +83,7 @@ def _run(policy: Policy, scenarios: list[Scenario], state: ClusterState | None) 
     return run_tests(policy, chosen=scenarios, state=state)
 
 
-def _show(outcomes: list[Outcome], request: Request) -> None:
-    if request.form == "json":
-        from gpolicy.report.outcomes_json import outcomes_json  # noqa: PLC0415
+def _junit(outcomes: list[Outcome]) -> str:
+    from gpolicy.report.outcomes_junit import outcomes_junit  # noqa: PLC0415 (slow to import)
 
-        sys.stdout.write(outcomes_json(outcomes))
-    elif request.form == "junit":
-        from gpolicy.report.outcomes_junit import outcomes_junit  # noqa: PLC0415
-
-        sys.stdout.write(outcomes_junit(outcomes))
-    elif request.form != "text":
-        from gpolicy.cli.answering import write_answer  # noqa: PLC0415
-        from gpolicy.report.outcomes_section import outcomes_answer  # noqa: PLC0415
-
-        write_answer(outcomes_answer(outcomes), request.form, request.budget)
-    else:
-        from gpolicy.report.outcomes_text import outcomes_text  # noqa: PLC0415
-
-        sys.stdout.write(outcomes_text(outcomes, colour=wants_colour(sys.stdout)))
+    return outcomes_junit(outcomes)

@@ -1,15 +1,176 @@
-"""What a verb answers, before it has a form: a verdict, sections and documents, for Markdown and HTML alike."""
+"""What a verb answers, before it has a form: a verdict and sections of tables and entries.
+
+Text, Markdown and HTML render the same answer, so every form shows the same figures in the same order. Nothing is
+escaped yet; `Name` tells names from outside from our own words.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import Any, Final
 
-from gpolicy.report.section import Section, Weight
+from gpolicy.cluster.state import Snapshot, read_from
+from gpolicy.colour import Tone
+from gpolicy.findings import Finding
+from gpolicy.ganeti import units
+from gpolicy.policy.source_file import Files
+
+NOTHING: Final = "-"
+
+
+class Name(str):
+    """A name from outside: of a node, an instance, a tag."""
+
+    __slots__ = ()
+
+
+Cell = str | tuple[Name, ...]
+"""Words of ours (which may hold names), a name, or several names."""
+
+
+class Weight(IntEnum):
+    """How much a reader in a hurry wants to see it."""
+
+    SAME = 0  # as it was, and nothing wrong with it; or wrong as before: text has one line about it
+    DETAIL = 1  # for whoever asks why: Markdown and HTML fold it
+    CHANGED = 2
+    WORSE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Two lengths from 0 to 1 beside a row of a table; None where there is no such side."""
+
+    now: float | None
+    then: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows of cells. `of` names what the rows are ("instances"); columns named in `right` hold numbers.
+
+    `most` is how many rows a text shows; with `last_apart` it gives the last cell of each a line of its own, and leaves
+    the headings out. `bars`, one for each row, are drawn by HTML only; `legend`, on the words of the rows, stands in
+    Markdown and HTML.
+    """
+
+    title: str
+    of: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    right: frozenset[str] = frozenset()
+    weight: Weight = Weight.CHANGED
+    most: int = 20
+    bars: tuple[Bar, ...] = ()
+    legend: str = ""
+    last_apart: bool = False
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line below an entry. `mark` is - or + for what goes and comes; `is_code` for a command to be copied."""
+
+    text: str
+    mark: str = ""
+    tone: Tone = Tone.QUIET
+    is_code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing in a sentence: a change, a step, a guard, a test. `tone` is that of its `mark`.
+
+    `name` is what the sentence is about; `under` the heading that it shares with its neighbours, with a remark on that.
+    """
+
+    text: str
+    mark: str = ""
+    tone: Tone = Tone.PLAIN
+    name: str = ""
+    below: tuple[Line, ...] = ()
+    under: tuple[str, str] = ("", "")
+
+
+class Style(Enum):
+    """How Markdown and HTML show entries."""
+
+    LIST = "list"
+    CHANGES = "changes"  # as a diff
+    COMMANDS = "commands"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """A list of entries; `of` is the word for one of them. A list shows those of tone GOOD last, folded away."""
+
+    of: str
+    entries: tuple[Entry, ...]
+    style: Style = Style.LIST
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self.entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Findings, with the text of the files that they are about. `locate` names a file for readers of a review."""
+
+    findings: tuple[Finding, ...]
+    sources: Files
+    locate: Callable[[str], str] = str
+
+    def __len__(self) -> int:
+        """Return the number of findings."""
+        return len(self.findings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """Something to look at, in HTML only: `macro` of the templates draws what `draw` gives, if that is anything."""
+
+    macro: str
+    draw: Callable[[], Any]
+
+    def __len__(self) -> int:
+        """Return that there is something."""
+        return 1
+
+
+Part = Table | Entries | Findings | Picture
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One part of an answer. `summary` is one sentence without a full stop; `notes` are small print.
+
+    `main` marks what a reader looks for first: its first table is never folded and never cut.
+    """
+
+    key: str
+    title: str
+    weight: Weight = Weight.CHANGED
+    summary: str = ""
+    parts: tuple[Part, ...] = ()
+    notes: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
+    main: bool = False
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The parts that are tables."""
+        return tuple(part for part in self.parts if isinstance(part, Table))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A whole file to be copied, folded away. `language` is that of its syntax: yaml."""
+    """A whole file to be copied. `language` is that of its syntax: yaml."""
 
     title: str
     language: str
@@ -18,23 +179,89 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer of `verb` about `name` (a cluster; empty where there is none), which the title ends in.
+    """The answer of `verb`. Its title is `title`, `name` (a cluster; empty where there is none) and `title_end`.
 
-    `verdict` is one sentence, good (True), bad (False) or neither (None). Tables of weight SAME are folded away.
-    `source` is where the state was read from, empty where none was.
+    `verdict` is one sentence, `amount` says how much there is of it. `grounds` are what the verdict rests on: pages
+    show them first; a text, of which a terminal shows the end, last, before its line `closing`. `headline` is what a
+    text has in place of the title, `opening` the sentence below that. `facts` are what else identifies the answer, by
+    name; `rows_with` says how to see the rows that a text leaves out.
     """
 
     verb: str
     title: str
     name: str
+    title_end: str = ""
     verdict: str
-    good: bool | None
-    sections: tuple[Section, ...]
+    tone: Tone = Tone.PLAIN
+    amount: str = ""
+    headline: Line | None = None
+    opening: str = ""
+    closing: str = ""
+    sections: tuple[Section, ...] = ()
+    grounds: tuple[Section, ...] = ()
     listings: tuple[Listing, ...] = ()
+    notes: tuple[str, ...] = ()
     source: str = ""
+    snapshot: Snapshot | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+    rows_with: str = "in --format json"
 
     @property
-    def order(self) -> tuple[Section, ...]:
-        """The sections that have something to say, those that matter most first."""
-        said = [section for section in self.sections if section.summary or section.tables or section.notes]
-        return tuple(sorted(said, key=lambda section: section.weight is Weight.SAME))
+    def heading(self) -> str:
+        """The whole title."""
+        return " ".join(filter(None, (self.title, self.name, self.title_end)))
+
+    @property
+    def read_from(self) -> str:
+        """Where the state was read from, in words; empty where none was."""
+        return read_from(self.source, self.snapshot) if self.source else ""
+
+
+def said(sections: Iterable[Section]) -> list[Section]:
+    """Return the sections that have something to say."""
+    return [item for item in sections if item.summary or item.notes or any(item.parts) or said(item.sections)]
+
+
+def names(items: Iterable[str]) -> tuple[Name, ...]:
+    """Return names from outside as one cell."""
+    return tuple(Name(item) for item in items)
+
+
+def heaviest(parts: Iterable[Table | Section]) -> Weight:
+    """Return the weight of the heaviest of `parts`."""
+    return max((part.weight for part in parts), default=Weight.SAME)
+
+
+def filled(*tables: Table) -> tuple[Table, ...]:
+    """Return the tables that have a row."""
+    return tuple(table for table in tables if table.rows)
+
+
+def count(number: int, word: str, plural: str = "") -> str:
+    """Return the number with its word: 1 instance, 2 instances."""
+    return f"{number:,} {word if number == 1 else plural or word + 's'}"
+
+
+def signed(number: int | None) -> str:
+    """Return a difference: +3, -3, 0."""
+    return NOTHING if number is None else f"{number:+,}" if number else "0"
+
+
+def percent(number: float | None) -> str:
+    """Return a share: one decimal below 10 %, none above."""
+    if number is None:
+        return NOTHING
+    shown = f"{number:+.1f}" if abs(number) < 10 and number != int(number) else f"{number:+,.0f}"
+    return "0 %" if number == 0 else f"{shown} %"
+
+
+size: Final = units.exact_size
+rough_size: Final = units.rough_size
+
+
+def plain_text(cell: Cell, most: int = 0) -> str:
+    """Return a cell as text, of several names the first `most` (0: all). Not escaped."""
+    if isinstance(cell, str):
+        return cell
+    shown = ", ".join(cell[:most] if most else cell)
+    return f"{shown} and {len(cell) - most:,} more" if most and len(cell) > most else shown or NOTHING

@@ -1,51 +1,314 @@
-"""An answer as Markdown for a comment: the verdict and the tables that matter open, the rest folded."""
+"""An answer as Markdown for a comment on a review: the verdict and what it rests on open, all else folded.
+
+A hidden first line marks the comment, so that a later run can find and replace it. What does not fit the budget is cut
+from the least important end, and the comment says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from enum import IntEnum
+from typing import Final
 
-from gpolicy.report.answer import Answer, Listing
-from gpolicy.report.budget import COMMENT_BUDGET
-from gpolicy.report.markdown import Block, Document, code, fence, prose, table_head
-from gpolicy.report.markdown_table import CLOSE, folded, table_items, table_rows
-from gpolicy.report.plan_markdown import marker
-from gpolicy.report.section import Section, Table, Weight
+from gpolicy.colour import Tone
+from gpolicy.findings import Finding, Severity
+from gpolicy.printable import printable
+from gpolicy.report.answer import (
+    Answer,
+    Entries,
+    Entry,
+    Findings,
+    Listing,
+    Part,
+    Picture,
+    Section,
+    Style,
+    Table,
+    Weight,
+    count,
+    said,
+)
+from gpolicy.report.forms import Look
+from gpolicy.report.markdown import (
+    CLOSE,
+    Block,
+    Document,
+    clipped,
+    code,
+    fence,
+    folded,
+    prose,
+    table_head,
+    table_items,
+    table_rows,
+)
+
+_LONGEST_LINE: Final = 4_000  # of a command: longer ones are what the plan file is for
+_CLEAN: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_SIGNS: Final = {Tone.GOOD: "✅ ", Tone.BAD: "❌ ", Tone.CAREFUL: "⚠️ "}
 
 
-def answer_markdown(answer: Answer, *, budget: int = COMMENT_BUDGET) -> str:
-    """Return the answer as Markdown of at most `budget` bytes (at least `markdown.LEAST_BUDGET`)."""
-    named = f" {code(answer.name, 100)}" if answer.name else ""
-    first = marker(answer.name, answer.verb) if answer.name else f"<!-- gpolicy {answer.verb} -->"
-    sign = {True: "✅ ", False: "❌ ", None: ""}[answer.good]
-    head = (first, f"### {answer.title}{named}", "", f"{sign}**{prose(answer.verdict)}**")
-    blocks = [Block(name="", importance=100, head=head)]
-    for section in answer.order:
-        blocks += _section(section)
-    blocks += [_listing(listing) for listing in answer.listings]
-    foot = ("", f"<sub>read from {code(answer.source, 200)}</sub>") if answer.source else ()
-    return Document(blocks, tail=foot).text(budget)
+class _Importance(IntEnum):
+    """What is kept longer has the higher number."""
+
+    AS_BEFORE = 10
+    NOTES = 15
+    COMMANDS = 20
+    DETAIL = 30
+    PASSED = 35
+    CHANGED = 40
+    CHANGES = 50
+    WORSE = 60
+    NOT_KNOWN = 65
+    WARNINGS = 70
+    MAIN = 80
+    HEADLINES = 85
+    FAILED = 90
+    HEADINGS = 95
+
+
+def marker(cluster: str, verb: str = "plan") -> str:
+    """Return the hidden line by which a comment of `verb` about `cluster` is found again."""
+    named = f"{_CLEAN.sub('-', cluster)[:100].strip('-')} " if cluster else ""
+    return f"<!-- gpolicy {verb} {named}-->"
+
+
+def render(answer: Answer, look: Look) -> str:
+    """Return the answer as Markdown of at most `look.budget` bytes (at least `forms.LEAST_BUDGET`)."""
+    sections = said(answer.sections)
+    loud, quiet = ([item for item in sections if _is_open(item) is open_] for open_ in (True, False))
+    grounds = [block for section in said(answer.grounds) for part in section.parts for block in _open(part)]
+    blocks = [
+        Block(name="", importance=100, head=tuple(_head(answer))),
+        *(block for block in grounds if block.tail != CLOSE),
+        *itertools.chain.from_iterable(_overview(item) if item.sections else _section(item) for item in loud),
+        *(block for block in grounds if block.tail == CLOSE),
+        *map(_fold, quiet),
+        *map(_listing, answer.listings),
+        _folded_list(f"<b>{count(len(answer.notes), 'note')}</b>", "notes", map(_item, answer.notes)),
+    ]
+    blocks = [block for block in blocks if block.head or block.items]
+    blocks.sort(key=lambda block: block.importance == _Importance.AS_BEFORE)
+    return Document(blocks, tail=tuple(_foot(answer))).text(look.budget)
+
+
+def _head(answer: Answer) -> Iterator[str]:
+    yield marker(answer.name, answer.verb)
+    name = code(answer.name, 100) if answer.name else ""
+    yield f"### {' '.join(filter(None, (answer.title, name, prose(answer.title_end))))}"
+    yield ""
+    amount = f" · {answer.amount}" if answer.amount else ""
+    yield f"{_SIGNS.get(answer.tone, '')}**{prose(answer.verdict)}**{amount}"
+
+
+def _foot(answer: Answer) -> Iterator[str]:
+    parts = [f"{name} {code(value, 20)}" for name, value in answer.facts]
+    if answer.source:
+        parts.append(f"read from {code(answer.read_from, 200)}")
+    if parts:
+        yield ""
+        yield f"<sub>{', '.join(parts)}</sub>"
+
+
+def _is_open(section: Section) -> bool:
+    return bool(section.sections) or section.weight > Weight.DETAIL
+
+
+def _pictures_only(section: Section) -> bool:
+    return all(isinstance(part, Picture) for part in section.parts) and not (section.notes or section.summary)
+
+
+def _titled(section: Section) -> str:
+    return prose(section.title) + (f": {prose(section.summary, 600)}" if section.summary else "")
+
+
+def _item(text: str) -> str:
+    return f"- {prose(text)}"
 
 
 def _section(section: Section) -> Iterator[Block]:
-    """Give the blocks of one section; its tables may be cut, the words about it stay."""
-    said = f": {prose(section.summary)}" if section.summary else ""
-    yield Block(name="", importance=90, head=("", f"#### {prose(section.title)}{said}"))
-    for table in section.tables:
-        yield _open(table) if table.weight > Weight.SAME else _folded(table)
-    if section.notes:
-        yield Block(name="notes", importance=50, head=("",), items=tuple(f"- {prose(note)}" for note in section.notes))
+    """Give the blocks of a section that is open; its parts may be cut, its heading stays as long as it can."""
+    if _pictures_only(section):
+        return
+    if section.title:
+        yield Block(name="headings", importance=_Importance.HEADINGS, items=(f"\n#### {_titled(section)}",))
+    for part in section.parts:
+        is_main = section.main and part is section.parts[0]
+        yield from _main_table(part) if is_main and isinstance(part, Table) else _open(part)
+    yield _list("notes", _Importance.CHANGED, map(_item, section.notes))
 
 
-def _open(table: Table) -> Block:
-    importance = 80 if table.weight is Weight.WORSE else 70
-    return Block(name=f"rows of “{table.title}”", importance=importance, items=tuple(table_items(table)))
+def _main_table(table: Table) -> Iterator[Block]:
+    yield Block(
+        name=f"rows of “{table.title}”",
+        importance=_Importance.MAIN,
+        head=("", *table_head(table.headings, table.right)),
+        items=tuple(table_rows(table)),
+    )
+    yield _list("notes", _Importance.NOTES, [f"<sub>{prose(table.legend)}</sub>"] if table.legend else [])
 
 
-def _folded(table: Table) -> Block:
-    items = tuple(table_rows(table))
-    rule = ("", *table_head(table.headings, table.right))
-    head = (*folded(f"<b>{prose(table.title)}</b> ({len(items):,})"), *rule)
-    return Block(name=f"rows of “{table.title}”", importance=30, head=head, items=items, tail=CLOSE)
+def _open(part: Part) -> Iterator[Block]:
+    """Give the blocks of a part that is shown as openly as its weight wants."""
+    match part:
+        case Table(weight=Weight.SAME | Weight.DETAIL):
+            rows = tuple(table_rows(part))
+            head = (*folded(f"<b>{prose(part.title)}</b> ({len(rows):,})"), "", *table_head(part.headings, part.right))
+            name = f"rows of “{part.title}”"
+            yield Block(name=name, importance=_Importance.DETAIL, head=head, items=rows, tail=CLOSE)
+        case Table():
+            importance = _Importance.MAIN if part.weight is Weight.WORSE else _Importance.WARNINGS
+            yield Block(name=f"rows of “{part.title}”", importance=importance, items=tuple(table_items(part)))
+        case Entries(style=Style.LIST):
+            good = [entry for entry in part.entries if entry.tone is Tone.GOOD]
+            others = [entry for entry in part.entries if entry.tone is not Tone.GOOD]
+            yield _list(f"{part.of}s", _Importance.FAILED, _entries(part, others))
+            passed = f"<b>{count(len(good), part.of)} {'passes' if len(good) == 1 else 'pass'}</b>"
+            yield _folded_list(passed, f"{part.of}s that pass", _entries(part, good), _Importance.PASSED)
+        case Entries():
+            yield _fenced(part)
+        case Findings():
+            yield from _findings(part)
+
+
+def _list(name: str, importance: int, items: Iterable[str]) -> Block:
+    found = tuple(items)
+    return Block(name=name, importance=importance, head=("",) if found else (), items=found)
+
+
+def _folded_list(summary: str, name: str, items: Iterable[str], importance: int = _Importance.NOTES) -> Block:
+    found = tuple(items)
+    head = (*folded(summary), "") if found else ()
+    return Block(name=name, importance=importance, head=head, items=found, tail=CLOSE)
+
+
+def _fold(section: Section) -> Block:
+    """Return a whole section as one folded part."""
+    first = section.parts[0] if section.parts else None
+    titled = f": {prose(section.summary, 600)}" if section.summary else ""
+    if isinstance(first, Entries):
+        summary = f"<b>{prose(section.title)}</b> ({len(first):,}){titled}"
+        if first.style is not Style.LIST:
+            return _fenced(first, summary)
+        return _folded_list(summary, f"{first.of}s", _entries(first, first.entries), _Importance.DETAIL)
+    name = f"rows about {section.title.lower()}"
+    items = [*_rows(section.tables), *(f"\n{_item(note)}" for note in section.notes)]
+    return _folded_list(f"<b>{prose(section.title)}</b>{titled}", name, items, _Importance.DETAIL)
+
+
+def _rows(tables: Iterable[Table]) -> Iterator[str]:
+    return itertools.chain.from_iterable(map(table_items, tables))
+
+
+# --- sections of sections --------------------------------------------------------------------------------------------
+
+
+def _overview(section: Section) -> Iterator[Block]:
+    """Give the sections of a section: a line for what matters most, the main table, and all else folded."""
+    below = said(section.sections)
+    main = [item for item in below if item.main]
+    heavy = [item for item in below if item.weight is Weight.WORSE or item.main]
+    lines = [f"- **{prose(item.title)}**: {prose(item.summary, 600)}" for item in heavy]
+    no_worse = [item.title.lower() for item in below if item not in heavy]
+    lines += [f"- **No worse**: {', '.join(no_worse)}"] if no_worse else []
+    yield _list("headlines", _Importance.HEADLINES, lines)
+    for item in main:
+        yield from (block for table in item.tables[:1] for block in _main_table(table))
+        yield _list("notes", _Importance.CHANGED, map(_item, item.notes))
+    for part in section.parts:
+        if isinstance(part, Entries):
+            yield _list("reasons", _Importance.NOT_KNOWN, _entries(part, part.entries))
+    yield from (_about(item) for item in below if item.weight is not Weight.SAME or item.main)
+    same = [table for item in below for table in _tables(item) if table.weight is Weight.SAME]
+    quiet = [f"- {_titled(item)}" for item in below if item.weight is Weight.SAME and not item.main]
+    yield _folded_list("<b>As before</b>", "rows that are as before", (*quiet, *_rows(same)), _Importance.AS_BEFORE)
+
+
+def _about(section: Section) -> Block:
+    """Return what is new in one section, folded; the summary, main table and notes of a main one stand above."""
+    tables = [table for table in _tables(section) if table.weight is not Weight.SAME]
+    about = _titled(section)
+    notes = [f"\n{prose(note)}" for note in section.notes]
+    if section.main:
+        about = f"{section.title}: {'; '.join(table.title.partition(':')[0].lower() for table in tables)}"
+        notes = []
+    importance = _Importance.WORSE if section.weight is Weight.WORSE else _Importance.CHANGED
+    title, _, rest = about.partition(": ")
+    return _folded_list(
+        f"<b>{title}</b>: {rest}", f"rows about {section.title.lower()}", (*_rows(tables), *notes), importance
+    )
+
+
+def _tables(section: Section) -> tuple[Table, ...]:
+    return section.tables[1:] if section.main else section.tables
+
+
+# --- entries, findings, listings -------------------------------------------------------------------------------------
+
+
+def _entries(part: Entries, entries: Iterable[Entry]) -> Iterator[str]:
+    """Give entries as items of a list; the heading that some share comes with the first of them."""
+    for (heading, remark), group in itertools.groupby(entries, key=lambda entry: entry.under):
+        for number, entry in enumerate(group):
+            mark = f"**{prose(entry.mark.strip())}** " if entry.mark else ""
+            name = f"{part.of} {code(entry.name, 100)}: " if entry.name else ""
+            lines = [f"- {mark}{name}{prose(entry.text)}"]
+            lines += [
+                f"  - {code(line.text) if line.is_code else prose(f'{line.mark} {line.text}'.strip())}"
+                for line in entry.below
+            ]
+            if heading and not number:
+                lines = ["", f"**{code(heading)}** {prose(remark)}".rstrip(), "", *lines]
+            yield "\n".join(lines)
+
+
+def _fenced(part: Entries, summary: str = "") -> Block:
+    """Return entries as a block of code: a diff of changes, or commands to be copied. A `summary` folds it away."""
+    is_diff = part.style is Style.CHANGES
+    items = []
+    for (heading, remark), group in itertools.groupby(part.entries, key=lambda entry: entry.under):
+        for number, entry in enumerate(group):
+            lines = [f"# {heading}  {remark}".rstrip()] if heading and not number else []
+            lines += _diff_lines(entry) if is_diff else _command_lines(entry)
+            items.append("\n".join(clipped(printable(line), _LONGEST_LINE) for line in lines))
+    ticks = fence(items)
+    return Block(
+        name=f"{part.of}s",
+        importance=_Importance.CHANGES if is_diff else _Importance.COMMANDS,
+        head=(*(folded(summary) if summary else ()), "", f"{ticks}{'diff' if is_diff else 'sh'}"),
+        items=tuple(items),
+        close=(ticks,),
+        tail=CLOSE if summary else (),
+    )
+
+
+def _diff_lines(entry: Entry) -> Iterator[str]:
+    yield f"{entry.mark if entry.mark in ('+', '-') else '!'} {entry.text}"
+    for line in entry.below:
+        yield f"{line.mark}   {line.text}" if line.mark in ("+", "-") else f"    {line.mark}{line.text}"
+
+
+def _command_lines(entry: Entry) -> Iterator[str]:
+    yield f"# {entry.mark.strip()} {entry.text}"
+    yield from (line.text if line.is_code else f"# {line.text}" for line in entry.below)
+
+
+def _findings(part: Findings) -> Iterator[Block]:
+    for severity in Severity:
+        found = [finding for finding in part.findings if finding.severity is severity]
+        importance = _Importance.FAILED if severity is Severity.ERROR else _Importance.WARNINGS - severity.rank
+        name = "findings" if severity is Severity.INFO else f"{severity}s"
+        yield _list(name, importance, (_finding(item, part) for item in found))
+
+
+def _finding(finding: Finding, part: Findings) -> str:
+    span = finding.span and replace(finding.span, file=part.locate(finding.span.file))
+    place = f" {code(str(span), 160)}" if span else ""
+    hint = f" *Hint:* {prose(finding.hint)}" if finding.hint else ""
+    return f"- **{finding.severity}** {finding.code} {prose(finding.name)}{place}: {prose(finding.message)}{hint}"
 
 
 def _listing(listing: Listing) -> Block:
@@ -53,7 +316,7 @@ def _listing(listing: Listing) -> Block:
     ticks = fence(lines)
     return Block(
         name=f"lines of “{listing.title}”",
-        importance=40,
+        importance=_Importance.CHANGED,
         head=(*folded(f"<b>{prose(listing.title)}</b>"), "", f"{ticks}{listing.language}"),
         items=tuple(lines),
         close=(ticks,),

@@ -10,8 +10,9 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.stranded import Stranded
 from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
-from gpolicy.report.section import (
+from gpolicy.report.answer import (
     NOTHING,
+    Bar,
     Cell,
     Name,
     Section,
@@ -40,6 +41,8 @@ def capacity_section(change: CapacityChange) -> Section:
         rows=tuple(row for item in moved for row in rows(item)),
         right=RIGHT,
         weight=Weight.WORSE if any(_lost(row) for item in moved for row in figures(item)) else Weight.CHANGED,
+        bars=tuple(bar for item in moved for bar in _bars(item)),
+        legend=_legend(moved),
     )
     tables = filled(table, _left_over(items), _vectors(items))
     return Section(
@@ -47,13 +50,14 @@ def capacity_section(change: CapacityChange) -> Section:
         title="Capacity",
         weight=table.weight if table.rows else Weight.SAME,
         summary=_summary(change, moved),
-        tables=tables,
+        parts=tables,
         notes=(*_same(items, moved), *_not_counted(change), *change.notes),
+        main=True,
     )
 
 
 OLD_SIZE: Final = "· old size"
-ROW_WORDS: Final = {
+_ROW_WORDS: Final = {
     "tiered": "all sizes in turn, each shrunk to what still fits",
     "standard": "the cluster's std",
     OLD_SIZE: "the size of now under the policy of then",
@@ -82,6 +86,20 @@ def comparisons(item: GroupCapacityChange) -> Iterator[tuple[str, FitChange]]:
             yield OLD_SIZE, FitChange(change.name, change.before, change.old_size_after)
 
 
+def _bars(item: GroupCapacityChange) -> Iterator[Bar]:
+    """Give a bar for each row of a group; lengths are shares of the largest figure of the group."""
+    sides = [[side.fits if side else None for side in (row.before, row.after)] for _, row in comparisons(item)]
+    most = max((number for side in sides for number in side if number is not None), default=0) or 1
+    for side in sides:
+        now, then = (None if number is None else number / most for number in side)
+        yield Bar(now, then)
+
+
+def _legend(items: Sequence[GroupCapacityChange]) -> str:
+    named = {name for item in items for name, _ in comparisons(item) if not isinstance(name, Name)}
+    return "; ".join(f"{name.strip('· ')}: {words}" for name, words in _ROW_WORDS.items() if name in named)
+
+
 def changed_groups(change: CapacityChange) -> list[GroupCapacityChange]:
     """Return the groups in which something fits and something changes, and the cluster as the last one."""
     items = [*change.groups, *([change.cluster] if change.cluster else [])]
@@ -93,16 +111,21 @@ def _empty(item: GroupCapacityChange) -> bool:
     return not any(fit.fits for row in figures(item) for fit in (row.before, row.after) if fit is not None)
 
 
-def size_words(spec: Spec | None) -> str:
+def spec_words(spec: Spec | None) -> str:
+    """Return the size of an instance of `spec`."""
+    return NOTHING if spec is None else size_words(spec.memory, spec.cpus, spec.disk_size)
+
+
+def size_words(memory: int, cpus: int, disk: int) -> str:
     """Return the size of an instance: memory, virtual CPUs, disk."""
-    return NOTHING if spec is None else f"{size(spec.memory)} · {spec.cpus} CPU · {size(spec.disk_size)}"
+    return f"{size(memory)} · {cpus} CPU · {size(disk)}"
 
 
 def _figures(change: FitChange) -> tuple[str, ...]:
     now, then = change.before, change.after
-    spec = size_words(then.spec) if then else size_words(now.spec if now else None)
+    spec = spec_words(then.spec) if then else spec_words(now.spec if now else None)
     if now and then and now.spec != then.spec:
-        spec = f"{spec} (was {size_words(now.spec)})"
+        spec = f"{spec} (was {spec_words(now.spec)})"
     delta = signed(change.delta)
     if now is None or then is None:
         delta = "new" if now is None else "gone"
@@ -204,10 +227,13 @@ def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
     return Table(
         title="Stranded: what is left of the free resources when nothing more fits",
         of="rows",
-        headings=("group", "when", "memory", "disk", "virtual CPUs", "spindle use", "physical volumes"),
+        headings=("group", "when", *ROOM_HEADINGS),
         rows=tuple(rows),
-        right=frozenset({"memory", "disk", "virtual CPUs", "spindle use", "physical volumes"}),
+        right=frozenset(ROOM_HEADINGS),
     )
+
+
+ROOM_HEADINGS: Final = ("memory", "disk", "virtual CPUs", "spindle use", "physical volumes")
 
 
 def room_cells(stranded: Stranded) -> tuple[str, ...]:

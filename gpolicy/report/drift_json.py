@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
 from gpolicy.findings import Span
-from gpolicy.report.drift_text import utc
+from gpolicy.report.drift_answer import utc
 from gpolicy.report.findings_json import findings_data
 
 FORMAT_VERSION: Final = "1.1"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from gpolicy.colour import Painter, Tone
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import BOLD, CYAN, DIM, PLAIN, RED, YELLOW, as_text, printable
+from gpolicy.printable import as_text, columns, printable
 from gpolicy.report.findings_json import summary
 
 MOST_SHOWN: Final = 1000
@@ -20,7 +20,7 @@ WIDTH: Final = 120
 _TAB: Final = 4
 _ELLIPSIS: Final = "…"
 _NEAR: Final = 4  # widths of a line, before and behind the place: what is farther away cannot be shown
-_COLOURS: Final = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
+TONES: Final = {Severity.ERROR: Tone.BAD, Severity.WARNING: Tone.CAREFUL, Severity.INFO: Tone.NOTED}
 
 
 def findings_text(
@@ -66,7 +66,7 @@ def summary_line(findings: Iterable[Finding]) -> str:
 class _Writer:
     def __init__(self, sources: Files, *, colour: bool, width: int) -> None:
         self._sources = sources
-        self._colour = colour
+        self._paint = Painter(colour)
         self._width = width
 
     def lines(self, findings: list[Finding], notes: list[str]) -> Iterator[str]:
@@ -76,22 +76,22 @@ class _Writer:
         if len(findings) > MOST_SHOWN:
             yield f"{len(findings) - MOST_SHOWN} more are not shown here; --format json has all of them"
             yield ""
-        yield "; ".join([self._paint(summary_line(findings), BOLD), *notes])
+        yield "; ".join([self._paint(Tone.STRONG, summary_line(findings)), *notes])
 
     def _finding(self, finding: Finding) -> Iterator[str]:
-        paint = _COLOURS[finding.severity]
-        head = self._paint(f"{finding.severity} {finding.code} {finding.name}", paint)
-        place = f"{self._paint(str(finding.span), BOLD)}: " if finding.span else ""
+        tone = TONES[finding.severity]
+        head = self._paint(tone, f"{finding.severity} {finding.code} {finding.name}")
+        place = f"{self._paint(Tone.STRONG, str(finding.span))}: " if finding.span else ""
         yield f"{place}{head}: {finding.message}"
         if finding.span:
-            yield from self._excerpt(finding.span, paint)
+            yield from self._excerpt(finding.span, tone)
         for related in finding.related:
             yield f"  {related.span}: {related.message}"
-            yield from self._excerpt(related.span, DIM)
+            yield from self._excerpt(related.span, Tone.QUIET)
         if finding.hint:
-            yield f"  {self._paint('hint:', BOLD)} {finding.hint}"
+            yield f"  {self._paint(Tone.STRONG, 'hint:')} {finding.hint}"
 
-    def _excerpt(self, span: Span, paint: str) -> Iterator[str]:
+    def _excerpt(self, span: Span, tone: Tone) -> Iterator[str]:
         """Yield the line that `span` begins on, and a line of carets; nothing if the file is not at hand."""
         line = self._line(span.file, span.line)
         if line is None:
@@ -102,7 +102,7 @@ class _Writer:
         piece = line[cut : cut + 2 * near]
         is_plain = piece.isascii() and piece.isprintable()  # most are: then each letter is one column
         cells = list(piece) if is_plain else [_cell(letter) for letter in piece]
-        wide = [1] * len(cells) if is_plain else [_columns(cell) for cell in cells]
+        wide = [1] * len(cells) if is_plain else [columns(cell) for cell in cells]
         start = min(span.column - 1 - cut, len(cells))
         stop = max(min(end - 1 - cut, len(cells)), start)
         first, last = _window(wide, start, stop, self._width)
@@ -113,14 +113,11 @@ class _Writer:
         gutter = f"  {span.line} | "
         yield f"{gutter}{left}{''.join(cells[first:last])}{right}".rstrip()
         carets = "^" * max(under, 1)
-        yield f"{' ' * (len(gutter) - 2)}| {' ' * (len(left) + before)}{self._paint(carets, paint)}"
+        yield f"{' ' * (len(gutter) - 2)}| {' ' * (len(left) + before)}{self._paint(tone, carets)}"
 
     def _line(self, file: str, number: int) -> str | None:
         source = self._sources.get(file)
         return source.line(number) if source and 0 < number <= source.line_count else None
-
-    def _paint(self, text: str, paint: str) -> str:
-        return f"{paint}{text}{PLAIN}" if self._colour else text
 
 
 def _cell(letter: str) -> str:
@@ -128,31 +125,17 @@ def _cell(letter: str) -> str:
     return " " * _TAB if letter == "\t" else printable(letter)
 
 
-def columns(text: str) -> int:
-    """Return the number of terminal columns of printable text."""
-    return sum(map(_columns, text))
-
-
-def _columns(cell: str) -> int:
-    """Return the number of terminal columns of a shown character: 2 for wide ones, 0 for combining marks."""
-    if len(cell) != 1:
-        return len(cell)
-    if unicodedata.combining(cell):
-        return 0
-    return 2 if unicodedata.east_asian_width(cell) in "WF" else 1
-
-
-def _window(columns: list[int], start: int, stop: int, width: int) -> tuple[int, int]:
+def _window(widths: list[int], start: int, stop: int, width: int) -> tuple[int, int]:
     """Return the range of characters to show: all if they fit, else what is wrong with some text before it."""
-    if sum(columns) <= width:
-        return 0, len(columns)
+    if sum(widths) <= width:
+        return 0, len(widths)
     first = start
-    room = max(width - sum(columns[start:stop]), width // 3) // 2
-    while first > 0 and room >= columns[first - 1]:
+    room = max(width - sum(widths[start:stop]), width // 3) // 2
+    while first > 0 and room >= widths[first - 1]:
         first -= 1
-        room -= columns[first]
+        room -= widths[first]
     last, left = first, width
-    while last < len(columns) and left >= columns[last]:
-        left -= columns[last]
+    while last < len(widths) and left >= widths[last]:
+        left -= widths[last]
         last += 1
     return first, last

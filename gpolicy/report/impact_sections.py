@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.impact.impact import Impact
+from gpolicy.report.answer import Section
 from gpolicy.report.capacity_section import capacity_section
 from gpolicy.report.location_section import location_section
 from gpolicy.report.redundancy_section import redundancy_section
 from gpolicy.report.resource_section import resource_model_section
-from gpolicy.report.section import Section
 from gpolicy.report.storage_section import exclusive_storage_section
 from gpolicy.report.violation_section import violation_section
 

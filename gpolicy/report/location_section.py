@@ -14,7 +14,7 @@ from gpolicy.analysis.location import (
     Unmovable,
 )
 from gpolicy.impact.location_change import Compared, LocationChange
-from gpolicy.report.section import Cell, Name, Section, Table, Weight, count, filled, heaviest, names
+from gpolicy.report.answer import Cell, Name, Section, Table, Weight, count, filled, heaviest, names
 
 _T = TypeVar("_T")
 _MOST_TARGETS: Final = 5
@@ -71,7 +71,7 @@ def location_section(change: LocationChange) -> Section:
         title="Location and migration",
         weight=heaviest(tables),
         summary=_summary(change),
-        tables=tables,
+        parts=tables,
     )
 
 

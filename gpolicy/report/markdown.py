@@ -8,15 +8,20 @@ somebody.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from gpolicy.printable import printable
-from gpolicy.report.budget import COMMENT_BUDGET
+from gpolicy.report.answer import Cell, Name, Table
+from gpolicy.report.forms import COMMENT_BUDGET
 
 LONGEST_TEXT: Final = 400
 """Characters of one name or message: the rest is cut, so that a single one cannot fill the comment."""
+
+_MOST_NAMES: Final = 6
+CLOSE: Final = ("", "</details>")
+"""The lines that end a folded part."""
 
 _ENTITIES: Final = {letter: f"&#{ord(letter)};" for letter in "\\`*[]~|"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 _MARK: Final = re.compile(
@@ -99,6 +104,30 @@ def table_head(headings: Sequence[str], right: frozenset[str] = frozenset()) -> 
 def row(cells: Sequence[str]) -> str:
     """Return one line of a table, of cells that are escaped already."""
     return f"| {' | '.join(cells)} |"
+
+
+def folded(summary: str) -> tuple[str, ...]:
+    """Return the lines that begin a folded part; `summary` is HTML."""
+    return ("", "<details>", f"<summary>{summary}</summary>")
+
+
+def table_items(table: Table) -> Iterator[str]:
+    """Give the rows of a table; title and head come with the first, so that they vanish with it."""
+    head = "\n".join(("", f"**{table.title}**", "", *table_head(table.headings, table.right)))
+    for number, line in enumerate(table_rows(table)):
+        yield line if number else f"{head}\n{line}"
+
+
+def table_rows(table: Table) -> Iterator[str]:
+    """Give the rows of a table without its head."""
+    for cells in table.rows:
+        yield row(list(map(_cell, cells)))
+
+
+def _cell(item: Cell) -> str:
+    if isinstance(item, tuple):
+        return codes(item, _MOST_NAMES) if item else "-"
+    return code(item, 120) if isinstance(item, Name) else cell(item)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from gpolicy.findings import Severity, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.plan import Plan
+from gpolicy.report.answer import Weight
 from gpolicy.report.github import Annotation, finding_annotation, github
 from gpolicy.report.impact_sections import impact_sections, not_known
-from gpolicy.report.section import Weight
 from gpolicy.report.verdict import amount, can_be_allowed, verdict
 from gpolicy.report.violation_section import breach_words
 

@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.analysis.node_losses import GroupRedundancy, Homeless, Loss
 from gpolicy.analysis.shown_score import Score
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
-from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, names, size
+from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, names, size
 
 _RIGHT: Final = frozenset({"nodes", "survives now", "survives then", "needed", "free", "now", "then"})
 _LOSS_HEADINGS: Final = ("group", "nodes lost", "instance", "for want of", "in numbers", "since")
@@ -43,7 +43,7 @@ def redundancy_section(change: RedundancyChange) -> Section:
         title="Redundancy",
         weight=heaviest(tables),
         summary=_summary(change, fallen),
-        tables=tables,
+        parts=tables,
         notes=(*notes, *change.notes),
     )
 

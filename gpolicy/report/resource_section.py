@@ -6,7 +6,7 @@ from typing import Final
 
 from gpolicy.analysis.resource_models import Declared, GroupModel, NodeModel, ResourceModel
 from gpolicy.impact.impact import ResourceModelChange
-from gpolicy.report.section import (
+from gpolicy.report.answer import (
     NOTHING,
     Cell,
     Name,
@@ -56,7 +56,7 @@ def resource_model_section(change: ResourceModelChange) -> Section:
         title="Resource model",
         weight=heaviest(tables),
         summary=_summary(change),
-        tables=tables,
+        parts=tables,
         notes=then.notes,
     )
 

@@ -14,7 +14,7 @@ from typing import Final
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.ganeti.parameter import Value
-from gpolicy.report.section import count, size
+from gpolicy.report.answer import count, size
 
 WIDTH: Final = 560
 HEIGHT: Final = 320

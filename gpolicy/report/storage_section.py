@@ -13,7 +13,7 @@ from gpolicy.impact.storage_findings import (
     Turn,
     VolumesFrom,
 )
-from gpolicy.report.section import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, size
+from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, size
 
 _RIGHT: Final = frozenset(
     {
@@ -60,7 +60,7 @@ def exclusive_storage_section(change: ExclusiveStorageChange) -> Section:
         title="Exclusive storage",
         weight=heaviest(tables),
         summary=_summary(change),
-        tables=tables,
+        parts=tables,
         notes=tuple(notes),
     )
 

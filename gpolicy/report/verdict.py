@@ -6,21 +6,25 @@ from collections.abc import Iterable
 
 from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE, GuardResult
 from gpolicy.plan.plan import Plan
-from gpolicy.report.section import Section, Weight, count
+from gpolicy.report.answer import Section, Weight, count
+
+
+def nothing_to_do(plan: Plan) -> str:
+    """Return why there is nothing to carry out; nothing where there is."""
+    errors = sum(item.severity == "error" for item in plan.findings)
+    if errors:
+        return f"No plan: {count(errors, 'error')} in what the policy asks of this cluster"
+    return "" if plan.changes else "No changes: the cluster is what the policy declares"
 
 
 def verdict(plan: Plan) -> str:
     """Return in a few words whether the plan may be carried out."""
-    errors = sum(item.severity == "error" for item in plan.findings)
-    if errors:
-        return f"No plan: {count(errors, 'error')} in what the policy asks of this cluster"
     failed = sum(not guard.ok for guard in plan.guards)
-    if failed:
+    if failed and not any(item.severity == "error" for item in plan.findings):
         return f"Not to be applied: {count(failed, 'guard')} of {len(plan.guards)} {'fails' if failed == 1 else 'fail'}"
-    if not plan.changes:
-        return "No changes: the cluster is what the policy declares"
     allowed = sum(guard.allowed for guard in plan.guards)
-    return f"Can be applied, {count(allowed, 'guard')} overridden" if allowed else "Can be applied"
+    overridden = f", {count(allowed, 'guard')} overridden" if allowed else ""
+    return nothing_to_do(plan) or f"Can be applied{overridden}"
 
 
 def get_worse(plan: Plan, sections: Iterable[Section]) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.analysis.violations import Breach, PolicyViolation
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
-from gpolicy.report.section import Cell, Name, Section, Table, Weight, count, filled, heaviest, size
+from gpolicy.report.answer import Cell, Name, Section, Table, Weight, count, filled, heaviest, size
 
 _HEADINGS: Final = ("instance", "primary node", "group", "what", "nearest pair")
 
@@ -29,7 +29,7 @@ def violation_section(change: ViolationChange) -> Section:
         _table("minmem outside as before", change.minmem_still, Weight.SAME),
     )
     return Section(
-        key="violations", title="Violations", weight=heaviest(tables), summary=_summary(change), tables=tables
+        key="violations", title="Violations", weight=heaviest(tables), summary=_summary(change), parts=tables
     )
 
 

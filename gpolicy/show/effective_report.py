@@ -1,4 +1,4 @@
-"""The effective policy as text in columns, and as JSON."""
+"""The effective policy as text in columns, as an answer for Markdown and HTML, and as JSON."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from gpolicy.colour import Painter, Tone
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.printable import BOLD, DIM, PLAIN, as_text, printable
+from gpolicy.printable import as_text, printable
+from gpolicy.report.answer import Answer, Cell, Name, Section, Table, count
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
 from gpolicy.writing.written import written_value
 from gpolicy.writing.yaml_text import Node, flow, scalar
@@ -18,6 +20,7 @@ from gpolicy.writing.yaml_text import Node, flow, scalar
 FORMAT_VERSION: Final = "1.0"
 
 _WIDEST_COLUMN: Final = 60
+_MINMAX: Final = ("ipolicy", "minmax")
 _LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
 
 
@@ -28,12 +31,48 @@ def effective_text(view: EffectivePolicy, *, origin: bool = False, colour: bool 
     return "\n".join(blocks) or "the policy describes no object\n"
 
 
+def effective_answer(view: EffectivePolicy, *, origin: bool = False) -> Answer:
+    """Return the view as an answer: a table of values for each object; `origin` adds the places."""
+    return Answer(
+        verb="show",
+        title="Effective policy",
+        name="",
+        verdict=f"{count(len(view.objects), 'object')} of a policy for Ganeti {view.version}",
+        sections=tuple(_section(item, number, view.version, origin=origin) for number, item in enumerate(view.objects)),
+    )
+
+
+def _section(item: EffectiveObject, number: int, version: str, *, origin: bool) -> Section:
+    rows: list[tuple[Cell, ...]] = []
+    for value in item.values:
+        lines = list(_spec_lines(value.origin)) if value.path == _MINMAX and value.origin else []
+        shown = "; ".join((_shown(value), *lines))
+        places = (_place_of(value), "; ".join(_overridden(value))) if origin else ()
+        rows.append((Name(".".join(value.path)), shown, *places, _note(value, item)))
+    words = (("nodes", item.nodes), ("tags", item.tags))
+    return Section(
+        key=f"object-{number}",
+        title=_title(item, version),
+        summary="; ".join(f"{word}: {_words(listed)}" for word, listed in words if listed is not None),
+        parts=(
+            Table(
+                title="Values",
+                of="values",
+                headings=("parameter", "value", *(("declared at", "also") if origin else ()), "from"),
+                rows=tuple(rows),
+            ),
+        )
+        if rows
+        else (),
+    )
+
+
 class _Text:
     def __init__(self, *, origin: bool, colour: bool) -> None:
-        self._origin, self._colour = origin, colour
+        self._origin, self._paint = origin, Painter(colour)
 
     def block(self, item: EffectiveObject, version: str) -> Iterator[str]:
-        yield self._styled(BOLD, _title(item, version))
+        yield self._paint(Tone.STRONG, _title(item, version))
         if item.nodes is not None:
             yield f"  nodes: {_words(item.nodes)}"
         if item.tags is not None:
@@ -43,29 +82,31 @@ class _Text:
         for value, row in zip(item.values, rows, strict=True):
             cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
             line = f"  {'  '.join(cells)}".rstrip()
-            yield self._styled(DIM, line) if value.state is not Declaration.EXPLICIT else line
+            yield self._paint(Tone.QUIET, line) if value.state is not Declaration.EXPLICIT else line
             yield from self._specs(value)
             if self._origin:
-                yield from self._places(value)
+                yield from (f"      {text}" for text in _overridden(value))
 
     def _columns(self, value: EffectiveValue, item: EffectiveObject) -> tuple[str, ...]:
-        place = str(value.origin.span) if value.origin is not None else ""
-        return (".".join(value.path), _shown(value), *((place,) if self._origin else ()), _note(value, item))
-
-    def _styled(self, style: str, text: str) -> str:
-        return f"{style}{text}{PLAIN}" if self._colour else text
+        place = (_place_of(value),) if self._origin else ()
+        return (".".join(value.path), _shown(value), *place, _note(value, item))
 
     def _specs(self, value: EffectiveValue) -> Iterator[str]:
-        if value.path == ("ipolicy", "minmax") and value.origin is not None:
+        if value.path == _MINMAX and value.origin is not None:
             for text in _spec_lines(value.origin):
                 yield f"      {text}"
 
-    def _places(self, value: EffectiveValue) -> Iterator[str]:
-        if value.state is Declaration.INHERIT and value.span is not None:
-            yield f"      inherit: {value.span}"
-        for other in value.overrides:
-            text = _brief(value.path, other.value)
-            yield f"      over {text}: {other.span}{_through(other) or f' ({other.object})'}"
+
+def _place_of(value: EffectiveValue) -> str:
+    return str(value.origin.span) if value.origin is not None else ""
+
+
+def _overridden(value: EffectiveValue) -> Iterator[str]:
+    """Give where the value is inherited, and what it overrides."""
+    if value.state is Declaration.INHERIT and value.span is not None:
+        yield f"inherit: {value.span}"
+    for other in value.overrides:
+        yield f"over {_brief(value.path, other.value)}: {other.span}{_through(other) or f' ({other.object})'}"
 
 
 def _title(item: EffectiveObject, version: str) -> str:
@@ -89,7 +130,7 @@ def _shown(value: EffectiveValue) -> str:
 def _brief(path: Path, value: Value) -> str:
     """Return a value on one line, as a policy would write it."""
     written = _written(path, value)
-    if path == ("ipolicy", "minmax") and isinstance(written, list):
+    if path == _MINMAX and isinstance(written, list):
         return f"{len(written)} specs" if len(written) != 1 else "1 spec"
     return flow(written) if isinstance(written, list | dict) else scalar(written)
 
@@ -102,7 +143,7 @@ def _written(path: Path, value: Value) -> Node:
 
 
 def _spec_lines(origin: Origin) -> Iterator[str]:
-    pairs = _written(("ipolicy", "minmax"), origin.value)
+    pairs = _written(_MINMAX, origin.value)
     for number, pair in enumerate(pairs if isinstance(pairs, list) else [], 1):
         names = origin.pair_names
         name = names[number - 1] if len(names) >= number else None

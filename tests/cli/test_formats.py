@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from command_line import GOOD, ROOT, gpolicy, policy
 
-from gpolicy.cli.options import COMMENT
-from gpolicy.report.budget import COMMENT_BUDGET, LEAST_BUDGET
+from gpolicy.cli.options import look_of
+from gpolicy.report.forms import ANSWER_FORMS, COMMENT_BUDGET, LEAST_BUDGET, forms_of
 
 EXAMPLE = ROOT / "policies/two-groups"
 SNAPSHOT = f"snapshot:{ROOT / 'policies/two-groups.snapshot.json'}"
@@ -14,7 +14,7 @@ BAD = GOOD + "nonsense: 1\n"
 
 
 def test_the_default_budget_is_that_of_a_comment() -> None:
-    assert COMMENT == COMMENT_BUDGET
+    assert look_of("plan", "markdown").budget == COMMENT_BUDGET
 
 
 @pytest.mark.parametrize(
@@ -55,15 +55,15 @@ def test_capacity_as_markdown() -> None:
     run = gpolicy("capacity", "-s", SNAPSHOT, "-f", "markdown")
     assert run.returncode == 0
     assert run.stdout.startswith("<!-- gpolicy capacity ganeti.example.org -->\n")
-    assert "| `default` | drbd | `1` | 32G · 8 CPU · 1T | 8 | n1-reserve |" in run.stdout
+    assert "| `default` | drbd | pair 1 | 32G · 8 CPU · 1T | 8 | n1-reserve | FailMem |" in run.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["check", str(EXAMPLE), "-f", "html"], "text, json, markdown, github, sarif, junit, gitlab"),
+        (["check", str(EXAMPLE), "-f", "pdf"], "text, json, markdown, html, github, sarif, junit, gitlab"),
         (["plan", str(EXAMPLE), "-s", SNAPSHOT, "-f", "junit"], "text, json, markdown, html, github"),
-        (["capacity", "-s", SNAPSHOT, "-f", "html"], "text, json, markdown"),
+        (["capacity", "-s", SNAPSHOT, "-f", "github"], "text, json, markdown, html"),
         (["check", str(EXAMPLE), "-f", "markdown", "--budget", "3999"], f"the least is {LEAST_BUDGET}"),
     ],
 )
@@ -76,6 +76,9 @@ def test_what_a_verb_cannot_write_is_said_at_once(arguments: list[str], word: st
 
 
 ANSWERS = (
+    ("capacity", ("capacity", "-s", SNAPSHOT), " ganeti.example.org"),
+    ("show", ("show", str(EXAMPLE)), ""),
+    ("check", ("check", str(EXAMPLE)), ""),
     ("place", (*("place", "-s", SNAPSHOT), "memory=4G", "vcpus=2", "disk=20G"), " ganeti.example.org"),
     ("suggest", ("suggest", "-s", SNAPSHOT), " ganeti.example.org"),
     ("test", ("test", str(EXAMPLE)), ""),
@@ -93,9 +96,24 @@ def test_answers_as_markdown_and_as_a_page(verb: str, words: tuple[str, ...], na
     few = gpolicy(*words, "-f", "markdown", "--budget", "4000")
     assert len(few.stdout.encode()) <= 4000
     assert gpolicy(*words, "-f", "markdown", "--budget", "10").returncode == 3
-    refused = gpolicy(*words, "-f", "github")
+    refused = gpolicy(*words, "-f", "prometheus")
     assert refused.returncode == 3
     assert "the formats are text, json, " in refused.stderr
+
+
+def test_drift_in_the_forms_that_all_verbs_have() -> None:
+    markdown, page = (gpolicy("drift", str(EXAMPLE), "-s", SNAPSHOT, "-f", form) for form in ("markdown", "html"))
+    assert markdown.returncode == page.returncode == 2
+    assert markdown.stdout.startswith("<!-- gpolicy drift ganeti.example.org -->\n### ")
+    assert "```diff\n# cluster  since 2026-" in markdown.stdout
+    assert page.stdout.startswith("<!DOCTYPE html>\n")
+
+
+@pytest.mark.parametrize("verb", ["check", "show", "plan", "drift", "capacity", "place", "suggest", "test"])
+def test_every_verb_has_the_forms_of_answers_and_its_help_says_so(verb: str) -> None:
+    assert set(ANSWER_FORMS) | {"json"} <= set(forms_of(verb))
+    shown = gpolicy(verb, "--help", env={"COLUMNS": "200"}).stdout
+    assert f"--format, -f {'|'.join(forms_of(verb))}" in " ".join(shown.split()).replace("-f, --format", "--format, -f")
 
 
 @pytest.mark.parametrize("verb", ["check", "plan", "capacity", "place", "suggest", "test"])

@@ -22,7 +22,7 @@ def test_the_answer_comes_first_and_the_exit_code_says_it() -> None:
     assert done.stdout.startswith(
         "new (1G memory, 1 CPU, 20G disk, drbd) goes to node2.example.org / node1.example.org in group default\n"
     )
-    assert "refused: ipolicy.minmax (6)" in done.stdout
+    assert "ipolicy.minmax (6): the size lies in no pair of the policy" in done.stdout
 
 
 def test_a_named_size_under_a_policy() -> None:

@@ -78,7 +78,7 @@ def test_what_could_not_run_is_exit_code_3(arguments: list[str], message: str, t
 def test_a_policy_without_tests_has_nothing_to_fail(tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(GOOD)
     done = gpolicy("test", tmp_path)
-    assert (done.returncode, done.stdout) == (0, "0 tests: there is no document of kind Test\n")
+    assert (done.returncode, done.stdout) == (0, "Tests of the policy\n\n0 tests: there is no document of kind Test\n")
 
 
 def test_all_policies_of_a_directory_are_tested() -> None:

@@ -18,9 +18,10 @@ from gpolicy.cluster.state import Identity
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.plan.change import ChangeAction
 from gpolicy.printable import terminal_text
+from gpolicy.report.drift_answer import drift_answer, since_text, utc
 from gpolicy.report.drift_json import drift_data, drift_json
 from gpolicy.report.drift_prometheus import drift_metrics, failure_metrics
-from gpolicy.report.drift_text import drift_report, since_text, utc
+from gpolicy.report.forms import Look, render
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "schemas/output/drift.json").read_text(encoding="utf-8"))
@@ -80,7 +81,7 @@ def test_the_schema_refuses_what_is_promised_and_missing(report: DriftReport) ->
 
 
 def test_text_says_what_was_found_since_when_and_what_is_accepted(report: DriftReport) -> None:
-    text = drift_report(report, {})
+    text = render(drift_answer(report, {}), Look())
     assert "  ipolicy.vcpu-ratio: found 6.0, declared 99.0" in text
     assert "group/nowhere  since when is not known\n  is declared; the cluster has no such group" in text
     assert "cluster tags: not-there is missing" in text
@@ -90,7 +91,7 @@ def test_text_says_what_was_found_since_when_and_what_is_accepted(report: DriftR
     assert "GP901 waiver-expired" in text
     assert text.endswith("4 differences, 1 accepted\n")
     assert "\x1b" not in text
-    assert "\x1b[31m" in terminal_text(drift_report(report, {}, colour=True))
+    assert "\x1b[31m" in terminal_text(render(drift_answer(report, {}), Look(colour=True)))
 
 
 def test_since_when_is_told_as_exactly_as_it_is_known() -> None:

@@ -7,6 +7,9 @@ from html.parser import HTMLParser
 
 from markdown_it import MarkdownIt
 
+from gpolicy.report.answer import Answer
+from gpolicy.report.forms import COMMENT_BUDGET, Look, render
+
 VOID = {"meta", "br", "hr", "link", "img"}
 
 
@@ -84,3 +87,18 @@ def page_of_markdown(text: str) -> Page:
 def mentions(page: Page) -> list[str]:
     """Return what a forge would take for a person, an issue or a merge request: within one text outside of code."""
     return [found for text in page.prose for found in re.findall(r"(?:^|\W)([@#!]\w+)", text)]
+
+
+def text_of(answer: Answer, *, colour: bool = False, every: bool = False) -> str:
+    """Return an answer as text."""
+    return render(answer, Look(colour=colour, every=every))
+
+
+def markdown_of(answer: Answer, *, budget: int = COMMENT_BUDGET) -> str:
+    """Return an answer as Markdown."""
+    return render(answer, Look(form="markdown", budget=budget))
+
+
+def html_of(answer: Answer) -> str:
+    """Return an answer as a page."""
+    return render(answer, Look(form="html"))

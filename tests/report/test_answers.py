@@ -8,29 +8,39 @@ from dataclasses import replace
 import pytest
 from command_line import ROOT
 from plan_samples import HOSTILE
-from rendered import Page, mentions, page_of_markdown
+from rendered import Page, html_of, markdown_of, mentions, page_of_markdown
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
-from gpolicy.findings import Span
+from gpolicy.colour import Tone
+from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.scenario import Action
-from gpolicy.report.answer import Answer
-from gpolicy.report.answer_html import answer_html
-from gpolicy.report.answer_markdown import answer_markdown
-from gpolicy.report.outcomes_section import outcomes_answer
-from gpolicy.report.place_section import place_answer
-from gpolicy.report.section import Name, Section, Table, Weight
-from gpolicy.report.suggest_section import suggest_answer
+from gpolicy.report.answer import (
+    Answer,
+    Entries,
+    Entry,
+    Findings,
+    Line,
+    Name,
+    Part,
+    Section,
+    Style,
+    Table,
+    Weight,
+)
+from gpolicy.report.outcomes_answer import outcomes_answer
+from gpolicy.report.place_answer import place_answer
+from gpolicy.report.suggest_answer import suggest_answer
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import Request
 from gpolicy.testing.outcome import Check, Outcome
 
 FORMS: tuple[Callable[[Answer], Page], ...] = (
-    lambda answer: page_of_markdown(answer_markdown(answer)),
-    lambda answer: Page(answer_html(answer)),
+    lambda answer: page_of_markdown(markdown_of(answer)),
+    lambda answer: Page(html_of(answer)),
 )
 FORM_NAMES = ("markdown", "html")
 
@@ -45,26 +55,29 @@ def test_a_placement_shows_every_candidate(state: ClusterState, shown: Callable[
     request = PlaceRequest(memory=4096, vcpus=2, disks=(WantedDisk(20480),), template=DiskTemplate.DRBD.value)
     report = place(state, request)
     page = shown(place_answer(report))
-    possible, reasons, refused = page.tables
+    possible, *refused = page.tables
     assert [(row[0], row[2]) for row in possible[1:]] == [
         (" / ".join(item.nodes), item.shown_score) for item in report.candidates if item.ok
     ]
     assert possible[1][0] == " / ".join(report.nodes)
     bad = [item for item in report.candidates if not item.ok]
-    assert sum(int(row[3]) for row in reasons[1:]) == len(bad) > 0
-    assert {row[0] for row in refused[1:]} == {item.reason for item in bad}
+    reasons = {item.reason for item in bad}
+    assert len(refused) == len(reasons) > 0
+    for reason in reasons:
+        (title,) = [title for title in page.summaries if title.startswith(f"{reason} (")]
+        assert f"{reason} ({sum(item.reason == reason for item in bad)}): " in title
     assert any("goes to" in text for text in page.prose)
 
 
 def test_a_placement_that_goes_nowhere_says_so_first(state: ClusterState) -> None:
     report = place(state, PlaceRequest(memory=10**6, template=DiskTemplate.DRBD.value))
     answer = place_answer(report)
-    assert answer.good is False
-    text = answer_markdown(answer)
+    assert answer.tone is Tone.BAD
+    text = markdown_of(answer)
     assert text.splitlines()[3].startswith("❌ **new ")
     assert "goes nowhere" in text.splitlines()[3]
-    assert "**Reasons**" in text
-    assert 'class="verdict fails"' in answer_html(answer)
+    assert "<summary><b>ipolicy.minmax (" in text
+    assert 'class="verdict fails"' in html_of(answer)
 
 
 @pytest.mark.parametrize("shown", FORMS, ids=FORM_NAMES)
@@ -77,7 +90,7 @@ def test_suggested_sizes_come_with_their_document(state: ClusterState, shown: Ca
             row = next(row for row in rows if row[0] == size.name and row[-1] == size.then.binding.cause.key)
             assert row[3:5] == [str(size.now.fits), str(size.then.fits)]
         assert f"NodeGroup document of {item.group}" in page.summaries
-    text = answer_markdown(suggest_answer(report))
+    text = markdown_of(suggest_answer(report))
     for item in report.groups:
         assert f"```yaml\n{item.document.rstrip()}\n```" in text
 
@@ -101,10 +114,13 @@ OUTCOMES = [
 @pytest.mark.parametrize("shown", FORMS, ids=FORM_NAMES)
 def test_outcomes_say_what_was_expected_and_found(shown: Callable[[Answer], Page]) -> None:
     page = shown(outcomes_answer(OUTCOMES))
-    failed, errors, every = page.tables
-    assert failed[1] == ["does not", "node", "n1", "n2 (score 1 there)", "tests.yaml:4:5"]
-    assert errors[1] == ["cannot", "no such node", "write it", "tests.yaml:6:5"]
-    assert [row[1:] for row in every[1:]] == [["fits", "ok"], ["does not", "failed"], ["cannot", "could not run"]]
+    items = [" ".join(item.split()) for item in page.items]
+    assert any(item.startswith("FAILED does not") for item in items)
+    assert any(item.startswith("ERROR cannot") for item in items)
+    assert "ok fits" in items
+    words = " ".join(" ".join(page.prose).split())
+    for said in ("node: expected n1, found n2", "score 1 there", "tests.yaml:6:5: no such node", "write it"):
+        assert said in words
     assert any("3 tests, 1 failed, 1 could not run" in text for text in page.prose)
 
 
@@ -123,17 +139,20 @@ def test_the_best_candidates_stand_apart_from_the_thousands(
 
 
 def test_tables_of_words_are_lists_on_a_narrow_screen() -> None:
-    html = answer_html(outcomes_answer(OUTCOMES))
-    assert '<table aria-label="Expected otherwise" class="stack">' in html
-    assert '<td data-heading="found">n2 (score 1 there)</td>' in html
+    table = Table(title="Words", of="rows", headings=("a", "b", "c", "d"), rows=(("1", "2", "3", "4"),))
+    html = html_of(
+        Answer(verb="x", title="T", name="", verdict="v", sections=(Section(key="k", title="S", parts=(table,)),))
+    )
+    assert '<table aria-label="Words" class="stack">' in html
+    assert '<td data-heading="c">3</td>' in html
 
 
 @pytest.mark.parametrize("shown", FORMS, ids=FORM_NAMES)
-def test_good_outcomes_are_open_and_none_are_said(shown: Callable[[Answer], Page]) -> None:
+def test_good_outcomes_are_one_line_and_none_are_said(shown: Callable[[Answer], Page]) -> None:
     page = shown(outcomes_answer(OUTCOMES[:1]))
-    assert "details" not in page.elements
-    assert len(page.tables) == 1
-    assert any("there are none" in text for text in shown(outcomes_answer([])).prose)
+    assert page.summaries in (["1 test passes"], [])
+    assert any("1 test, all passed" in text for text in page.prose)
+    assert any("there is no document of kind Test" in text for text in shown(outcomes_answer([])).prose)
 
 
 @pytest.mark.parametrize("form", FORM_NAMES)
@@ -147,26 +166,32 @@ def test_names_from_outside_stay_where_they_are(text: str, form: str) -> None:
         rows=((Name(text), text), ((Name(text), Name(text)), text)),
         weight=Weight.CHANGED,
     )
-    section = Section(key="k", title=text, weight=Weight.CHANGED, summary=text, tables=(table,), notes=(text,))
-    answer = Answer(
-        verb="place", title="On", name=text, verdict=f"to {text}", good=None, sections=(section,), source=text
+    line = Line(text=text, mark="+")
+    entry = Entry(text=text, mark=text, name=text, under=(text, text), below=(line, Line(text=text, is_code=True)))
+    finding = Finding("GP1", text, Severity.ERROR, text, Span(text, 1, 1, 1, 2), text)
+    parts: tuple[Part, ...] = (
+        table,
+        *(Entries(of="thing", entries=(entry, entry), style=style) for style in Style),
+        Findings(findings=(finding,), sources={}),
     )
+    section = Section(key="k", title=text, weight=Weight.CHANGED, summary=text, parts=parts, notes=(text,))
+    answer = Answer(verb="place", title="On", name=text, verdict=f"to {text}", sections=(section,), source=text)
     plain = shown(replace(answer, name="n", verdict="v", source="s", sections=()))
     page = shown(answer)
     assert [len(row) for row in page.tables[0]] == [2, 2, 2]
     assert form == "html" or not mentions(page)
     assert page.elements <= plain.elements | {
         *("table", "thead", "tbody", "tr", "th", "td", "code", "section", "h2", "h3", "h4", "p", "div", "span"),
-        *("ul", "li", "strong", "sub"),
+        *("ul", "ol", "li", "strong", "em", "sub", "pre"),
     }
 
 
 def test_markdown_keeps_its_budget() -> None:
     table = Table(title="Rows", of="rows", headings=("a",), rows=tuple((str(n) * 20,) for n in range(5000)))
     folded = replace(table, title="Others", weight=Weight.SAME)
-    section = Section(key="k", title="S", weight=Weight.CHANGED, summary="", tables=(table, folded))
-    answer = Answer(verb="place", title="On", name="n", verdict="v", good=True, sections=(section,))
-    text = answer_markdown(answer, budget=6000)
+    section = Section(key="k", title="S", weight=Weight.CHANGED, parts=(table, folded))
+    answer = Answer(verb="place", title="On", name="n", verdict="v", sections=(section,))
+    text = markdown_of(answer, budget=6000)
     assert len(text.encode()) <= 6000
     assert "left out" in text
     assert text.index("| a |") < text.index("left out")

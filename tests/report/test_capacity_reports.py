@@ -9,20 +9,23 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 from plan_samples import HOSTILE
-from rendered import mentions, page_of_markdown
+from rendered import Page, html_of, markdown_of, mentions, page_of_markdown, text_of
 
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, capacity
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.cluster.text import parse_text, read_text_file
 from gpolicy.printable import terminal_text
+from gpolicy.report.capacity_answer import capacity_answer
 from gpolicy.report.capacity_json import capacity_data, capacity_json
-from gpolicy.report.capacity_markdown import capacity_markdown
-from gpolicy.report.capacity_text import capacity_text
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "schemas/output/capacity.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft7Validator(SCHEMA)
+
+
+def capacity_text(report: CapacityReport, *, score: bool = False, colour: bool = False) -> str:
+    return text_of(capacity_answer(report, components=score), colour=colour)
 
 
 @pytest.fixture(scope="module")
@@ -69,17 +72,12 @@ def test_what_is_no_number_is_null(report: CapacityReport) -> None:
 def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityReport) -> None:
     text = capacity_text(report)
     lines = text.splitlines()
-    assert lines[2].split() == ["group", "template", "spec", "instance", "fits", "bound", "by", "htools"]
+    assert lines[2].split() == ["group", "template", "spec", "size", "fits", "bound", "by", "htools"]
     assert lines[3].split()[:4] == ["default", "drbd", "pair", "1"]
     standard = next(line for line in lines if "standard" in line)
     assert standard.split() == [
         "standard",
-        "128M",
-        "memory,",
-        "1",
-        "CPU,",
-        "1G",
-        "disk",
+        *("128M", "·", "1", "CPU", "·", "1G"),
         "47",
         "ipolicy.spindle-ratio",
         "FailDisk",
@@ -93,14 +91,15 @@ def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityRepo
 
 
 def test_markdown_has_every_figure_in_one_table(report: CapacityReport) -> None:
-    text = capacity_markdown(report)
-    page = page_of_markdown(text)
+    answer = capacity_answer(report)
+    page = page_of_markdown(markdown_of(answer))
     table = page.tables[0]
-    assert table[0] == ["group", "template", "spec", "size", "fits", "bound by"]
+    assert table[0] == ["group", "template", "spec", "size", "fits", "bound by", "htools"]
+    assert Page(html_of(answer)).tables == page.tables
     wanted = []
     for item in (*report.groups, report.cluster):
         assert item is not None
-        wanted += [(spec.name, spec.fits, spec.binding.cause.key) for spec in item.specs]
+        wanted += [(f"pair {spec.name}", spec.fits, spec.binding.cause.key) for spec in item.specs]
         wanted.append(("tiered", sum(run.count for run in item.tiered), item.tiered_binding.cause.key))
         wanted.append(("standard", item.standard.fits, item.standard.binding.cause.key))
     assert [(row[2], int(row[4].replace(",", "")), row[5]) for row in table[1:]] == wanted
@@ -109,13 +108,17 @@ def test_markdown_has_every_figure_in_one_table(report: CapacityReport) -> None:
 
 def test_markdown_keeps_its_budget_and_hostile_names_in_their_cells(report: CapacityReport) -> None:
     many = tuple(replace(report.groups[0], group=f"{name}{n}") for n in range(60) for name in HOSTILE)
-    text = capacity_markdown(replace(report, groups=many, cluster_name=HOSTILE[0], notes=HOSTILE), budget=30_000)
+    answer = capacity_answer(replace(report, groups=many, cluster_name=HOSTILE[0], notes=HOSTILE))
+    text = markdown_of(answer, budget=30_000)
     assert len(text.encode()) <= 30_000
     page = page_of_markdown(text)
     assert mentions(page) == []
     assert "script" not in page.elements
     assert all(len({len(row) for row in table}) == 1 for table in page.tables)
     assert "left out" in text.lower()
+    page = Page(html_of(answer))
+    assert "script" not in page.elements
+    assert all(len({len(row) for row in table}) == 1 for table in page.tables)
 
 
 def test_nothing_from_the_cluster_reaches_the_terminal_raw(report: CapacityReport) -> None:

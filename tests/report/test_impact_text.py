@@ -4,19 +4,24 @@ import re
 from dataclasses import fields
 
 from impact_samples import capacity_change, full_impact
+from rendered import text_of
 
 from gpolicy.impact.fit_change import GroupCapacityChange
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.impact.violation_change import ViolationChange
-from gpolicy.printable import as_text, terminal_text
+from gpolicy.printable import terminal_text
+from gpolicy.report.answer import Answer, Table, plain_text
 from gpolicy.report.capacity_section import capacity_section
-from gpolicy.report.impact_text import MOST_ROWS, impact_lines
-from gpolicy.report.section import plain_text
+from gpolicy.report.plan_answer import impact_section
 
 
 def text(impact: Impact, *, colour: bool = False) -> str:
-    return as_text(impact_lines(impact, colour=colour)).removesuffix("\n")
+    answer = Answer(verb="plan", title="", name="", verdict="", sections=(impact_section(impact),))
+    return text_of(answer, colour=colour).removeprefix("\n\n").removesuffix("\n")
+
+
+MOST_ROWS = Table(title="", of="", headings=(), rows=()).most
 
 
 def expected(item: GroupCapacityChange) -> list[list[str]]:

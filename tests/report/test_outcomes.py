@@ -8,13 +8,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from jsonschema import Draft7Validator
+from rendered import text_of
 
 from gpolicy.findings import Span
 from gpolicy.policy.scenario import Action
 from gpolicy.printable import terminal_text
+from gpolicy.report.outcomes_answer import outcomes_answer, summary_line
 from gpolicy.report.outcomes_json import outcomes_json
 from gpolicy.report.outcomes_junit import outcomes_junit
-from gpolicy.report.outcomes_text import outcomes_text, summary_line
 from gpolicy.testing.outcome import Check, Outcome
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "output" / "test.json").read_text())
@@ -52,17 +53,19 @@ HOSTILE = outcome(
 
 
 def test_the_text_says_what_was_expected_and_found_and_where() -> None:
-    assert outcomes_text(OUTCOMES) == (
+    assert text_of(outcomes_answer(OUTCOMES)) == (
+        "Tests of the policy\n"
+        "\n"
         "a.yaml\n"
         "  ok     fine\n"
         "  FAILED wrong\n"
-        "         a.yaml:4:5: node: expected node1, found node2\n"
-        "         score 1 there\n"
+        "      a.yaml:4:5: node: expected node1, found node2\n"
+        "      score 1 there\n"
         "\n"
         "b.yaml\n"
         "  ERROR  broken\n"
-        "         b.yaml:10:5: there is no group 'x'\n"
-        "         write it\n"
+        "      b.yaml:10:5: there is no group 'x'\n"
+        "      write it\n"
         "\n"
         "3 tests, 1 failed, 1 could not run\n"
     )
@@ -75,11 +78,11 @@ def test_the_summary_counts() -> None:
 
 
 def test_colour_changes_nothing_else() -> None:
-    coloured = terminal_text(outcomes_text(OUTCOMES, colour=True))
+    coloured = terminal_text(text_of(outcomes_answer(OUTCOMES), colour=True))
     assert "\x1b[31mFAILED\x1b[0m" in coloured
     for code in ("\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"):
         coloured = coloured.replace(code, "")
-    assert coloured == outcomes_text(OUTCOMES)
+    assert coloured == text_of(outcomes_answer(OUTCOMES))
 
 
 @pytest.mark.parametrize("outcomes", [[], OUTCOMES, [HOSTILE]])
@@ -110,7 +113,7 @@ def test_the_junit_form_has_a_suite_a_file_and_a_case_a_test() -> None:
 
 
 def test_nothing_from_the_policy_breaks_the_form() -> None:
-    text = outcomes_text([HOSTILE])
+    text = text_of(outcomes_answer([HOSTILE]))
     assert "\x1b" not in text
     assert "\u202e" not in text
     xml = outcomes_junit([HOSTILE])

@@ -11,19 +11,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from impact_samples import capacity_change, full_impact
 from plan_samples import HOSTILE, empty_plan, full_plan, hostile
-from rendered import Page
+from rendered import Page, html_of
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, Node
+from gpolicy.impact.impact import Impact
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.printable import printable
 from gpolicy.report import spec_picture
+from gpolicy.report.capacity_section import capacity_section
 from gpolicy.report.cluster_picture import MOST_ROWS, domain_pictures, domain_turns, group_pictures
-from gpolicy.report.plan_html import capacity_bars, plan_html
+from gpolicy.report.plan_answer import Sides, plan_answer
 from gpolicy.report.spec_picture import Box, spec_pictures
+
+
+def plan_html(
+    plan: Plan,
+    *,
+    impact: Impact | None = None,
+    before: ClusterState | None = None,
+    after: ClusterState | None = None,
+    names: PairNames | None = None,
+) -> str:
+    sides = Sides(before, after, names or PairNames()) if before and after else None
+    return html_of(plan_answer(plan, impact=impact, sides=sides))
+
 
 ROOT = Path(__file__).resolve().parents[2]
 RENAMED = {"shared": "default"}
@@ -82,7 +97,7 @@ def test_the_same_figures_as_everywhere(html: str) -> None:
 
 
 def test_bars_are_shares_of_the_largest_figure_of_the_group() -> None:
-    bars = list(capacity_bars(capacity_change()))
+    bars = capacity_section(capacity_change()).tables[0].bars
     shared = bars[5:13]  # the second group that is shown
     sides = [(8, 3), (40, 40), (8, None), (8, 0), (9, 3), (9, 6), (12, 7), (48, 30)]
     for bar, (now, then) in zip(shared, sides, strict=True):

@@ -9,20 +9,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from impact_samples import full_impact
 from plan_samples import HOSTILE, empty_plan, full_plan, hostile
-from rendered import mentions, page_of_markdown
+from rendered import markdown_of, mentions, page_of_markdown
 
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location_change import LocationChange
+from gpolicy.plan.plan import Plan
 from gpolicy.printable import printable
-from gpolicy.report.budget import COMMENT_BUDGET, LEAST_BUDGET
-from gpolicy.report.findings_markdown import findings_markdown
+from gpolicy.report.answer import Name
+from gpolicy.report.answer_markdown import marker
+from gpolicy.report.findings_answer import findings_answer
+from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET
 from gpolicy.report.impact_sections import impact_sections
 from gpolicy.report.markdown import cell, clipped, code, prose, row, table_head
-from gpolicy.report.plan_markdown import marker, plan_markdown
-from gpolicy.report.section import Name
+from gpolicy.report.plan_answer import plan_answer
 
 ELEMENTS = {
     "h3", "p", "strong", "em", "ul", "li", "table", "thead", "tbody", "tr", "th", "td",
@@ -30,29 +32,34 @@ ELEMENTS = {
 }  # fmt: skip
 
 
+def plan_markdown(plan: Plan, *, impact: Impact | None = None, budget: int = COMMENT_BUDGET) -> str:
+    return markdown_of(plan_answer(plan, impact=impact), budget=budget)
+
+
 def test_the_verdict_comes_first_then_the_table_and_all_else_is_folded() -> None:
     text = plan_markdown(full_plan(), impact=full_impact())
     lines = text.splitlines()
     assert lines[0] == "<!-- gpolicy plan ganeti.example.org -->"
     assert lines[3] == "❌ **Not to be applied: 1 guard of 3 fails** · 7 changes in 2 steps, 1 not compared"
-    assert lines[5].startswith("- guard `no-shrink` **FAILS**: pair large of shared: 8 → 3")
-    assert "`--allow no-shrink` passes it" in lines[5]
+    assert lines[5].startswith("- **FAILS** guard `no-shrink`: pair large of shared: 8 → 3")
+    assert lines[6] == "  - pass it with --allow no-shrink, if you must"
     before_folds = text.partition("<details>")[0]
     assert "| shared | " not in before_folds
     assert "| `shared` | `large` | 64G · 16 CPU · 1T | 8 | 3 | -5 | -62 % |" in before_folds
     page = page_of_markdown(text)
-    assert page.summaries[0] == "1 guard passes"
-    assert page.summaries[1] == "Capacity: stranded; lost allocations on dedicated nodes"
+    assert page.summaries[0] == "Capacity: stranded; lost allocations on dedicated nodes"
     violations = list(impact_sections(full_impact()))[1]
-    assert page.summaries[2] == f"Violations: {violations.summary}"
-    assert "7 changes" in page.summaries
-    assert "2 steps" in page.summaries
+    assert page.summaries[1] == f"Violations: {violations.summary}"
+    assert "1 guard passes" in page.summaries
+    assert any(summary.startswith("Changes (7): cluster (") for summary in page.summaries)
+    assert "Steps (2)" in page.summaries
+    assert page.summaries[-1].startswith("As before")
 
 
 def test_a_plan_that_can_be_applied_says_what_gets_worse() -> None:
     text = plan_markdown(full_plan(safe=True), impact=full_impact())
     worse = "capacity, violations, redundancy, location and migration, exclusive storage"
-    assert f"⚠️ **Can be applied, 1 guard overridden**, but worse: {worse} · 7 changes" in text
+    assert f"⚠️ **Can be applied, 1 guard overridden, but worse: {worse}** · 7 changes" in text
     harmless = Impact(location=LocationChange())
     assert "✅ **Can be applied, 1 guard overridden** · 7 changes" in plan_markdown(
         full_plan(safe=True), impact=harmless
@@ -75,9 +82,9 @@ def test_what_is_needed_to_decide_stands_above_the_folds() -> None:
         "hit hardest is standard in group dedicated: 650 → 0 (-650, -100 %), since the size lies in no pair" in decided
     )
     assert "- **No worse**: resource model\n" in decided
-    (touched,) = [line for line in decided.splitlines() if line.startswith("- **Changed**: ")]
-    counted = [int(number) for number in re.findall(r"\((\d+)\)", touched)]
-    assert sum(counted) == len(full_plan(safe=True).changes)
+    (touched,) = [summary for summary in page_of_markdown(text).summaries if summary.startswith("Changes")]
+    whole, *counted = [int(number) for number in re.findall(r"\((\d+)\)", touched)]
+    assert sum(counted) == whole == len(full_plan(safe=True).changes)
     assert "<sub>tiered: all sizes in turn, each shrunk to what still fits; standard: the cluster's std" in decided
 
 
@@ -98,7 +105,7 @@ def test_a_refused_plan_says_why() -> None:
 
 def test_an_unknown_part_is_said_before_the_folds() -> None:
     text = plan_markdown(full_plan(), impact=Impact(unavailable={"capacity": "config: has no measured memory"}))
-    assert "- Capacity is not known: config: has no measured memory" in text.partition("<details>")[0]
+    assert "- Capacity: not known: config: has no measured memory" in text.partition("<details>")[0]
 
 
 def test_every_cell_is_shown_as_it_is_whatever_the_names() -> None:
@@ -191,14 +198,14 @@ def test_findings_are_a_list_with_the_worst_first() -> None:
         Finding("GP201", "overlap", Severity.WARNING, "overlaps `x` | y", place, "move @it"),
         Finding("GP012", "wrong-value", Severity.ERROR, "is <wrong>", None),
     ]
-    text = findings_markdown(found)
+    text = markdown_of(findings_answer(found, {}, fails=bool))
     page = page_of_markdown(text)
     assert text.splitlines()[0] == "<!-- gpolicy check -->"
     assert text.index("GP012") < text.index("GP201")
     assert "overlaps `x` | y" in "".join(page.prose)
     assert mentions(page) == []
     assert "1 error, 1 warning" in page.prose
-    many = findings_markdown(found * 2_000)
+    many = markdown_of(findings_answer(found * 2_000, {}, fails=bool))
     assert len(many.encode()) <= COMMENT_BUDGET
     assert "left out" in many.lower()
-    assert findings_markdown([]).splitlines()[-1] == "✅ **nothing found**"
+    assert markdown_of(findings_answer([], {}, fails=bool)).splitlines()[-1] == "✅ **nothing found**"

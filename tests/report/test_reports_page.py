@@ -7,10 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from gpolicy.cli import capacity, findings_output, placing, planning, suggesting, testing
-from gpolicy.report.budget import COMMENT_BUDGET, LEAST_BUDGET
+from gpolicy.report.answer import Table
 from gpolicy.report.cluster_picture import MOST_ROWS
-from gpolicy.report.impact_text import MOST_ROWS as MOST_TEXT_ROWS
+from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, forms_of
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reports.md").read_text(encoding="utf-8")
 
@@ -27,13 +26,9 @@ def test_the_snippets_are_yaml_and_find_their_comment_by_the_first_line() -> Non
 def test_the_forms_of_each_verb() -> None:
     rows = {row[0]: row[1] for row in re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE)}
     verbs = {
-        "check": findings_output.CHECK_FORMATS,
-        "plan": planning.FORMATS,
-        "capacity": capacity.FORMATS,
-        "place": placing.FORMATS,
-        "suggest": suggesting.FORMATS,
-        "test": testing.FORMATS,
+        verb: forms_of(verb) for verb in ("check", "show", "plan", "drift", "capacity", "place", "suggest", "test")
     }
+    assert {form for forms in verbs.values() for form in forms} == set(rows)
     for form, named in rows.items():
         has = {verb for verb, forms in verbs.items() if form in forms}
         assert has == (set(verbs) if named == "all" else set(named.split(", ")) & set(verbs)), form
@@ -42,4 +37,5 @@ def test_the_forms_of_each_verb() -> None:
 def test_the_numbers() -> None:
     assert f"(default {COMMENT_BUDGET}, at least {LEAST_BUDGET})" in PAGE
     assert f"more than {MOST_ROWS} nodes of a group" in PAGE
-    assert f"the first {MOST_TEXT_ROWS} rows of long tables" in PAGE
+    most = Table(title="", of="", headings=(), rows=()).most
+    assert f"the first {most} rows of long tables" in PAGE

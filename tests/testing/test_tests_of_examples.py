@@ -10,7 +10,8 @@ from policy_tests import policy_of, problems
 
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.roots import policy_roots
-from gpolicy.report.outcomes_text import outcomes_text
+from gpolicy.report.forms import Look, render
+from gpolicy.report.outcomes_answer import outcomes_answer
 from gpolicy.testing.running_tests import run_tests
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,4 +48,4 @@ def test_the_page_shows_how_a_failure_reads(tmp_path: Path, monkeypatch: pytest.
     assert command == "$ gpolicy test"
     policy_of(tmp_path, f"{POLICY}---\n{TESTS[0].replace('refused: true', 'refused: false')}")
     monkeypatch.chdir(tmp_path)
-    assert outcomes_text(run_tests(load_policy(Path("policy.yaml")))) == shown
+    assert render(outcomes_answer(run_tests(load_policy(Path("policy.yaml")))), Look()) == shown

@@ -17,7 +17,8 @@ from gpolicy.cli.options import (
     Signature,
     State,
     Volumes,
-    budget_for,
+    form_option,
+    look_of,
     signers_for,
     source_options,
 )
@@ -52,9 +53,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
             help="Examine the loss of so many nodes of a group at once.",
         ),
     ] = 1,
-    form: Annotated[
-        str, typer.Option("--format", "-f", metavar="text|json|markdown|html|github", help="Form of the output.")
-    ] = "text",
+    form: Annotated[str, form_option("plan")] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
@@ -82,11 +81,10 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi, volumes=physical_volumes),
         output=output,
         allowed=frozenset(allow or ()),
-        form=form,
+        look=look_of("plan", form, budget),
         detailed_exitcode=detailed_exitcode,
         with_impact=impact,
         failures=max_node_failures,
-        budget=budget_for(form, budget),
     )
     return planning.plan(request)
 

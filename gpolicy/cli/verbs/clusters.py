@@ -7,7 +7,17 @@ from typing import Annotated, Optional
 
 import typer
 
-from gpolicy.cli.options import Authority, Credentials, Insecure, PolicyPath, State, Volumes, source_options
+from gpolicy.cli.options import (
+    Authority,
+    Credentials,
+    Insecure,
+    PolicyPath,
+    State,
+    Volumes,
+    form_option,
+    look_of,
+    source_options,
+)
 
 verbs = typer.Typer()
 
@@ -48,9 +58,7 @@ def snapshot(
 def drift(
     state: State,
     path: PolicyPath = Path(),
-    form: Annotated[
-        str, typer.Option("--format", "-f", metavar="text|json|prometheus", help="Form of the output.")
-    ] = "text",
+    form: Annotated[str, form_option("drift")] = "text",
     output: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--output", "-o", metavar="FILE", help="File to write; default: standard output."),
@@ -67,4 +75,6 @@ def drift(
     from gpolicy.cli import drift as comparing  # noqa: PLC0415
 
     options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    return comparing.drift(comparing.Request(path=path, state=state, options=options, form=form, output=output))
+    return comparing.drift(
+        comparing.Request(path=path, state=state, options=options, look=look_of("drift", form), output=output)
+    )

@@ -14,7 +14,8 @@ from gpolicy.cli.options import (
     Insecure,
     MaybeState,
     PolicyPath,
-    budget_for,
+    form_option,
+    look_of,
     source_options,
 )
 
@@ -39,12 +40,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         typer.Argument(metavar="[PATH]...", help="Policies: directories or files. Default: here."),
     ] = None,
     state: MaybeState = None,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format", "-f", metavar="text|json|markdown|github|sarif|junit|gitlab", help="Form of the output."
-        ),
-    ] = "text",
+    form: Annotated[str, form_option("check")] = "text",
     select: Annotated[
         Optional[list[str]],  # noqa: UP045
         typer.Option("--select", metavar="RULE,...", help="Only these rules; instead of what the settings select."),
@@ -114,8 +110,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         paths=paths or [Path()],
         state=state,
         options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
-        form=form,
-        budget=budget_for(form, budget),
+        look=look_of("check", form, budget),
         overrides=overrides,
         fix=fix,
         diff=diff,
@@ -147,14 +142,14 @@ def fmt(
 @verbs.command("show")
 def show(
     path: PolicyPath = Path(),
-    form: Annotated[str, typer.Option("--format", "-f", metavar="text|json", help="Form of the output.")] = "text",
+    form: Annotated[str, form_option("show")] = "text",
     *,
     origin: Annotated[bool, typer.Option("--origin", help="Show file and line that each value comes from.")] = False,
 ) -> int:
     """Show the effective policy of the cluster, each group and each node set."""
     from gpolicy.cli import checking  # noqa: PLC0415
 
-    return checking.show(path, form, origin=origin)
+    return checking.show(path, look_of("show", form), origin=origin)
 
 
 @verbs.command("test")
@@ -168,9 +163,7 @@ def run_tests(
         Optional[str],  # noqa: UP045
         typer.Option("--state", "-s", metavar="SRC", help="The cluster of tests that name none (see plan --help)."),
     ] = None,
-    form: Annotated[
-        str, typer.Option("--format", "-f", metavar="text|json|junit|markdown|html", help="Form of the output.")
-    ] = "text",
+    form: Annotated[str, form_option("test")] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
@@ -184,9 +177,7 @@ def run_tests(
     from gpolicy.cli import testing  # noqa: PLC0415
 
     options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    request = testing.Request(
-        path=path, state=state, options=options, name=name, form=form, budget=budget_for(form, budget)
-    )
+    request = testing.Request(path=path, state=state, options=options, name=name, look=look_of("test", form, budget))
     return testing.run(request)
 
 

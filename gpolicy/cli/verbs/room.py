@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from gpolicy.cli.options import Authority, Budget, Credentials, Insecure, State, budget_for, source_options
+from gpolicy.cli.options import Authority, Budget, Credentials, Insecure, State, form_option, look_of, source_options
 
 verbs = typer.Typer()
 
@@ -51,9 +51,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
             "greatest, all of a node together to RATIO times its memory.",
         ),
     ] = None,
-    form: Annotated[
-        str, typer.Option("--format", "-f", metavar="text|json|markdown", help="Form of the output.")
-    ] = "text",
+    form: Annotated[str, form_option("capacity")] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
@@ -62,7 +60,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
         bool,
         typer.Option("--resource-model", help="Count with what hv_state and disk_state declare, not what is measured."),
     ] = False,
-    score: Annotated[bool, typer.Option("--score", help="Show the cluster score and its components.")] = False,
+    score: Annotated[bool, typer.Option("--score", help="Show the components of the cluster score.")] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
     """Count how many more instances fit, by group and spec, and say what keeps out the next one.
@@ -78,11 +76,10 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
         group=group,
         template=template,
         score=score,
-        form=form,
+        look=look_of("capacity", form, budget),
         declared=resource_model,
         max_node_failures=max_node_failures,
         oversubscription=oversubscription,
-        budget=budget_for(form, budget),
     )
     return counting.capacity(request)
 
@@ -103,9 +100,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         Optional[Path],  # noqa: UP045
         typer.Option("--policy", "-p", metavar="PATH", help="On the cluster as it is once this policy is applied."),
     ] = None,
-    form: Annotated[
-        str, typer.Option("--format", "-f", metavar="text|json|markdown|html", help="Form of the output.")
-    ] = "text",
+    form: Annotated[str, form_option("place")] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
@@ -126,9 +121,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         state=state,
         options=options,
         policy=policy,
-        every=every,
-        form=form,
-        budget=budget_for(form, budget),
+        look=look_of("place", form, budget, every=every),
     )
     return placing.place(asked)
 
@@ -183,9 +176,7 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         Optional[str],  # noqa: UP045
         typer.Option("--pv-size", metavar="SIZE", help="Size of the smallest physical volume, if it is not measured."),
     ] = None,
-    form: Annotated[
-        str, typer.Option("--format", "-f", metavar="text|json|yaml|markdown|html", help="Form of the output.")
-    ] = "text",
+    form: Annotated[str, form_option("suggest")] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
@@ -212,7 +203,6 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         mix=mix,
         empty=empty,
         output=output,
-        form=form,
-        budget=budget_for(form, budget),
+        look=look_of("suggest", form, budget),
     )
     return suggesting.suggest(request)

@@ -1,0 +1,54 @@
+"""What verbs write: their reports in the form that was asked for, and the errors that keep them from one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpolicy.cli.console import write_commands
+from gpolicy.cli.terminal import wants_colour
+from gpolicy.opening import real_path
+from gpolicy.policy.source_file import Files
+from gpolicy.report.forms import Look, render
+
+if TYPE_CHECKING:
+    from gpolicy.findings import Finding
+    from gpolicy.report.answer import Answer
+
+Forms = Mapping[str, Callable[[], str]]
+"""The forms that a verb makes of its own value, by name."""
+
+
+def write_report(look: Look, answer: Callable[[], Answer], own: Forms) -> None:
+    """Write a report to standard output: one of the verb's own forms, or its answer."""
+    text = report_text(replace(look, colour=wants_colour(sys.stdout)), answer, own)
+    if look.form == "github":
+        write_commands(sys.stdout, text)
+    else:
+        sys.stdout.write(text)
+
+
+def report_text(look: Look, answer: Callable[[], Answer], own: Forms) -> str:
+    """Return that report."""
+    return own[look.form]() if look.form in own else render(answer(), look)
+
+
+def show_errors(errors: Iterable[Finding], sources: Files) -> None:
+    """Write findings to standard error, in place of the report that they stand in the way of."""
+    from gpolicy.report.findings_text import findings_text  # noqa: PLC0415 (most policies are sound)
+
+    sys.stderr.write(findings_text(errors, sources, colour=wants_colour(sys.stderr)))
+
+
+def repository_path(file: str) -> str:
+    """Return the path of a file from the top of the checkout; as it is if it lies elsewhere.
+
+    CI services name the top of the checkout in the environment; else it is the current directory.
+    """
+    named = os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR")
+    top, whole = real_path(named or Path.cwd()), real_path(file)
+    return whole.relative_to(top).as_posix() if whole.is_relative_to(top) else file

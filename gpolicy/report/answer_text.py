@@ -1,0 +1,159 @@
+"""An answer as text for a terminal: tables in columns, and one line for what is as it was."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final
+
+from gpolicy.colour import Painter, Tone
+from gpolicy.printable import as_text, columns, printable
+from gpolicy.report.answer import Answer, Entries, Findings, Line, Part, Section, Table, Weight, plain_text
+from gpolicy.report.findings_text import findings_lines
+from gpolicy.report.forms import Look
+
+_MOST_NAMES: Final = 4
+_FEW_NAMES: Final = 2
+
+
+def render(answer: Answer, look: Look) -> str:
+    """Return the answer as text."""
+    return as_text(_Writer(answer, look).lines())
+
+
+class _Writer:
+    def __init__(self, answer: Answer, look: Look) -> None:
+        self.answer, self.look, self.paint = answer, look, Painter(look.colour)
+
+    def lines(self) -> Iterator[str]:
+        answer = self.answer
+        headline = answer.headline or Line(text=answer.heading, tone=Tone.STRONG)
+        yield self.paint(headline.tone, headline.text)
+        if answer.snapshot:
+            yield self.paint(Tone.QUIET, f"read from {answer.read_from}")
+        if answer.opening:
+            yield answer.opening
+        for section in (*answer.sections, *answer.grounds):
+            yield from self.top(section)
+        for listing in answer.listings:
+            yield "---" if listing is not answer.listings[0] else ""
+            yield from listing.text.splitlines()
+        for note in answer.notes:
+            yield self.paint(Tone.QUIET, f"note: {note}")
+        if answer.closing:
+            yield ""
+            yield self.paint(Tone.STRONG, answer.closing)
+
+    def top(self, section: Section) -> Iterator[str]:
+        """Give a section that is in no other, with an empty line before it."""
+        body = list(self.section(section, ""))
+        if body and body[0]:  # headings of entries have theirs
+            yield ""
+        yield from body
+
+    def section(self, section: Section, indent: str) -> Iterator[str]:
+        parts = [part for part in section.parts if len(part) and isinstance(part, Table | Entries | Findings)]
+        if not (parts or section.summary or section.notes or section.sections):
+            return
+        if section.weight is Weight.SAME and not (section.main or section.sections):
+            yield self.paint(Tone.QUIET, f"{indent}{_headed(section.title, section.summary)}")
+            return
+        tone = Tone.BAD if section.weight is Weight.WORSE else Tone.STRONG
+        if section.title and not any(map(_has_own_headings, parts)):
+            yield f"{indent}{_headed(self.paint(tone, section.title), section.summary)}"
+        loud = [item for item in section.sections if item.main or item.weight is not Weight.SAME]
+        for below in (*loud, *(item for item in section.sections if item not in loud)):
+            yield from self.section(below, f"{indent}  ")
+        inner = f"{indent}  " if section.title else indent
+        for part in parts:
+            if part is not parts[0] and not indent:
+                yield ""
+            yield from self.part(part, inner, is_main=section.main and part is parts[0])
+        for note in section.notes:
+            yield self.paint(Tone.QUIET, f"{inner}{note}")
+
+    def part(self, part: Part, indent: str, *, is_main: bool) -> Iterator[str]:
+        match part:
+            case Findings():
+                yield from findings_lines(part.findings, part.sources, colour=self.look.colour)
+            case Entries():
+                yield from self.entries(part, indent)
+            case Table():
+                yield from self.table(part, indent, is_main=is_main)
+
+    def entries(self, part: Entries, indent: str) -> Iterator[str]:
+        for (heading, remark), entries in itertools.groupby(part.entries, key=lambda entry: entry.under):
+            if heading:
+                yield ""
+                yield f"{self.paint(Tone.STRONG, heading)}  {self.paint(Tone.QUIET, remark)}".rstrip()
+            for entry in entries:
+                mark = f"{self.paint(entry.tone, entry.mark)} " if entry.mark else ""
+                name = f"{entry.name}: " if entry.name else ""
+                yield f"{indent}{mark}{name}{entry.text}"
+                for line in entry.below:
+                    text = f"{line.mark} {line.text}" if line.mark else line.text
+                    yield f"{indent}    {self.paint(line.tone, text)}"
+
+    def table(self, table: Table, indent: str, *, is_main: bool) -> Iterator[str]:
+        if table.weight is Weight.SAME and not self.look.every:
+            yield self.paint(Tone.QUIET, f"{indent}{table.title} ({len(table):,}): {_first_names(table)}")
+            return
+        if not is_main:
+            yield f"{indent}{table.title}"
+            indent = f"{indent}  "
+        most = len(table) if is_main or self.look.every else table.most
+        names = 0 if self.look.every else _FEW_NAMES if table.last_apart else _MOST_NAMES
+        rows = [[plain_text(cell, names) for cell in row] for row in table.rows[:most]]
+        if table.last_apart:
+            lines = table_lines(table.headings[:-1], [row[:-1] for row in rows], table.right, self.cell)
+            for line, row in zip(itertools.islice(lines, 1, None), rows, strict=True):
+                yield f"{indent}{line}"
+                yield f"{indent}  {row[-1]}"
+        else:
+            yield from (f"{indent}{line}" for line in table_lines(table.headings, rows, table.right, self.cell))
+        if len(table) > most:
+            rest = f"{indent}and {len(table) - most:,} more {table.of}, all {self.answer.rows_with}"
+            yield self.paint(Tone.QUIET, rest)
+
+    def cell(self, heading: str, cell: str, text: str) -> str:
+        """Paint headings, and differences by their direction."""
+        if not heading:
+            return self.paint(Tone.STRONG, text)
+        if heading in ("Δ", "%") and cell[:1] in ("-", "+") and len(cell) > 1:
+            return self.paint(Tone.BAD if cell[0] == "-" else Tone.GOOD, text)
+        return self.paint(Tone.BAD, text) if heading in ("", "since") and cell in ("new", "newly") else text
+
+
+def _headed(title: str, summary: str) -> str:
+    return f"{title}: {summary}" if summary else title
+
+
+def _has_own_headings(part: Part) -> bool:
+    return isinstance(part, Findings) or (isinstance(part, Entries) and bool(part.entries[0].under[0]))
+
+
+def _first_names(table: Table) -> str:
+    shown = list(dict.fromkeys(plain_text(row[0], 1) for row in table.rows))
+    more = f" and {len(shown) - _MOST_NAMES:,} more" if len(shown) > _MOST_NAMES else ""
+    return ", ".join(shown[:_MOST_NAMES]) + more
+
+
+def table_lines(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Collection[str],
+    paint: Callable[[str, str, str], str],
+) -> Iterator[str]:
+    """Give the lines of a table: columns as wide as they need to be, those in `right` hold numbers.
+
+    `paint` paints a cell, padded already: given its heading, what it says, and the text to paint. The headings' own
+    heading is "". What is not printable is escaped.
+    """
+    shown = [[printable(cell) for cell in row] for row in (headings, *rows)]
+    widths = [max(map(columns, column)) for column in zip(*shown, strict=True)]
+    for number, row in enumerate(shown):
+        cells = []
+        for place, (heading, cell, width) in enumerate(zip(headings, row, widths, strict=True), start=1):
+            gap = " " * (width - columns(cell)) if heading in right or place < len(row) else ""
+            cells.append(paint(heading if number else "", cell, gap + cell if heading in right else cell + gap))
+        yield "  ".join(cells).rstrip()

@@ -1,0 +1,165 @@
+"""Capacity as an answer: one table for everybody, and below it sizes, leftovers, limits and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpolicy.analysis.binding import Binding
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
+from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Section, Table, Weight, filled, size
+from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, room_cells, size_words, spec_words
+
+_RIGHT: Final = frozenset({"fits", "score", "value", "weight", "product", *ROOM_HEADINGS})
+
+
+def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answer:
+    """Return what fits, by group and spec, and what keeps out the next one; `components` adds those of the scores."""
+    items = [*report.groups, *([report.cluster] if report.cluster else [])]
+    tables = filled(_extended(items), _tiered(items), _stranded(items), _scores(items))
+    whole = items[-1]
+    tiered = sum(run.count for run in whole.tiered)
+    return Answer(
+        verb="capacity",
+        title="What fits on cluster",
+        name=report.cluster_name,
+        title_end="beside what runs there",
+        verdict=f"{_place(whole)} takes {whole.standard.fits:,} standard instances, or {tiered:,} in a tiered run",
+        sections=(
+            Section(key="capacity", title="", parts=(_fits(items),), notes=tuple(_causes(items)), main=True),
+            Section(key="details", title="", parts=tables),
+            *(map(_components, items, range(len(items))) if components else ()),
+        ),
+        notes=report.notes,
+        source=report.source,
+        snapshot=report.snapshot,
+    )
+
+
+def _name(item: GroupCapacity) -> Cell:
+    return WHOLE_CLUSTER if item.group is None else Name(item.group)
+
+
+def _place(item: GroupCapacity) -> str:
+    return "the whole cluster" if item.group is None else f"group {item.group}"
+
+
+def _pair(name: str) -> str:
+    return f"pair {name}" if name.isdigit() else Name(name)
+
+
+def _fits(items: Sequence[GroupCapacity]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for item in items:
+        figures = [(_pair(spec.name), spec_words(spec.pair.max), spec.fits, spec.binding) for spec in item.specs]
+        tiered = sum(run.count for run in item.tiered)
+        figures.append(("tiered", "pairs in turn, shrunk to fit", tiered, item.tiered_binding))
+        standard = item.standard
+        figures.append(("standard", spec_words(standard.spec), standard.fits, standard.binding))
+        first: tuple[Cell, ...] = (_name(item), item.template.value if item.template else NOTHING)
+        for spec, words, fits, binding in figures:
+            rows.append((*first, spec, words, f"{fits:,}", binding.cause.key, binding.reason or NOTHING))
+            first = ("", "")
+    return Table(
+        title="Instances that fit beside those that are there",
+        of="rows",
+        headings=("group", "template", "spec", "size", "fits", "bound by", "htools"),
+        rows=tuple(rows),
+        right=_RIGHT,
+    )
+
+
+def _tiered(items: Sequence[GroupCapacity]) -> Table:
+    return Table(
+        title="Tiered runs by size: all pairs in turn, each shrunk to what still fits",
+        of="sizes",
+        headings=("group", "fits", "size"),
+        rows=tuple(
+            ("" if number else _name(item), f"{run.count:,}", size_words(run.memory, run.cpus, run.disk))
+            for item in items
+            for number, run in enumerate(item.tiered)
+        ),
+        right=_RIGHT,
+        weight=Weight.DETAIL,
+    )
+
+
+def _stranded(items: Sequence[GroupCapacity]) -> Table:
+    return Table(
+        title="What is free and of no use to any size, of all that is free",
+        of="groups",
+        headings=("group", *ROOM_HEADINGS),
+        rows=tuple((_name(item), *room_cells(item.stranded)) for item in items if item.stranded and item.nodes),
+        right=_RIGHT,
+        weight=Weight.DETAIL,
+    )
+
+
+def _extended(items: Sequence[GroupCapacity]) -> Table:
+    """Return what fits under the limits that were asked for."""
+    rows: list[tuple[Cell, ...]] = []
+    limits: dict[str, None] = {}
+    for item in items:
+        if item.extended is None:
+            continue
+        options = item.extended.options
+        if options.max_node_failures is not None:
+            limits[f"{options.max_node_failures} nodes of a group may fail at once"] = None
+        if options.oversubscription is not None:
+            limits[f"memory may be over-subscribed {options.oversubscription:g} times"] = None
+        for fit in (*item.extended.specs, item.extended.standard):
+            name = fit.name if fit is item.extended.standard else _pair(fit.name)
+            memory = " to ".join(dict.fromkeys((size(fit.minimum_memory), size(fit.maximum_memory))))
+            bound = (fit.binding.cause.key, fit.binding.reason or NOTHING)
+            rows.append((_name(item), name, memory, f"{fit.fits:,}", *bound))
+    return Table(
+        title=f"What fits if {' and '.join(limits)}",
+        of="rows",
+        headings=("group", "spec", "memory", "fits", "bound by", "htools"),
+        rows=tuple(rows),
+        right=_RIGHT - {"memory"},
+        most=len(rows),
+    )
+
+
+def _scores(items: Sequence[GroupCapacity]) -> Table:
+    return Table(
+        title="Cluster score as htools computes it (smaller is better balanced)",
+        of="groups",
+        headings=("group", "score"),
+        rows=tuple((_name(item), item.score.shown) for item in items),
+        right=_RIGHT,
+        weight=Weight.DETAIL,
+    )
+
+
+def _components(item: GroupCapacity, number: int) -> Section:
+    rows = tuple((component.name, *component.shown) for component in item.score.components)
+    table = Table(
+        title="Components",
+        of="components",
+        headings=("component", "value", "weight", "product"),
+        rows=rows,
+        right=_RIGHT,
+        most=len(rows),
+    )
+    return Section(
+        key=f"score-{number}",
+        title=f"Score of {_place(item)}",
+        summary=f"{item.score.shown} (smaller is better balanced)",
+        parts=filled(table),
+        notes=() if rows else ("no node is online",),
+        main=True,
+    )
+
+
+def _causes(items: Sequence[GroupCapacity]) -> Iterator[str]:
+    """Give what the words of the column "bound by" mean."""
+    for cause in dict.fromkeys(binding.cause for item in items for binding in _bindings(item)):
+        yield f"{cause.key}: {cause.sentence}"
+
+
+def _bindings(item: GroupCapacity) -> list[Binding]:
+    extended = item.extended
+    limited = [] if extended is None else [fit.binding for fit in (*extended.specs, extended.standard)]
+    return [*(spec.binding for spec in item.specs), item.tiered_binding, item.standard.binding, *limited]

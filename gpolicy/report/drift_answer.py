@@ -1,0 +1,143 @@
+"""Drift as an answer: what was found, what is declared, and since when at the latest it has been so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from gpolicy.cluster.state import Identity
+from gpolicy.colour import Tone
+from gpolicy.drift.comparing import Drift, DriftReport
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction, words
+from gpolicy.policy.source_file import Files
+from gpolicy.report.answer import Answer, Entries, Entry, Findings, Line, Section, Style, Weight, count
+from gpolicy.report.values_text import pair_lines, value_text
+
+
+def drift_answer(report: DriftReport, sources: Files) -> Answer:
+    """Return the report as an answer. `sources` are the policy's files, to show the lines that findings are about."""
+    none = "None: what the policy declares and this source shows is so."
+    findings = Findings(findings=tuple(report.findings), sources=sources)
+    return Answer(
+        verb="drift",
+        title="Drift of cluster",
+        name=report.cluster,
+        title_end="from its policy",
+        verdict=_summary(report),
+        tone=Tone.BAD if report.drift else Tone.GOOD,
+        opening="" if report.drift else none,
+        closing=_summary(report),
+        sections=(
+            Section(
+                key="drift",
+                title="Differences",
+                parts=(Entries(of="difference", entries=tuple(map(_entry, report.drift)), style=Style.CHANGES),),
+                notes=("Who changed it is not known: Ganeti keeps only when an object was last written.",)
+                if report.drift
+                else (),
+            ),
+            Section(key="accepted", title="Accepted for a time", weight=Weight.DETAIL, parts=(_accepted(report),)),
+            Section(
+                key="unreadable",
+                title="Not compared: this source cannot show them",
+                weight=Weight.DETAIL,
+                parts=(_unreadable(report),),
+            ),
+        ),
+        grounds=(Section(key="findings", title="Findings", parts=(findings,)),),
+        notes=tuple(report.notes),
+        source=report.source,
+        snapshot=report.snapshot,
+    )
+
+
+def since_text(since: Identity) -> str:
+    """Return since when something has been so, as exactly as Ganeti keeps it."""
+    serial = "" if since.serial_no is None else f" (serial {since.serial_no})"
+    when = utc(since.mtime)
+    if when is None:
+        return f"since when is not known{serial}"
+    return f"since {when} at the latest, the last write to it{serial}"
+
+
+def utc(seconds: float | None) -> str | None:
+    """Return seconds since 1970 as date and time in UTC; None for none, and for what no calendar has."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _entry(drift: Drift) -> Entry:
+    is_pairs = drift.path == ("ipolicy", "minmax")
+    return Entry(
+        text="ipolicy.minmax" if is_pairs else _sentence(drift),
+        under=(drift.object, since_text(drift.since)),
+        below=(*(_pairs(drift) if is_pairs else ()), *_remarks(drift)),
+    )
+
+
+def _pairs(drift: Drift) -> Iterator[Line]:
+    missing = "(no own pairs: the cluster's hold)" if drift.inherits else "(none)"
+    for line in pair_lines(drift.found) or ["(no own pairs)"]:
+        yield Line(mark="-", text=f"found     {line}", tone=Tone.BAD)
+    for line in pair_lines(drift.declared) or [missing]:
+        yield Line(mark="+", text=f"declared  {line}", tone=Tone.GOOD)
+
+
+def _remarks(drift: Drift) -> Iterator[Line]:
+    if drift.action in (ChangeAction.SET, ChangeAction.RESET) and drift.inherits:
+        effective = f"in effect: {value_text(drift.effective_found)}"
+        yield Line(text=f"{effective}; inherited: {value_text(drift.effective_declared)}")
+    if drift.span is not None:
+        yield Line(text=f"declared at {drift.span!s}")
+
+
+def _accepted(report: DriftReport) -> Entries:
+    return Entries(
+        of="difference",
+        entries=tuple(
+            Entry(
+                text=f"{item.drift.object} {_sentence(item.drift)}",
+                below=(Line(text=f"until {item.waiver.until}: {item.waiver.reason}"),),
+            )
+            for item in report.accepted
+        ),
+    )
+
+
+def _unreadable(report: DriftReport) -> Entries:
+    return Entries(
+        of="value",
+        entries=tuple(
+            Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} (declared {value_text(item.wanted)})")
+            for item in report.unreadable
+        ),
+    )
+
+
+def _sentence(drift: Drift) -> str:
+    match drift.path, drift.action:
+        case path, ChangeAction.CREATE if path == NAME:
+            return "is declared; the cluster has no such group"
+        case path, ChangeAction.REMOVE if path == NAME:
+            return f"is declared removed; the cluster has group {drift.found}"
+        case path, _ if path == NAME:
+            return f"name: found {drift.found}, declared {drift.declared}"
+        case path, _ if path == MEMBERSHIP:
+            return f"group: found in {drift.found}, declared in {drift.declared}"
+        case path, _ if path == TAGS:
+            found, declared = words(drift.found), words(drift.declared)
+            extra = [f"found {tag}, not declared" for tag in found if tag not in declared]
+            return f"tags: {'; '.join([*extra, *(f'{tag} is missing' for tag in declared if tag not in found)])}"
+    found_text = "no own value" if drift.found is None else value_text(drift.found)
+    return f"{drift.name}: found {found_text}, declared {'inherit' if drift.inherits else value_text(drift.declared)}"
+
+
+def _summary(report: DriftReport) -> str:
+    parts = [count(len(report.drift), "difference")]
+    if report.accepted:
+        parts.append(f"{len(report.accepted)} accepted")
+    if report.unreadable:
+        parts.append(f"{len(report.unreadable)} not compared")
+    return ", ".join(parts)

@@ -1,0 +1,36 @@
+"""What `check` found as an answer, for Markdown and HTML: its text has a form of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from gpolicy.colour import Tone
+from gpolicy.findings import Finding
+from gpolicy.policy.source_file import Files
+from gpolicy.report.answer import Answer, Findings, Section
+from gpolicy.report.findings_text import summary_line
+
+
+def findings_answer(
+    findings: Iterable[Finding],
+    sources: Files,
+    *,
+    fails: Callable[[Finding], bool],
+    locate: Callable[[str], str] = str,
+) -> Answer:
+    """Return findings as an answer, the worst first. `fails` says which of them make the check fail."""
+    found = tuple(sorted(findings, key=lambda finding: finding.severity.rank))
+    return Answer(
+        verb="check",
+        title="gpolicy check",
+        name="",
+        verdict=summary_line(found),
+        tone=Tone.BAD if any(map(fails, found)) else Tone.GOOD,
+        grounds=(
+            Section(
+                key="findings",
+                title="Findings",
+                parts=(Findings(findings=found, sources=sources, locate=locate),),
+            ),
+        ),
+    )

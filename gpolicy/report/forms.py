@@ -1,0 +1,57 @@
+"""The forms of reports: those that every verb has, made of its answer, and those of single verbs.
+
+A form for all verbs is one module with a function `render`, and one entry in `ANSWER_FORMS`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from gpolicy.report.answer import Answer
+
+COMMENT_BUDGET: Final = 65_536
+"""What a comment on GitHub may hold, in characters. We count bytes, which are never fewer."""
+
+LEAST_BUDGET: Final = 4_000
+"""What verdict, marker and the notices of what was left out need."""
+
+ANSWER_FORMS: Final = {
+    "text": "gpolicy.report.answer_text",
+    "markdown": "gpolicy.report.answer_markdown",
+    "html": "gpolicy.report.answer_html",
+}
+"""The modules that render an answer."""
+
+OWN_FORMS: Final = {
+    "check": ("github", "sarif", "junit", "gitlab"),
+    "plan": ("github",),
+    "suggest": ("yaml",),
+    "test": ("junit",),
+    "drift": ("prometheus",),
+}
+"""What single verbs write besides, from their own values. JSON is such a form of each verb."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How to show an answer: `budget` is the most bytes of Markdown; `every` has a text show all rows."""
+
+    form: str = "text"
+    budget: int = COMMENT_BUDGET
+    every: bool = False
+    colour: bool = False
+
+
+def forms_of(verb: str) -> tuple[str, ...]:
+    """Return the forms that a verb has."""
+    text, *others = ANSWER_FORMS
+    return (text, "json", *others, *OWN_FORMS.get(verb, ()))
+
+
+def render(answer: Answer, look: Look) -> str:
+    """Return the answer in one of `ANSWER_FORMS`."""
+    text: str = import_module(ANSWER_FORMS[look.form]).render(answer, look)
+    return text

@@ -1,0 +1,64 @@
+"""Outcomes of a policy's tests as an answer: by file each test, and what a failed one expected and found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from gpolicy.colour import Tone
+from gpolicy.report.answer import Answer, Entries, Entry, Line, Section, count
+
+if TYPE_CHECKING:
+    from gpolicy.testing.outcome import Outcome
+
+
+def outcomes_answer(outcomes: Sequence[Outcome]) -> Answer:
+    """Return what came out of the tests, by file."""
+    summary = summary_line(outcomes)
+    ok = all(outcome.ok for outcome in outcomes)
+    return Answer(
+        verb="test",
+        title="Tests of the policy",
+        name="",
+        verdict=summary,
+        tone=Tone.PLAIN if not outcomes else Tone.GOOD if ok else Tone.BAD,
+        closing=summary,
+        sections=(
+            Section(key="tests", title="Tests", parts=(Entries(of="test", entries=tuple(map(_entry, outcomes))),)),
+        ),
+    )
+
+
+def summary_line(outcomes: Sequence[Outcome]) -> str:
+    """Return the counts in words: `12 tests, 1 failed, 1 could not run`."""
+    if not outcomes:
+        return "0 tests: there is no document of kind Test"
+    errors = sum(outcome.error is not None for outcome in outcomes)
+    failed = sum(not outcome.ok for outcome in outcomes) - errors
+    words = [count(len(outcomes), "test")]
+    words += [f"{failed} failed"] if failed else []
+    words += [f"{errors} could not run"] if errors else []
+    return ", ".join(words if failed or errors else [*words, "all passed"])
+
+
+def _entry(outcome: Outcome) -> Entry:
+    mark = "ok    " if outcome.ok else "FAILED" if outcome.error is None else "ERROR "
+    return Entry(
+        mark=mark,
+        tone=Tone.GOOD if outcome.ok else Tone.BAD,
+        text=outcome.name,
+        under=(outcome.span.file, ""),
+        below=tuple(_reasons(outcome)),
+    )
+
+
+def _reasons(outcome: Outcome) -> Iterator[Line]:
+    if outcome.error is not None:
+        yield Line(text=f"{outcome.place or outcome.span!s}: {outcome.error}", tone=Tone.PLAIN)
+        if outcome.hint:
+            yield Line(text=outcome.hint)
+    for check in outcome.failures:
+        said = f"{check.title}: expected {check.expected}, found {check.found}"
+        yield Line(text=f"{check.span!s}: {said}", tone=Tone.PLAIN)
+        if check.detail:
+            yield Line(text=check.detail)

@@ -1,0 +1,146 @@
+"""A placement as an answer: where the instance goes, the possible candidates best first, the refused by reason."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpolicy.analysis.place_report import Candidate, GroupTrial, Placed, PlaceReport
+from gpolicy.colour import Tone
+from gpolicy.report.answer import NOTHING, Answer, Cell, Line, Name, Section, Table, Weight, count, rough_size, size
+
+_HARD_TO_READ: Final = 10_000  # MiB: from here on a number of them says little to people
+_MOST_BEST: Final = 20
+_MOST_ALL: Final = 30  # candidates that are all shown at once
+_RIGHT: Final = frozenset({"score", "disk left"})
+
+
+def place_answer(report: PlaceReport) -> Answer:
+    """Return where the instance goes, with every candidate and its reason."""
+    what = f"{report.instance.name} ({_instance_words(report.instance)})"
+    where = (
+        f"goes to {' / '.join(report.nodes)} in group {report.group}" if report.ok else f"goes nowhere: {report.reason}"
+    )
+    possible = [item for item in report.candidates if item.ok]
+    refused = [item for item in report.candidates if not item.ok]
+    verdict = f"{what} {where}"
+    tone = Tone.GOOD if report.ok else Tone.BAD
+    return Answer(
+        verb="place",
+        title="Where an instance goes on cluster",
+        name=report.cluster_name,
+        verdict=verdict,
+        tone=tone,
+        headline=Line(text=verdict, tone=tone),
+        sections=(
+            Section(
+                key="possible",
+                title="Possible",
+                summary=count(len(possible), "candidate") if possible else "no candidate",
+                parts=tuple(_possible(possible, report)),
+            ),
+            Section(
+                key="refused",
+                title="Refused",
+                summary=count(len(refused), "candidate") if refused else "no candidate",
+                parts=tuple(_refused(refused, several=len({item.group for item in refused}) > 1)),
+            ),
+        ),
+        notes=(
+            f"hail: {report.info}",
+            *(_untried_words(group) for group in report.groups if not group.tried),
+            *report.notes,
+        ),
+        source=report.source,
+        snapshot=report.snapshot,
+        rows_with="with --all, or in --format json",
+    )
+
+
+def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[Table]:
+    """Give the best candidates, and apart from them those that are seldom looked at."""
+    dedicated = report.metric == "lost-allocations"
+    metric = f"lost allocations ({', '.join(report.sizes)})" if dedicated and report.sizes else "lost allocations"
+    rows = tuple((_nodes(item), Name(item.group), _metric(item), _left(item)) for item in items)
+    headings = ("nodes", "group", metric if dedicated else "score", "disk left")
+    some = len(rows) if len(rows) <= _MOST_ALL else _MOST_BEST
+    for title, part, weight in (
+        ("Best first; the smaller the better", rows[:some], Weight.CHANGED),
+        ("All the other candidates, best first", rows[some:], Weight.SAME),
+    ):
+        if part:
+            yield Table(
+                title=title, of="candidates", headings=headings, rows=part, right=_RIGHT, weight=weight, most=10
+            )
+
+
+def _refused(items: Sequence[Candidate], *, several: bool) -> Iterator[Table]:
+    """Give a table for each reason, the most frequent first, with one row for all candidates that lack the same."""
+    reasons: dict[str, list[Candidate]] = {}
+    for item in items:
+        reasons.setdefault(item.reason or NOTHING, []).append(item)
+    for reason, found in sorted(reasons.items(), key=lambda pair: -len(pair[1])):
+        htools = sorted({item.htools_reason for item in found if item.htools_reason})
+        alike: dict[tuple[str, str], list[Name]] = {}
+        for item in found:
+            alike.setdefault((_detail(item), item.group), []).append(_nodes(item))
+        named = f" [{', '.join(htools)}]" if htools else ""
+        yield Table(
+            title=f"{reason} ({len(found):,}): {found[0].explanation or ''}{named}",
+            of="rows",
+            headings=(*(["group"] if several else []), "in numbers", "nodes"),
+            rows=tuple(
+                (*([Name(group)] if several else []), detail, tuple(nodes)) for (detail, group), nodes in alike.items()
+            ),
+            weight=Weight.DETAIL,
+            most=3,
+            last_apart=True,
+        )
+
+
+def _nodes(item: Candidate) -> Name:
+    return Name(" / ".join(item.nodes))
+
+
+def _detail(item: Candidate) -> str:
+    """Return the detail of a refusal, without the node's name, which stands beside it."""
+    if not item.detail or item.detail == item.explanation:
+        return NOTHING
+    return item.detail.removeprefix(f"{item.nodes[0]}: ") if len(item.nodes) == 1 else item.detail
+
+
+def _metric(item: Candidate) -> str:
+    lost = item.lost_allocations
+    return item.shown_score if lost is None else ", ".join(map(str, lost))
+
+
+def _left(item: Candidate) -> Cell:
+    return NOTHING if item.disk_left is None else rough_size(item.disk_left)
+
+
+def _untried_words(group: GroupTrial) -> str:
+    """Return why a group was not tried; hail's message may name the group once more."""
+    return f"group {group.group} was not tried: {group.message.removeprefix(f'Group {group.group}: ')}"
+
+
+def _instance_words(instance: Placed) -> str:
+    """Return the size of an instance in words."""
+    alike = itertools.groupby(_disk(disk.size, disk.spindles) for disk in instance.disks)
+    disks = ", ".join(_times(len(list(group)), text) for text, group in alike) or "no disk"
+    cpus = f"{instance.vcpus} CPU{'s' if instance.vcpus != 1 else ''}"
+    return f"{_asked(instance.memory)} memory, {cpus}, {disks}, {instance.template.value}"
+
+
+def _times(number: int, text: str) -> str:
+    return text if number == 1 else f"{number} times {text}"
+
+
+def _disk(amount: int, spindles: int | None) -> str:
+    return f"{_asked(amount)} disk" + ("" if spindles is None else f" on {count(spindles, 'spindle')}")
+
+
+def _asked(amount: int) -> str:
+    """Return what is asked for exactly, and where that is hard to read about as much as well."""
+    exact = size(amount)
+    return f"{exact} ≈ {rough_size(amount)}" if exact.endswith("M") and amount >= _HARD_TO_READ else exact

@@ -1,0 +1,229 @@
+"""A plan as an answer: what changes, what is dear about it, by which commands, and what the guards say to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.cluster.state import ClusterState
+from gpolicy.colour import Tone
+from gpolicy.ganeti.parameter import TakesEffect
+from gpolicy.impact.impact import Impact
+from gpolicy.plan.built_in_guards import GuardResult
+from gpolicy.plan.change import NAME, Change, ChangeAction, Risk, some
+from gpolicy.plan.plan import Plan
+from gpolicy.plan.step import Step
+from gpolicy.policy.source_file import Files
+from gpolicy.report.answer import (
+    Answer,
+    Entries,
+    Entry,
+    Findings,
+    Line,
+    Picture,
+    Section,
+    Style,
+    Weight,
+    count,
+)
+from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command
+from gpolicy.report.cluster_picture import DomainPicture, domain_pictures, domain_turns, group_pictures
+from gpolicy.report.impact_sections import impact_sections, not_known
+from gpolicy.report.spec_picture import spec_pictures
+from gpolicy.report.values_text import value_text
+from gpolicy.report.verdict import amount, can_be_allowed, get_worse, guard_verdict, nothing_to_do, verdict, worst_first
+
+_MOST_OBJECTS: Final = 8
+_SIGNS: Final = {ChangeAction.CREATE: "+", ChangeAction.REMOVE: "-"}
+_TONES: Final = {"+": Tone.GOOD, "-": Tone.BAD, "~": Tone.CAREFUL, "": Tone.QUIET, " ": Tone.PLAIN}
+_RISKS: Final = {Risk.HIGH: Tone.BAD, Risk.MEDIUM: Tone.CAREFUL}
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The cluster before and after a plan, for pictures. `names` are what the spec pairs of `after` are called."""
+
+    before: ClusterState
+    after: ClusterState
+    names: PairNames
+
+
+def plan_answer(
+    plan: Plan,
+    *,
+    impact: Impact | None = None,
+    sides: Sides | None = None,
+    sources: Files | None = None,
+    locate: Callable[[str], str] = str,
+) -> Answer:
+    """Return the plan as an answer, with its impact and with pictures if known.
+
+    `sources` are the policy's files, to show the lines that findings are about; `locate` turns the name of a file into
+    its path in the repository.
+    """
+    known = impact if plan.changes else None
+    effects = impact_section(known) if known else None
+    cost = get_worse(plan, effects.sections) if effects else ""
+    findings = Findings(findings=tuple(plan.findings), sources=sources or {}, locate=locate)
+    nothing = nothing_to_do(plan)
+    return Answer(
+        verb="plan",
+        title="Plan for cluster",
+        name=plan.cluster,
+        title_end=f"(Ganeti {plan.version})",
+        verdict=f"{verdict(plan)}{f', {cost}' if cost else ''}",
+        tone=Tone.BAD if not plan.safe else Tone.CAREFUL if cost else Tone.GOOD,
+        amount=amount(plan) if plan.changes else "",
+        opening=f"{nothing}." if nothing else "",
+        closing=_closing(plan),
+        sections=(
+            _changes(plan),
+            _unreadable(plan),
+            *((effects,) if effects else ()),
+            *(_pictures(plan, known, sides) if sides and plan.changes else ()),
+            _steps(plan),
+        ),
+        grounds=(
+            Section(key="guards", title="Guards", parts=(_guards(plan),) if plan.guards else ()),
+            Section(key="findings", title="Findings", parts=(findings,) if plan.findings else ()),
+        ),
+        notes=tuple(plan.notes),
+        source=plan.source,
+        snapshot=plan.snapshot,
+        facts=(("policy", plan.policy_digest), ("state", plan.state_digest)),
+    )
+
+
+def _closing(plan: Plan) -> str:
+    parts = [count(len(plan.changes), "change"), count(len(plan.steps), "step")]
+    if plan.unreadable:
+        parts.append(f"{len(plan.unreadable)} not compared")
+    failed = sum(not guard.ok for guard in plan.guards)
+    if failed:
+        parts.append(f"{count(failed, 'guard')} failed: not to be applied")
+    return ", ".join(parts)
+
+
+def _changes(plan: Plan) -> Section:
+    """Return the changes by object; the summary names the objects that change most."""
+    counts = Counter(change.object for change in plan.changes).most_common()
+    shown = [f"{name} ({number})" for name, number in counts[:_MOST_OBJECTS]]
+    more = len(counts) - len(shown)
+    entries = tuple(map(_change, plan.changes))
+    return Section(
+        key="changes",
+        title="Changes",
+        weight=Weight.DETAIL,
+        summary=", ".join(shown) + (f" and {count(more, 'more object')}" if more else ""),
+        parts=(Entries(of="change", entries=entries, style=Style.CHANGES),) if entries else (),
+    )
+
+
+def _change(change: Change) -> Entry:
+    sign = _SIGNS.get(change.action, "~")
+    is_pairs = change.path == ("ipolicy", "minmax")
+    return Entry(
+        text="ipolicy.minmax" if is_pairs else change_words(change),
+        mark=sign,
+        tone=_TONES[sign],
+        under=(change.object, ""),
+        below=(*(_pairs(change) if is_pairs else ()), *_remarks(change)),
+    )
+
+
+def _pairs(change: Change) -> Iterator[Line]:
+    for sign, text in pair_changes(change.before, change.after):
+        mark = "" if sign == "#" else sign
+        yield Line(text=text if mark else f"({text})", mark=mark, tone=_TONES[mark])
+
+
+def _remarks(change: Change) -> Iterator[Line]:
+    if change.action in (ChangeAction.SET, ChangeAction.RESET) and differs_in_effect(change):
+        effective = f"{value_text(change.effective_before)} → {value_text(change.effective_after)}"
+        yield Line(text=f"in effect: {effective}")
+    if change.takes_effect not in (TakesEffect.AT_ONCE, TakesEffect.CAPACITY_ONLY):
+        yield Line(text=f"takes effect: {change.takes_effect}")
+    if change.affects:
+        yield Line(text=f"also in {some(change.affects, 4)}, which inherit it")
+    if change.reason:
+        yield Line(text=f"{change.risk} risk: {change.reason}", tone=_RISKS.get(change.risk, Tone.QUIET))
+
+
+def _unreadable(plan: Plan) -> Section:
+    entries = tuple(
+        Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} (wanted {value_text(item.wanted)})")
+        for item in plan.unreadable
+    )
+    return Section(
+        key="unreadable",
+        title="Not compared: this source cannot show them",
+        weight=Weight.DETAIL,
+        parts=(Entries(of="value", entries=entries),) if entries else (),
+    )
+
+
+def impact_section(known: Impact) -> Section:
+    """Return what the changes do: a section for each part of the impact, and why some are not known."""
+    gaps = tuple(Entry(text=f"{title}: not known: {reason}") for title, reason in not_known(known))
+    return Section(
+        key="impact",
+        title="Impact",
+        sections=tuple(impact_sections(known)),
+        parts=(Entries(of="part", entries=gaps),) if gaps else (),
+    )
+
+
+def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[Section]:
+    before, after = sides.before, sides.after
+    renamed = {
+        str(item.after): str(item.before)
+        for item in plan.changes
+        if item.path == NAME and item.action is ChangeAction.RENAME
+    }
+    for key, title, draw in (
+        ("specs", "Specs", lambda: spec_pictures(before, after, renamed, sides.names, _verdicts(known))),
+        ("nodes", "Nodes", lambda: group_pictures(before, after, renamed)),
+        ("domains", "Failure domains", lambda: _domains(sides, known)),
+    ):
+        yield Section(key=key, title=title, parts=(Picture(macro=key, draw=draw),))
+
+
+def _domains(sides: Sides, known: Impact | None) -> list[tuple[str, str, list[DomainPicture]]]:
+    found = domain_pictures(sides.before, sides.after, known.location if known else None)
+    turns = domain_turns(sides.before, sides.after)
+    return [(kind, turns[kind], pictures) for kind, pictures in found.items()]
+
+
+def _verdicts(impact: Impact | None) -> dict[str, str]:
+    if impact is None or impact.violations is None:
+        return {}
+    kinds = (("still", impact.violations.still), ("newly", impact.violations.newly))
+    return {item.instance: kind for kind, items in kinds for item in items}
+
+
+def _steps(plan: Plan) -> Section:
+    entries = tuple(_step(number, step) for number, step in enumerate(plan.steps, start=1))
+    return Section(
+        key="steps",
+        title="Steps",
+        weight=Weight.DETAIL,
+        parts=(Entries(of="step", entries=entries, style=Style.COMMANDS),) if entries else (),
+    )
+
+
+def _step(number: int, step: Step) -> Entry:
+    lost = (Line(text=f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
+    return Entry(mark=f"{number:>2}.", text=step.title, below=(Line(text=step_command(step), is_code=True), *lost))
+
+
+def _guards(plan: Plan) -> Entries:
+    return Entries(of="guard", entries=tuple(map(_guard, worst_first(plan.guards))))
+
+
+def _guard(guard: GuardResult) -> Entry:
+    hint = (Line(text=f"pass it with --allow {guard.name}, if you must"),) if can_be_allowed(guard) else ()
+    tone = Tone.BAD if not guard.ok else Tone.CAREFUL if guard.allowed else Tone.GOOD
+    return Entry(mark=guard_verdict(guard), tone=tone, name=guard.name, text=guard.message, below=hint)

@@ -1,0 +1,189 @@
+"""Suggested sizes as an answer: per group what fits, what is stranded, mixes, and the document to copy."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.report.answer import (
+    NOTHING,
+    Answer,
+    Cell,
+    Entries,
+    Entry,
+    Line,
+    Listing,
+    Name,
+    Section,
+    Table,
+    Weight,
+    count,
+    names,
+    plain_text,
+)
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.cluster_data import Spec
+    from gpolicy.suggest.suggestion import Mix, OldPair, Size, Suggestion, SuggestReport
+    from gpolicy.suggest.tiling import Resources
+
+_RIGHT: Final = frozenset({"a node", "now", "then", "by hail", "empty", "fill it", "memory", "CPUs", "volumes", "disk"})
+_NAMES_SHOWN: Final = 5
+
+
+def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer:
+    """Return the sizes of each group, and its document if it was not `written` to a file."""
+    passed = Section(
+        key="passed-over",
+        title="Passed over",
+        notes=tuple(f"{name}: {why}" for name, why in report.passed_over.items()),
+    )
+    documents = tuple(
+        Listing(title=f"NodeGroup document of {item.group}", language="yaml", text=item.document)
+        for item in report.groups
+    )
+    return Answer(
+        verb="suggest",
+        title="Sizes that tile the nodes of cluster",
+        name=report.cluster_name,
+        verdict=f"sizes for {count(len(report.groups), 'group')}, with the document that declares them",
+        sections=(*itertools.chain.from_iterable(map(_sections, report.groups, itertools.count(1))), passed),
+        listings=() if written else documents,
+        notes=(f"wrote {written}",) if written else (),
+        source=report.source,
+        snapshot=report.snapshot,
+    )
+
+
+def _sections(item: Suggestion, place: int) -> Iterator[Section]:
+    kind = "exclusive storage" if item.exclusive else item.template.value
+    yield Section(
+        key=f"group-{place}",
+        title=f"Group {item.group}",
+        summary=f"{kind}, {count(sum(len(kind.nodes) for kind in item.kinds), 'node')}",
+        parts=(_sizes(item),),
+        notes=(*_notes(item), *_legend(item)),
+        main=True,
+    )
+    yield Section(
+        key=f"mixes-{place}",
+        title=f"Mixes in group {item.group}",
+        parts=(Entries(of="mix", entries=tuple(map(_mix, item.mixes))),),
+    )
+    yield Section(
+        key=f"stranded-{place}",
+        title=f"What a node of group {item.group} strands that is filled with one size",
+        weight=Weight.DETAIL,
+        parts=(_stranded(item),),
+        main=True,
+    )
+
+
+def _sizes(item: Suggestion) -> Table:
+    hail = ["by hail"] if item.exclusive else []
+    rows = [_size_row(size, exclusive=item.exclusive) for size in item.sizes]
+    rows += [_pair_row(pair, exclusive=item.exclusive) for pair in item.today]
+    return Table(
+        title="What fits",
+        of="sizes",
+        headings=("size", "instance", "a node", "now", "then", *hail, "empty", "bound by"),
+        rows=tuple(rows),
+        right=_RIGHT,
+    )
+
+
+def _size_row(size: Size, *, exclusive: bool) -> tuple[Cell, ...]:
+    words = _instance_words(size.pair.max, exclusive=exclusive)
+    fits = [str(fit.fits) for fit in (size.now, size.then, size.placeable, size.empty) if fit is not None]
+    return (Name(size.name), words, "/".join(map(str, size.a_node)), *fits, size.then.binding.cause.key)
+
+
+def _pair_row(pair: OldPair, *, exclusive: bool) -> tuple[Cell, ...]:
+    words = _instance_words(pair.pair.max, exclusive=exclusive)
+    gaps = [NOTHING] * (2 if exclusive else 1)
+    figures = (NOTHING, str(pair.now.fits), str(pair.then.fits), *gaps)
+    return (f"today's pair {pair.place}", words, *figures, pair.then.binding.cause.key)
+
+
+def _stranded(item: Suggestion) -> Table:
+    disk = ["volumes"] if item.exclusive else ["disk"] if item.measure.disk is not None else []
+    rows: list[tuple[Cell, ...]] = []
+    for left in item.stranded:
+        nodes = names(node.name for node in item.kinds[left.kind].nodes)
+        last = str(left.left.volumes) if item.exclusive else _human(left.left.disk or 0)
+        figures = (str(left.count), _human(left.left.memory), str(left.left.cpus), *([last] * len(disk)))
+        rows.append((Name(left.name), *figures, f"{left.share:.1%}", nodes))
+    return Table(
+        title="By size and kind of node",
+        of="rows",
+        headings=("size", "fill it", "memory", "CPUs", *disk, "wasted", "nodes"),
+        rows=tuple(rows),
+        right=_RIGHT | {"wasted"},
+        most=len(rows),
+    )
+
+
+def _mix(mix: Mix) -> Entry:
+    how = "N+1 kept" if mix.n1 else "as hail places on dedicated nodes, without N+1"
+    below = [
+        f"with what still fits of it: {_counts_words(mix.best)}",
+        f"left over beside the full mixes: {_left_words(mix.left)}; of one size alone {_counts_words(mix.more)}",
+    ]
+    if mix.limit is not None and mix.binding is not None:
+        cause = mix.binding.cause
+        below.insert(0, f"the next one stops at {mix.limit}: {cause.key} ({cause.sentence})")
+    return Entry(
+        text=f"The mix of {_counts_words(mix.weights)} fits {count(mix.mixes, 'time')} ({how}):"
+        f" {_counts_words(mix.placed)}",
+        below=tuple(Line(text=text) for text in below),
+    )
+
+
+def _notes(item: Suggestion) -> Iterator[str]:
+    if item.newly_forbidden:
+        some = plain_text(names(item.newly_forbidden), _NAMES_SHOWN)
+        yield f"{len(item.newly_forbidden)} of {item.instances} instances would violate the sizes: {some}"
+    elif item.instances:
+        yield f"no instance of the {item.instances} in the group would newly violate the sizes"
+    if item.std_in is None:
+        yield "the cluster's std lies in none of the sizes: hspace would count no standard instance here"
+    yield from item.notes
+
+
+def _legend(item: Suggestion) -> Iterator[str]:
+    """Give what the words of the table of sizes mean."""
+    yield "a node: how many fill an empty node" + " of each kind" * (len(item.kinds) > 1)
+    yield "now, then: how many fit beside what runs, under today's policy and under this one (as hspace counts: N+1)"
+    if item.exclusive:
+        yield "by hail: the same without N+1, which hail does not keep on nodes with exclusive storage"
+    yield "empty: as if nothing ran"
+    bindings = [size.then.binding for size in item.sizes] + [pair.then.binding for pair in item.today]
+    yield from (f"{cause.key}: {cause.sentence}" for cause in dict.fromkeys(found.cause for found in bindings))
+
+
+def _instance_words(spec: Spec, *, exclusive: bool) -> str:
+    text = f"{_human(spec.memory)} memory, {count(spec.cpus, 'CPU')}, {_human(spec.disk_size)} disk"
+    return f"{text} on {spec.spindle_use}" if exclusive else text
+
+
+def _counts_words(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in counts.items())
+
+
+def _left_words(left: Resources) -> str:
+    parts = [f"{_human(left.memory)} memory", f"{left.cpus} virtual CPUs"]
+    if left.volumes is not None:
+        parts.append(f"{left.volumes} volumes")
+    elif left.disk is not None:
+        parts.append(f"{_human(left.disk)} disk")
+    return ", ".join(parts)
+
+
+def _human(amount: int) -> str:
+    """Return a size for people, to a tenth of its unit: 61.5G, 516M."""
+    for unit, factor in (("T", 1024 * 1024), ("G", 1024)):
+        if amount >= 4 * factor or amount == factor:
+            return f"{amount / factor:.1f}".removesuffix(".0") + unit
+    return f"{amount}M"
