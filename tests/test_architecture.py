@@ -19,7 +19,6 @@ MAY_IMPORT = {
     "plan": {"ganeti", "policy", "cluster", "fit"},
     "render": {"ganeti", "plan"},
     "apply": {"ganeti", "cluster", "plan", "analysis", "impact"},
-    "fixing": {"policy"},
     "formatting": {"policy", "writing"},
     "writing": {"ganeti", "policy"},
     "adopt": {"ganeti", "policy", "cluster", "checking", "plan", "writing"},

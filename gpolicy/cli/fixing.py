@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from gpolicy.checking.checking import Checked
+from gpolicy.checking.fixing import CheckResult, FixedPolicy, fix_policy
 from gpolicy.checking.repository import Checker, editable_files
 from gpolicy.cli.console import write_diff
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, by_place
-from gpolicy.fixing.mending import Look, Mended, mend
 from gpolicy.opening import Target, read_below, reason
 from gpolicy.policy.yaml_reader import MAX_BYTES
 from gpolicy.printable import as_text, printable
@@ -22,30 +22,30 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def fix(checker: Checker, *, aside: bool) -> list[Checked]:
-    """Mend what can be, write the files, say what was mended, and return what is left.
+    """Fix what can be fixed, write the files, say what was fixed, and return what is left.
 
     What is said goes to standard output, or to standard error if that is `aside`.
     """
     run = _Run(checker)
-    mended = mend(run.look)
-    replace_files(_replacements(mended.texts, run))
+    fixed = fix_policy(run.check)
+    replace_files(_replacements(fixed.texts, run))
     out = sys.stderr if aside else sys.stdout
-    out.write(as_text(map(_line, mended.fixed)))
-    if mended.fixed:
-        files = "1 file" if len(mended.texts) == 1 else f"{len(mended.texts)} files"
-        out.write(f"{len(mended.fixed)} mended in {files}\n\n")
+    out.write(as_text(map(_line, fixed.fixed)))
+    if fixed.fixed:
+        files = "1 file" if len(fixed.texts) == 1 else f"{len(fixed.texts)} files"
+        out.write(f"{len(fixed.fixed)} mended in {files}\n\n")
     return run.checker.check()
 
 
 def diff(checker: Checker) -> int:
     """Write what `fix` would change as a unified diff; return 1 if there is something."""
     run = _Run(checker)
-    mended = mend(run.look)
-    for file in sorted(mended.texts):
-        write_diff(sys.stdout, unified_diff(file, run.original[file], mended.texts[file]))
-    if not mended.texts:
+    fixed = fix_policy(run.check)
+    for file in sorted(fixed.texts):
+        write_diff(sys.stdout, unified_diff(file, run.original[file], fixed.texts[file]))
+    if not fixed.texts:
         return int(ExitCode.FINE)
-    _say_how_many(mended)
+    _say_how_many(fixed)
     return int(ExitCode.FINDINGS)
 
 
@@ -57,13 +57,13 @@ class _Run:
         self.original: dict[str, str] = {}
         self.targets: dict[str, Target] = {}
 
-    def look(self, texts: Mapping[str, str]) -> Look:
+    def check(self, texts: Mapping[str, str]) -> CheckResult:
         checked = self.checker.check(texts)
         files = {name: file for item in checked for name, file in item.policy.files.items()}
         if not texts:
             self.original = {name: file.text for name, file in files.items()}
             self.targets = editable_files(item.policy for item in checked)
-        return Look(
+        return CheckResult(
             findings=by_place(finding for item in checked for finding in item.findings),
             files=files,
             editable=frozenset(self.targets),
@@ -101,8 +101,8 @@ def _line(finding: Finding) -> str:
     return f"{place}mended {finding.code} {finding.name}: {what}"
 
 
-def _say_how_many(mended: Mended) -> None:
-    files = "1 file" if len(mended.texts) == 1 else f"{len(mended.texts)} files"
+def _say_how_many(fixed: FixedPolicy) -> None:
+    files = "1 file" if len(fixed.texts) == 1 else f"{len(fixed.texts)} files"
     sys.stdout.flush()
-    left = len(mended.left.findings)
-    sys.stderr.write(f"{len(mended.fixed)} can be mended by --fix, in {files}; {left} will be left\n")
+    left = len(fixed.left.findings)
+    sys.stderr.write(f"{len(fixed.fixed)} can be mended by --fix, in {files}; {left} will be left\n")

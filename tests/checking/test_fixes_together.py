@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpolicy.checking.fixing import applied, without_overlap
 from gpolicy.findings import Edit, Finding, Fix, Severity, Span
-from gpolicy.fixing.applying import applied, without_overlap
 from gpolicy.policy.source_file import SourceFile
 
 

@@ -1,21 +1,21 @@
-"""Mend a policy round by round: apply fixes, check again, keep what made it better."""
+"""Fix a policy round by round: apply the fixes of findings, check again, keep what made the policy better."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from gpolicy.findings import Edit, Finding, Severity
-from gpolicy.fixing.applying import applied, without_overlap
 from gpolicy.policy.source_file import Files
 
-MOST_LOOKS: Final = 200
-"""Checks that mending one policy may take; each costs as much as `gpolicy check`."""
+MOST_CHECKS: Final = 200
+"""Checks that fixing one policy may take; each costs as much as `gpolicy check`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class CheckResult:
     """What a check finds: the findings, all files by name, and which files may be edited."""
 
     findings: list[Finding]
@@ -23,66 +23,66 @@ class Look:
     editable: frozenset[str]
 
 
-Check = Callable[[Mapping[str, str]], Look]
+Check = Callable[[Mapping[str, str]], CheckResult]
 """Checks the policy as it would be with these texts in place of what is in the files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mended:
-    """What mending came to: the changed texts by file, the findings that were mended, and what is still found."""
+class FixedPolicy:
+    """The changed texts by file, the findings that were fixed, and what is still found."""
 
     texts: dict[str, str]
     fixed: list[Finding]
-    left: Look
+    left: CheckResult
 
 
-def mend(check: Check) -> Mended:
+def fix_policy(check: Check) -> FixedPolicy:
     """Apply the fixes of what `check` finds, and of what it finds then, until nothing changes.
 
     After each round the policy is checked again. A fix after which a file cannot be read, or there are more errors, is
     not kept; neither is one that would bring back a text that was there before.
     """
-    return _Mending(check).run()
+    return _Rounds(check).run()
 
 
 @dataclass(slots=True)
-class _Mending:
+class _Rounds:
     check: Check
-    looks: int = 0
+    checks: int = 0
     original: Mapping[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     fixed: list[Finding] = field(default_factory=list)
     refused: set[tuple[object, ...]] = field(default_factory=set)
     seen: set[frozenset[tuple[str, str]]] = field(default_factory=set)
 
-    def run(self) -> Mended:
+    def run(self) -> FixedPolicy:
         now = self.check({})
         self.original = {name: file.text for name, file in now.files.items()}
         self.seen.add(frozenset())
-        while self.looks < MOST_LOOKS:
+        while self.checks < MOST_CHECKS:
             batch = without_overlap(finding for finding in now.findings if self._is_wanted(finding, now))
             if not batch:
                 break
             better = self._accept(batch, now)
             now = better or now
-        return Mended(texts=self.texts, fixed=self.fixed, left=now)
+        return FixedPolicy(texts=self.texts, fixed=self.fixed, left=now)
 
-    def _is_wanted(self, finding: Finding, now: Look) -> bool:
+    def _is_wanted(self, finding: Finding, now: CheckResult) -> bool:
         files = {edit.span.file for edit in finding.fix.edits} if finding.fix else set()
         can_be_edited = bool(files) and files <= now.editable and files <= now.files.keys()
         return can_be_edited and _key(finding) not in self.refused
 
-    def _accept(self, batch: list[Finding], now: Look) -> Look | None:
+    def _accept(self, batch: list[Finding], now: CheckResult) -> CheckResult | None:
         """Apply as many of a batch as make the policy no worse, and return what is found then; None for none of it."""
         pending = [batch]
-        while pending and self.looks < MOST_LOOKS:
+        while pending and self.checks < MOST_CHECKS:
             part = pending.pop()
             every = self.texts | applied(now.files, part)
             texts = {file: text for file, text in every.items() if text != self.original.get(file)}
             state = frozenset(texts.items())
             then = None
             if state not in self.seen:
-                self.looks += 1
+                self.checks += 1
                 then = self.check(texts)
             if then is not None and _is_no_worse(now, then):
                 self.seen.add(state)
@@ -103,7 +103,7 @@ def _key(finding: Finding) -> tuple[object, ...]:
     return (finding.code, finding.message, *(edit.text for edit in edits))
 
 
-def _is_no_worse(before: Look, after: Look) -> bool:
+def _is_no_worse(before: CheckResult, after: CheckResult) -> bool:
     """Return whether no file became unreadable and no errors were added.
 
     What becomes readable as a whole may show errors that nobody could see before.
@@ -115,7 +115,7 @@ def _is_no_worse(before: Look, after: Look) -> bool:
     return structure_then < structure or (structure_then == structure and errors_then <= errors)
 
 
-def _errors(look: Look) -> tuple[int, int, int]:
+def _errors(look: CheckResult) -> tuple[int, int, int]:
     """Return how many findings say that a file cannot be read, that its structure is wrong, and all errors."""
     errors = [finding.code for finding in look.findings if finding.severity is Severity.ERROR]
     return (
@@ -123,3 +123,59 @@ def _errors(look: Look) -> tuple[int, int, int]:
         sum(code.startswith("GP0") for code in errors),
         len(errors),
     )
+
+
+# --- which fixes go together ----------------------------------------------------------------------------------------
+
+
+def without_overlap(findings: Iterable[Finding]) -> list[Finding]:
+    """Return of findings with a fix, in the order of their places, those whose edits do not meet an earlier one's.
+
+    Two findings with the very same edits can be fixed together.
+    """
+    taken: dict[str, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
+    known: set[Edit] = set()
+    chosen = []
+    for finding in sorted(findings, key=Finding.sort_key):
+        edits = finding.fix.edits if finding.fix else ()
+        fresh = [edit for edit in edits if edit not in known]
+        if not edits or _overlap(fresh) or any(_meets(edit, taken.get(edit.span.file, [])) for edit in fresh):
+            continue
+        for edit in fresh:
+            insort(taken.setdefault(edit.span.file, []), _range(edit))
+        known.update(fresh)
+        chosen.append(finding)
+    return chosen
+
+
+def applied(files: Files, findings: Iterable[Finding]) -> dict[str, str]:
+    """Return the texts of the files that the fixes of findings change. The fixes must not overlap."""
+    edits = {edit for finding in findings if finding.fix for edit in finding.fix.edits}
+    changed: dict[str, list[Edit]] = {}
+    for edit in edits:
+        changed.setdefault(edit.span.file, []).append(edit)
+    return {name: files[name].edited(edits) for name, edits in changed.items()}
+
+
+def _range(edit: Edit) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (edit.span.line, edit.span.column), (edit.span.end_line, edit.span.end_column)
+
+
+def _meets(edit: Edit, taken: list[tuple[tuple[int, int], tuple[int, int]]]) -> bool:
+    """Return whether an edit touches one of the sorted places that are taken; ends may meet, insertions may not."""
+    start, stop = _range(edit)
+    number = bisect_right(taken, (start, stop))
+    before = taken[number - 1] if number else None
+    after = taken[number] if number < len(taken) else None
+    if before is not None and (before[1] > start or before == (start, stop)):
+        return True
+    return after is not None and after[0] < stop
+
+
+def _overlap(edits: list[Edit]) -> bool:
+    places: dict[str, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
+    for edit in edits:
+        if _meets(edit, places.get(edit.span.file, [])):
+            return True
+        insort(places.setdefault(edit.span.file, []), _range(edit))
+    return False

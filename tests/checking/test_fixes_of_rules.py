@@ -12,9 +12,8 @@ import pytest
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.checking import check_policy
+from gpolicy.checking.fixing import CheckResult, applied, fix_policy
 from gpolicy.findings import Finding, Severity
-from gpolicy.fixing.applying import applied
-from gpolicy.fixing.mending import Look, mend
 from gpolicy.policy.loading import load_policy
 
 TODAY = date(2026, 6, 15)
@@ -29,9 +28,9 @@ class OnePolicy:
         self.file = directory / "policy.yaml"
         self.file.write_text(text, encoding="utf-8")
 
-    def __call__(self, texts: Mapping[str, str]) -> Look:
+    def __call__(self, texts: Mapping[str, str]) -> CheckResult:
         policy = load_policy(self.file, texts)
-        return Look(
+        return CheckResult(
             findings=check_policy(policy, today=TODAY), files=policy.files, editable=frozenset({str(self.file)})
         )
 
@@ -66,7 +65,7 @@ def test_each_fix_alone_mends_its_finding(name: str, tmp_path: Path) -> None:
 def test_mended_together_nothing_is_worse_and_nothing_is_left_that_could_be(name: str, tmp_path: Path) -> None:
     check = OnePolicy(TEXTS[name], tmp_path)
     before = check({})
-    result = mend(check)
+    result = fix_policy(check)
     assert [finding.code for finding in result.left.findings if finding.fix] == []
     assert (result.texts != {}) == any(finding.fix for finding in before.findings)
     assert result.left.findings == check(result.texts).findings
@@ -82,6 +81,6 @@ def test_there_are_fixes() -> None:
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_examples_have_nothing_to_mend(path: Path) -> None:
+def test_the_examples_have_nothing_to_fix_policy(path: Path) -> None:
     policy = load_policy(path)
     assert [finding.code for finding in check_policy(policy, today=date(2026, 1, 1)) if finding.fix] == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from gpolicy.checking.fixing import MOST_CHECKS, CheckResult, fix_policy
 from gpolicy.findings import Edit, Finding, Fix, Severity
-from gpolicy.fixing.mending import MOST_LOOKS, Look, mend
 from gpolicy.policy.source_file import SourceFile
 
 
@@ -17,10 +17,10 @@ class Words:
         self.text = text
         self.rules = rules
         self.editable = frozenset(editable)
-        self.looks = 0
+        self.checks = 0
 
-    def __call__(self, texts: Mapping[str, str]) -> Look:
-        self.looks += 1
+    def __call__(self, texts: Mapping[str, str]) -> CheckResult:
+        self.checks += 1
         file = SourceFile("f", texts.get("f", self.text))
         found = [
             Finding(code, "x", severity, match[0], place, fix=Fix("mend", (Edit(place, new),)))
@@ -28,19 +28,19 @@ class Words:
             for match in re.finditer(pattern, file.text)
             for place in [file.span(*match.span())]
         ]
-        return Look(findings=found, files={"f": file, "base": SourceFile("base", "")}, editable=self.editable)
+        return CheckResult(findings=found, files={"f": file, "base": SourceFile("base", "")}, editable=self.editable)
 
 
 def test_rounds_go_on_until_nothing_changes() -> None:
     check = Words("a a", [("a", "b", "GP101", Severity.ERROR), ("b", "c", "GP102", Severity.WARNING)])
-    result = mend(check)
+    result = fix_policy(check)
     assert result.texts == {"f": "c c"}
     assert [finding.code for finding in result.fixed] == ["GP101", "GP101", "GP102", "GP102"]
     assert result.left.findings == []
 
 
 def test_nothing_to_mend_changes_nothing() -> None:
-    result = mend(Words("x", [("a", "b", "GP101", Severity.ERROR)]))
+    result = fix_policy(Words("x", [("a", "b", "GP101", Severity.ERROR)]))
     assert (result.texts, result.fixed) == ({}, [])
 
 
@@ -50,7 +50,7 @@ def test_a_fix_that_adds_an_error_is_dropped_and_the_others_are_kept() -> None:
         ("good", "fine", "GP102", Severity.WARNING),
         ("WORSE", "WORSE", "GP103", Severity.ERROR),
     ]
-    result = mend(Words("good bad good good bad", rules))
+    result = fix_policy(Words("good bad good good bad", rules))
     assert result.texts == {"f": "fine bad fine fine bad"}
     assert {finding.code for finding in result.left.findings} == {"GP101"}
 
@@ -61,28 +61,28 @@ def test_a_fix_that_breaks_the_file_is_dropped_though_fewer_errors_are_left() ->
         (r"\{", "{", "GP002", Severity.ERROR),
     ]
     check = Words("error error error", rules)
-    result = mend(check)
+    result = fix_policy(check)
     assert result.texts == {}
 
 
 def test_what_becomes_readable_may_show_more_errors() -> None:
     rules = [("misspelt", "known known", "GP011", Severity.ERROR), ("known", "known", "GP201", Severity.ERROR)]
-    assert mend(Words("misspelt", rules)).texts == {"f": "known known"}
+    assert fix_policy(Words("misspelt", rules)).texts == {"f": "known known"}
 
 
 def test_two_rules_that_undo_each_other_come_to_an_end() -> None:
     check = Words("a", [("a", "b", "GP101", Severity.WARNING), ("b", "a", "GP102", Severity.WARNING)])
-    result = mend(check)
+    result = fix_policy(check)
     assert result.texts == {"f": "b"}
-    assert check.looks < 10
+    assert check.checks < 10
 
 
 def test_a_fix_that_never_ends_is_bounded() -> None:
     check = Words("a", [("a$", "aa", "GP101", Severity.WARNING)])
-    result = mend(check)
-    assert check.looks <= MOST_LOOKS + 1
+    result = fix_policy(check)
+    assert check.checks <= MOST_CHECKS + 1
     assert set(result.texts["f"]) == {"a"}
 
 
 def test_files_that_were_not_given_are_not_edited() -> None:
-    assert mend(Words("a", [("a", "b", "GP101", Severity.ERROR)], editable="")).texts == {}
+    assert fix_policy(Words("a", [("a", "b", "GP101", Severity.ERROR)], editable="")).texts == {}
