@@ -75,6 +75,11 @@ def _columns(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
+def one_line(text: str, longest: int = 2000) -> str:
+    """Return the first letters of what another program said, on one line: a blank for each that nobody could see."""
+    return "".join(letter if letter.isprintable() else " " for letter in text[:longest]).strip()
+
+
 def as_text(lines: Iterable[str]) -> str:
     """Return lines as a text that holds these lines and no others, whatever is in them."""
     return "".join(f"{printable(line)}\n" for line in lines)

@@ -76,12 +76,12 @@ class NodeData:
     index: int
     name: str
     group: int
-    total_memory: float
-    node_memory: int
-    free_memory: int
-    total_disk: float
-    free_disk: int
-    total_cpus: float
+    total_memory: float = 0.0
+    node_memory: int = 0
+    free_memory: int = 0
+    total_disk: float = 0.0
+    free_disk: int = 0
+    total_cpus: float = 0.0
     node_cpus: int = 1
     offline: bool = False
     master: bool = False

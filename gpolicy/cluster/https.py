@@ -1,8 +1,8 @@
-"""One request over TLS, bounded in time and size: what the remote API is asked with.
+"""One request, bounded in time and size: what the remote API is asked with.
 
-TLS is always on and, unless told otherwise, verified. Every Ganeti cluster makes itself a certificate for the name
-`ganeti.example.com`, so that a check of the host name can never succeed: a server that shows exactly a certificate
-that the CA file holds is therefore accepted whatever its name is.
+TLS is on but for the `http://` of htools, and verified unless told otherwise. Every Ganeti cluster makes itself a
+certificate for the name `ganeti.example.com`, so that a check of the host name can never succeed: a server that shows
+exactly a certificate that the CA file holds is therefore accepted whatever its name is.
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ class Request:
     body: bytes | None = None
 
 
-def ask(request: Request, *, trust: Trust, seconds: float, limit: int) -> Answer:
+def ask(request: Request, *, trust: Trust | None, seconds: float, limit: int) -> Answer:
     """Send `request` once and return the answer; redirects are not followed, no proxy is used.
 
-    `seconds` bound the whole of it: however slowly the server sends, the connection is cut then. Raise
-    UnreachableError when no complete answer comes in time, or one of more than `limit` bytes; NoAnswerError if that
-    happens once the request is on its way.
+    Without `trust` it goes over plain HTTP. `seconds` bound the whole of it: however slowly the server sends, the
+    connection is cut then. Raise UnreachableError when no complete answer comes in time, or one of more than `limit`
+    bytes; NoAnswerError if that happens once the request is on its way.
     """
     host, port, path = request.host, request.port, request.path
     where = f"{host}:{port}"
@@ -139,7 +139,9 @@ def ask(request: Request, *, trust: Trust, seconds: float, limit: int) -> Answer
     return Answer(response.status, answer)
 
 
-def _connect(host: str, port: int, trust: Trust, seconds: float) -> ssl.SSLSocket:
+def _connect(host: str, port: int, trust: Trust | None, seconds: float) -> socket.socket:
+    if trust is None:
+        return socket.create_connection((host, port), timeout=seconds)
     try:
         return _handshake(host, port, trust.context, seconds)
     except ssl.SSLCertVerificationError as error:
@@ -175,7 +177,7 @@ def _handshake(host: str, port: int, context: ssl.SSLContext, seconds: float) ->
 
 
 @contextmanager
-def _cut_after(connection: ssl.SSLSocket, seconds: float, cut: threading.Event) -> Iterator[None]:
+def _cut_after(connection: socket.socket, seconds: float, cut: threading.Event) -> Iterator[None]:
     """Shut the connection down after `seconds`: a time limit on each read would not stop a server that drips."""
 
     def shut() -> None:

@@ -22,6 +22,7 @@ from gpolicy.cluster.process import Output, run
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError, about
 from gpolicy.opening import real_path
+from gpolicy.printable import one_line
 
 CONFIG_DATA: Final = "/var/lib/ganeti/config.data"
 
@@ -209,7 +210,9 @@ def _table(master: Master, command: str, columns: Sequence[str]) -> dict[str, di
     for line in decode_text(output.stdout, f"{command} list").splitlines():
         cells = line.split(_SEPARATOR)
         if len(cells) != len(columns):
-            raise InputError(f"{command} list: {len(cells)} columns, not {len(columns)}, in: {_printable(line)}")
+            raise InputError(
+                f"{command} list: {len(cells)} columns, not {len(columns)}, in: {one_line(line, _LONGEST_REASON)}"
+            )
         rows[cells[0]] = dict(zip(columns, cells, strict=True))
     return rows
 
@@ -239,8 +242,4 @@ def _yes_no(cell: str | None) -> bool | None:
 def _reason(output: Output) -> str:
     """Return the last thing that a program complained about, on one printable line."""
     lines = [line for line in output.stderr.splitlines() if line.strip()]
-    return _printable(lines[-1]) if lines else ""
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text[:_LONGEST_REASON]).strip()
+    return one_line(lines[-1], _LONGEST_REASON) if lines else ""

@@ -16,6 +16,7 @@ from gpolicy.cluster.credentials import PASSWORD_VARIABLE, USER_VARIABLE, Creden
 from gpolicy.cluster.json_input import parse_json
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
 from gpolicy.ganeti.parameter import Value
+from gpolicy.printable import one_line
 
 DEFAULT_PORT: Final = 5080
 LARGEST_ANSWER: Final = 256 * 1024**2
@@ -113,9 +114,7 @@ def reason(body: bytes) -> str:
         return ""
     texts = [value.get("message"), value.get("explain")] if isinstance(value, dict) else []
     told = " - ".join(dict.fromkeys(text for text in texts if isinstance(text, str) and text))
-    if not told:
-        return ""
-    return ": " + "".join(char if char.isprintable() else " " for char in html.unescape(told)[:_LONGEST_REASON])
+    return f": {one_line(html.unescape(told), _LONGEST_REASON)}" if told else ""
 
 
 def parse_address(address: str) -> tuple[str, int]:

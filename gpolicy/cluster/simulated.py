@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.bounds import BOUNDS
+from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, MIB, Specification, bytes_of, group_name, node_name
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, known_in, parameters_of
 from gpolicy.ganeti.values import INHERITED_FAMILIES, canonical, fill
@@ -30,17 +30,13 @@ from gpolicy.ganeti.values import INHERITED_FAMILIES, canonical, fill
 MOST_NODES: Final = 10_000
 """Nodes of one simulated cluster."""
 
-_POLICIES: Final = {"p": "preferred", "a": "last_resort", "u": "unallocable"}
-_DECIMAL: Final = Fraction(1000, 1024) ** 2
-_EXACT_UNITS: Final = {"": 1, "m": 1, "g": 1024, "t": 1024**2, "mib": 1, "gib": 1024, "tib": 1024**2}
-_DECIMAL_UNITS: Final = {"m": _DECIMAL, "g": _DECIMAL * 1000, "t": _DECIMAL * 1000**2}
 _BLANKS: Final = " \t\n\r\f\v"
 _SIZE: Final = re.compile(r"([0-9]{1,20})\s*([a-zA-Z]*)", re.ASCII)
 _HINT: Final = "write policy,count,disk,memory,cpus[,spindles[,exclusive storage]], as in sim:p,20,2t,64g,16,4"
 
 
 @dataclass(frozen=True, slots=True)
-class _Specification:
+class _SimulatedGroup:
     policy: str
     count: int
     disk: int
@@ -52,27 +48,27 @@ class _Specification:
 
 def simulated_state(text: str, *, source: str | None = None) -> ClusterState:
     """Return the cluster that `text`, one specification or several, describes. Raise UsageError if it is wrong."""
-    specifications = [_parse(part) for part in text.split(";")]
-    total = sum(specification.count for specification in specifications)
+    described = [_parse(part) for part in text.split(";")]
+    total = sum(simulated.count for simulated in described)
     if total > MOST_NODES:
         raise UsageError(f"sim: {total} nodes are more than the {MOST_NODES} that can be simulated")
     cluster = built_in_values()
     groups: dict[str, Group] = {}
     nodes: dict[str, Node] = {}
-    for number, specification in enumerate(specifications, start=1):
-        own: Values = {("alloc_policy",): specification.policy}
-        if specification.exclusive:
+    for number, simulated in enumerate(described, start=1):
+        own: Values = {("alloc_policy",): simulated.policy}
+        if simulated.exclusive:
             own["ndparams", "exclusive_storage"] = True
-        name = f"group-{number:02d}"
+        name = group_name(number)
         groups[name] = Group(name=name, own=own, effective=fill(own, cluster, Level.GROUP), position=number - 1)
-        for place in range(1, specification.count + 1):
-            node = f"node-{number:02d}-{place:03d}"
+        for place in range(1, simulated.count + 1):
+            node = node_name(number, place)
             nodes[node] = Node(
                 name=node,
                 group=name,
-                own={("ndparams", "spindle_count"): specification.spindles},
+                own={("ndparams", "spindle_count"): simulated.spindles},
                 master=not nodes,
-                resources=_resources(specification),
+                resources=_resources(simulated),
                 position=len(nodes),
             )
     return ClusterState(
@@ -97,46 +93,47 @@ def built_in_values(version: str = DEFAULT_VERSION) -> Values:
     }
 
 
-def _resources(specification: _Specification) -> Resources:
+def _resources(simulated: _SimulatedGroup) -> Resources:
     return Resources(
-        memory_total=specification.memory,
+        memory_total=simulated.memory,
         memory_node=0,
-        memory_free=specification.memory,
-        disk_total=specification.disk,
-        disk_free=specification.disk,
-        cpu_total=specification.cpus,
+        memory_free=simulated.memory,
+        disk_total=simulated.disk,
+        disk_free=simulated.disk,
+        cpu_total=simulated.cpus,
         cpu_node=1,  # htools takes one virtual CPU for the node itself
-        spindles_total=specification.spindles,
-        spindles_free=specification.spindles,
+        spindles_total=simulated.spindles,
+        spindles_free=simulated.spindles,
     )
 
 
-def _parse(text: str) -> _Specification:
+def _parse(text: str) -> _SimulatedGroup:
     parts = text.split(",")
     if not 5 <= len(parts) <= 7:
         raise UsageError(f"sim: {len(parts)} sections in {_shown(text)}", hint=_HINT)
-    policy = _POLICIES.get(parts[0], parts[0])
-    if policy not in _POLICIES.values():
-        known = ", ".join(f"{short} ({name})" for short, name in _POLICIES.items())
-        raise UsageError(f"sim: no such allocation policy: {_shown(parts[0])}", hint=f"known: {known}")
-    exclusive = parts[6] if len(parts) > 6 else "False"
-    if exclusive not in ("True", "False"):
-        raise UsageError(f"sim: exclusive storage is True or False, not {_shown(exclusive)}", hint=_HINT)
-    if _whole("CPUs", parts[4]) < 1:
+    found = Specification(*parts)
+    policy = ALLOC_POLICIES.get(found.policy, found.policy)
+    if policy not in ALLOC_POLICIES.values():
+        known = ", ".join(f"{short} ({name})" for short, name in ALLOC_POLICIES.items())
+        raise UsageError(f"sim: no such allocation policy: {_shown(found.policy)}", hint=f"known: {known}")
+    if found.exclusive not in ("True", "False"):
+        raise UsageError(f"sim: exclusive storage is True or False, not {_shown(found.exclusive)}", hint=_HINT)
+    cpus = _whole("CPUs", found.cpus)
+    if cpus < 1:
         raise UsageError("sim: nodes without a CPU: htools would never stop counting on them", hint=_HINT)
-    memory = _size("memory", parts[3])
-    spindles = _whole("spindles", parts[5]) if len(parts) > 5 else 1
+    memory = _size("memory", found.memory)
+    spindles = _whole("spindles", found.spindles)
     if not memory or not spindles:
         what = "a spindle" if memory else "memory"
         raise UsageError(f"sim: nodes without {what}: the score of such a cluster is no number", hint=_HINT)
-    return _Specification(
+    return _SimulatedGroup(
         policy=policy,
-        count=_whole("node count", parts[1]),
-        disk=_size("disk", parts[2]),
+        count=_whole("node count", found.node_count),
+        disk=_size("disk", found.disk),
         memory=memory,
-        cpus=_whole("CPUs", parts[4]),
+        cpus=cpus,
         spindles=spindles,
-        exclusive=exclusive == "True",
+        exclusive=found.exclusive == "True",
     )
 
 
@@ -148,15 +145,10 @@ def _whole(what: str, text: str) -> int:
 
 def _size(what: str, text: str) -> int:
     match = _SIZE.fullmatch(text.lstrip(_BLANKS))
-    factor: Fraction | int | None = None
-    if match:
-        unit = match[2]
-        factor = _EXACT_UNITS.get(unit) or _EXACT_UNITS.get(unit.lower() if len(unit) == 3 else unit)
-        decimal = unit.lower() if len(unit) == 1 else unit.lower().removesuffix("b") if len(unit) == 2 else ""
-        factor = factor or _DECIMAL_UNITS.get(decimal)
-    if match is None or factor is None:
+    unit = bytes_of(match[2]) if match else None
+    if match is None or unit is None:
         raise UsageError(f"sim: {what} should be a size, not {_shown(text)}", hint="MiB, or with m, g or t")
-    return _bounded(what, text, int(int(match[1]) * factor))
+    return _bounded(what, text, int(match[1]) * unit // MIB)
 
 
 def _bounded(what: str, text: str, number: int) -> int:

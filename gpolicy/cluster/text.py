@@ -1,7 +1,6 @@
-"""The text format of htools, as `hscan` and `hspace -S` write it.
+"""The text format of htools, as `hscan` and `hspace -S` write it; `gpolicy.ganeti.htools_formats` has its columns.
 
-Sections, parted by an empty line: groups, nodes, instances, cluster tags, policies; columns parted by `|`.
-All sizes are MiB. It holds effective policies and no own values but the groups' alloc_policy (and the cluster's
+All sizes are MiB. The format holds effective policies and no own values but the groups' alloc_policy (and the cluster's
 ipolicy, which is all its own); so almost everything is unreadable, and what it shows serves capacity.
 """
 
@@ -10,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path as FilePath
+from typing import Any
 
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.assembly import by_name, check_references, numbered
@@ -18,13 +18,13 @@ from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.own_values import own_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Identity, Instance, Node, Resources
 from gpolicy.errors import InputError
+from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, is_silent, sections
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, DRBD_METADATA
 
 _SPEC_COLUMNS = ("memory-size", "cpu-count", "disk-size", "disk-count", "nic-count", "spindle-use")
 _LARGEST = 2**63
-_YES_NO = {"Y": True, "N": False}
 
 _STATES: dict[str, tuple[str, bool | None]] = {
     "running": ("up", True),
@@ -49,32 +49,41 @@ _NOTES = (
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line's columns, and where it stands."""
+    """One line's columns by name, where it stands, and how many columns it has."""
 
     where: str
-    columns: list[str]
+    words: Any  # a GroupLine, NodeLine, InstanceLine or PolicyLine
+    count: int
 
-    def text(self, column: int) -> str:
-        return self.columns[column - 1] if column <= len(self.columns) else ""
+    @classmethod
+    def read(cls, kind: Any, numbered_line: tuple[int, str], where: str) -> _Line:
+        """Return a line. Raise InputError if it has too few or too many columns."""
+        number, text = numbered_line
+        columns, most = text.split("|"), len(kind._fields)
+        least = most - len(kind._field_defaults)
+        if not least <= len(columns) <= most:
+            raise InputError(f"{where}:{number}: has {len(columns)} columns, not {least} to {most}")
+        return cls(f"{where}:{number}", kind(*columns), len(columns))
 
-    def whole(self, column: int) -> int:
+    def whole(self, name: str) -> int:
         """Return a size or count; htools prints some as `65536.0`."""
-        number = self.number(column)
+        number = self.number(name)
         if not number.is_integer():
-            raise InputError(f"{self.where}: column {column} should be a whole number, but is {self.text(column)!r}")
+            raise InputError(f"{self._column(name)} should be a whole number, but is {getattr(self.words, name)!r}")
         return int(number)
 
-    def number(self, column: int) -> float:
-        return _number(self.text(column), f"{self.where}: column {column}")
+    def number(self, name: str) -> float:
+        return _number(getattr(self.words, name), self._column(name))
 
-    def choice(self, column: int, choices: dict[str, bool]) -> bool:
-        if self.text(column) not in choices:
-            wanted = " or ".join(choices)
-            raise InputError(f"{self.where}: column {column} should be {wanted}, but is {self.text(column)!r}")
-        return choices[self.text(column)]
+    def is_yes(self, name: str) -> bool:
+        """Return whether a column says Y and not N."""
+        found: str = getattr(self.words, name)
+        if found not in ("Y", "N"):
+            raise InputError(f"{self._column(name)} should be Y or N, but is {found!r}")
+        return found == "Y"
 
-    def tags(self, column: int) -> frozenset[str]:
-        return frozenset(tag for tag in self.text(column).split(",") if tag)
+    def _column(self, name: str) -> str:
+        return f"{self.where}: column {self.words._fields.index(name) + 1}"
 
 
 def read_text_file(path: FilePath, *, source: str | None = None) -> ClusterState:
@@ -88,21 +97,21 @@ def parse_text(text: str, *, where: str, source: str, name: str) -> ClusterState
 
     Raise InputError, which begins with `where` and the line's number.
     """
-    groups_lines, node_lines, instance_lines, tag_lines, policy_lines = _sections(text, where)
-    uuids: dict[str, str] = {}
-    for line in groups_lines:
-        _check_columns(line, 4, 5)
-        uuids[line.text(2)] = line.text(1)
-    policies = _policies(policy_lines, uuids)
+    group_lines, node_lines, instance_lines, tag_lines, policy_lines = _five_sections(text, where)
+    groups = [_Line.read(GroupLine, line, where) for line in group_lines]
+    uuids = {line.words.uuid: line.words.name for line in groups}
+    nodes = (_Line.read(NodeLine, line, where) for line in node_lines)
+    instances = (_Line.read(InstanceLine, line, where) for line in instance_lines)
+    policies = _policies([_Line.read(PolicyLine, line, where) for line in policy_lines], uuids)
     cluster = policies.get("", {})
     state = ClusterState(
         source=source,
         name=name,
         software_version=None,
-        cluster=ClusterObject(own=cluster, tags=frozenset(line.columns[0] for line in tag_lines)),
-        groups=by_name(numbered(_group(line, policies) for line in groups_lines), f"{where}: groups"),
-        nodes=by_name(numbered(_node(line, uuids) for line in node_lines), f"{where}: nodes"),
-        instances=by_name(numbered(_instance(line) for line in instance_lines), f"{where}: instances"),
+        cluster=ClusterObject(own=cluster, tags=frozenset(line.partition("|")[0] for _, line in tag_lines)),
+        groups=by_name(numbered(_group(line, policies) for line in groups), f"{where}: groups"),
+        nodes=by_name(numbered(_node(line, uuids) for line in nodes), f"{where}: nodes"),
+        instances=by_name(numbered(_instance(line) for line in instances), f"{where}: instances"),
         unreadable=unreadable.text(cluster_policy=bool(cluster)),
         notes=_NOTES,
     )
@@ -111,111 +120,96 @@ def parse_text(text: str, *, where: str, source: str, name: str) -> ClusterState
     return state
 
 
-def _sections(text: str, where: str) -> tuple[list[_Line], ...]:
-    sections: list[list[_Line]] = [[]]
-    lines = text.split("\n")
-    if not lines[-1]:  # a line ends with a line feed: behind the last one there is none
-        lines.pop()
-    for number, ended in enumerate(lines, start=1):
-        line = ended.removesuffix("\r")
-        if line:
-            sections[-1].append(_Line(f"{where}:{number}", line.split("|")))
-        else:
-            sections.append([])
-    if len(sections) < 4:
+def _five_sections(text: str, where: str) -> list[list[tuple[int, str]]]:
+    found = sections([line.removesuffix("\r") for line in text.split("\n")])
+    if len(found) < 4:
         raise InputError(
-            f"{where}: not a text file of htools: {len(sections)} sections, not 4 or more",
+            f"{where}: not a text file of htools: {len(found)} sections, not 4 or more",
             hint="hscan and hspace -S write such files",
         )
-    return tuple([*sections[:5], [], []][:5])
+    return [*found, []][:5]
 
 
-def _check_columns(line: _Line, least: int, most: int) -> None:
-    if not least <= len(line.columns) <= most:
-        raise InputError(f"{line.where}: has {len(line.columns)} columns, not {least} to {most}")
+def _tags(text: str) -> frozenset[str]:
+    return frozenset(tag for tag in text.split(",") if tag)
 
 
 def _group(line: _Line, policies: dict[str, Values]) -> Group:
-    name = line.text(1)
-    own = own_values({"alloc_policy": line.text(3)}, line.where)
+    words = line.words
+    own = own_values({"alloc_policy": words.alloc_policy}, line.where)
     return Group(
-        name=name,
+        name=words.name,
         own=own,
-        effective={**own, **policies.get(name, _BUILT_IN)},
-        tags=line.tags(4),
-        identity=Identity(uuid=line.text(2) or None),
-        networks=tuple(line.text(5).split(",")) if line.text(5) else (),
+        effective={**own, **policies.get(words.name, _BUILT_IN)},
+        tags=_tags(words.tags),
+        identity=Identity(uuid=words.uuid or None),
+        networks=tuple(words.networks.split(",")) if words.networks else (),
     )
 
 
 def _node(line: _Line, uuids: dict[str, str]) -> Node:
-    _check_columns(line, 9, 15)
-    if line.text(9) not in uuids:
-        raise InputError(f"{line.where}: is in a group that is not there: {line.text(9)!r}")
-    silent = any(line.text(column) == "?" for column in range(2, 8))
+    words = line.words
+    if words.group not in uuids:
+        raise InputError(f"{line.where}: is in a group that is not there: {words.group!r}")
     shown: dict[str, Value] = {"spindle_count": 1, "cpu_speed": 1.0}
-    exclusive = False
-    if len(line.columns) >= 12:
-        exclusive = line.choice(12, _YES_NO)
+    exclusive = line.is_yes("exclusive_storage")
+    if line.count >= 12:
         shown["exclusive_storage"] = exclusive
-    if len(line.columns) >= 15:
-        shown["cpu_speed"] = line.number(15)
-    if len(line.columns) >= 10:
-        shown["spindle_count"] = line.whole(10)
+    shown |= {"cpu_speed": line.number("cpu_speed"), "spindle_count": line.whole("spindles")}
     return Node(
-        name=line.text(1),
-        group=uuids[line.text(9)],
+        name=words.name,
+        group=uuids[words.group],
         own={("ndparams", key): value for key, value in shown.items()},
-        tags=line.tags(11),
-        offline=silent or line.text(8) == "Y",
-        master=line.text(8) == "M",
-        resources=Resources() if silent else _resources(line, exclusive=exclusive),
+        tags=_tags(words.tags),
+        offline=is_silent(words) or words.role == "Y",
+        master=words.role == "M",
+        resources=Resources() if is_silent(words) else _resources(line, exclusive=exclusive),
     )
 
 
 def _resources(line: _Line, *, exclusive: bool) -> Resources:
     return Resources(
-        memory_total=line.whole(2),
-        memory_node=line.whole(3),
-        memory_free=line.whole(4),
-        disk_total=line.whole(5),
-        disk_free=line.whole(6),
-        cpu_total=line.whole(7),
-        cpu_node=line.whole(14) if len(line.columns) >= 14 else 1,
-        spindles_total=line.whole(10) if exclusive else None,
-        spindles_free=line.whole(13) if exclusive and len(line.columns) >= 13 else None,
+        memory_total=line.whole("total_memory"),
+        memory_node=line.whole("node_memory"),
+        memory_free=line.whole("free_memory"),
+        disk_total=line.whole("total_disk"),
+        disk_free=line.whole("free_disk"),
+        cpu_total=line.whole("total_cpus"),
+        cpu_node=line.whole("node_cpus"),
+        spindles_total=line.whole("spindles") if exclusive else None,
+        spindles_free=line.whole("free_spindles") if exclusive and line.count >= 13 else None,
     )
 
 
 def _instance(line: _Line) -> Instance:
-    _check_columns(line, 10, 13)
-    status, template, memory = line.text(5), line.text(9), line.whole(2)
-    forthcoming = len(line.columns) >= 13 and line.choice(13, _YES_NO)
-    if status not in _STATES:
-        raise InputError(f"{line.where}: no such instance status: {status!r}")
+    words, memory = line.words, line.whole("memory")
+    forthcoming = line.is_yes("forthcoming")
+    template = words.template
+    if words.status not in _STATES:
+        raise InputError(f"{line.where}: no such instance status: {words.status!r}")
     if template not in DISK_TEMPLATES:
         raise InputError(f"{line.where}: no such disk template: {template!r}")
-    summed = line.whole(3)
+    summed = line.whole("disk")
     size = max(summed - DRBD_METADATA, 0) if template == "drbd" else summed
-    if line.text(7) == line.text(8):
-        raise InputError(f"{line.where}: has the same primary and secondary node: {line.text(7)!r}")
-    spindles = None if line.text(12) in ("", "-") else line.whole(12)
-    admin_state, running = _STATES[status]
+    if words.primary == words.secondary:
+        raise InputError(f"{line.where}: has the same primary and secondary node: {words.primary!r}")
+    spindles = None if words.spindles in ("", "-") else line.whole("spindles")
+    admin_state, running = _STATES[words.status]
     return Instance(
-        name=line.text(1),
-        primary_node=line.text(7),
-        secondary_nodes=(line.text(8),) if line.text(8) else (),
+        name=words.name,
+        primary_node=words.primary,
+        secondary_nodes=(words.secondary,) if words.secondary else (),
         disk_template=template,
         disks=() if template == "diskless" else (Disk(size=size, template=template, spindles=spindles),),
         minmem=memory,
         maxmem=memory,
-        vcpus=line.whole(4),
-        spindle_use=line.whole(11) if len(line.columns) >= 11 else 1,
-        auto_balance=line.choice(6, _YES_NO),
+        vcpus=line.whole("vcpus"),
+        spindle_use=line.whole("spindle_use"),
+        auto_balance=line.is_yes("auto_balance"),
         admin_state=admin_state,
-        status=status,
+        status=words.status,
         running=running,
-        tags=line.tags(10),
+        tags=_tags(words.tags),
         forthcoming=forthcoming,
         summed_disk=Disk(size=summed, template=template, spindles=spindles),
     )
@@ -225,19 +219,19 @@ def _policies(lines: list[_Line], uuids: dict[str, str]) -> dict[str, Values]:
     """Return the effective policies by the name of the group; the cluster's is under the empty name."""
     policies: dict[str, Values] = {}
     for line in lines:
-        _check_columns(line, 6, 6)
-        owner = uuids.get(line.text(1), line.text(1))
+        words = line.words
+        owner = uuids.get(words.owner, words.owner)
         if owner and owner not in uuids.values():
             raise InputError(f"{line.where}: a policy of a group that is not there: {owner!r}")
-        specs = [_spec(text, line.where) for text in line.text(3).split(";")]
+        specs = [_spec(text, line.where) for text in words.minmax.split(";")]
         if len(specs) % 2:
             raise InputError(f"{line.where}: column 3 should hold pairs of specs, but one has no partner")
         ipolicy: dict[str, Value] = {
             "minmax": [{"min": low, "max": high} for low, high in zip(specs[::2], specs[1::2], strict=True)],
-            "std": _spec(line.text(2), line.where),
-            "disk-templates": [name for name in line.text(4).split(",") if name],
-            "vcpu-ratio": line.number(5),
-            "spindle-ratio": line.number(6),
+            "std": _spec(words.std, line.where),
+            "disk-templates": [name for name in words.templates.split(",") if name],
+            "vcpu-ratio": line.number("vcpu_ratio"),
+            "spindle-ratio": line.number("spindle_ratio"),
         }
         policies[owner] = own_values({"ipolicy": ipolicy}, line.where)
     return policies

@@ -12,8 +12,9 @@ from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import load_cluster, node_status, save_cluster, warnings
 from gpolicy.htools.files import read_input
-from gpolicy.htools.hail_requests import Request, parse_request
+from gpolicy.htools.hail_requests import PREFIX, Request
 from gpolicy.htools.iallocator import Document, parse_document
+from gpolicy.htools.json_fields import Fields
 from gpolicy.htools.options import HAIL_OPTIONS, Options, Stop, read_options
 
 if TYPE_CHECKING:
@@ -130,3 +131,18 @@ def _save(
     save_cluster(name, cluster, nodes, instances)
     when = "before" if kind == "pre-ialloc" else "after"
     sys.stderr.write(f"The cluster state {when} iallocator run has been written to file '{name}'\n")
+
+
+def parse_request(document: Document, cluster: Cluster) -> Request:
+    """Read the request; names are resolved in `cluster`, which is the document's own, merged."""
+    fields = Fields(document.request, PREFIX)
+    kind = fields.text("type")
+    if kind in {"allocate", "multi-allocate"}:
+        from gpolicy.htools.hail_placing import parse_placing  # noqa: PLC0415 - only what is needed
+
+        return parse_placing(kind, fields, cluster)
+    if kind in {"relocate", "node-evacuate", "change-group", "allocate-secondary"}:
+        from gpolicy.htools.hail_moving import parse_moving  # noqa: PLC0415 - only what is needed
+
+        return parse_moving(kind, fields, cluster)
+    raise InputError(f"Invalid request type '{kind}'")

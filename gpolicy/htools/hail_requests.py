@@ -1,11 +1,8 @@
-"""The request part of an iallocator document: which kinds there are, and what they have in common."""
+"""What hail's requests of all kinds have in common."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-from gpolicy.errors import InputError
-from gpolicy.htools.json_fields import Fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +11,6 @@ if TYPE_CHECKING:
     from gpolicy.allocator.group_choice import RequestOptions
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
-    from gpolicy.htools.iallocator import Document
     from gpolicy.htools.json_fields import Json
 
 PREFIX = "invalid request dict: "
@@ -45,21 +41,6 @@ class Request(Protocol):
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
         """Return what hail answers. Raises RequestError where the request cannot be granted."""
-
-
-def parse_request(document: Document, cluster: Cluster) -> Request:
-    """Read the request; names are resolved in `cluster`, which is the document's own, merged."""
-    fields = Fields(document.request, PREFIX)
-    kind = fields.text("type")
-    if kind in {"allocate", "multi-allocate"}:
-        from gpolicy.htools.hail_placing import parse_placing  # noqa: PLC0415 - only what is needed
-
-        return parse_placing(kind, fields, cluster)
-    if kind in {"relocate", "node-evacuate", "change-group", "allocate-secondary"}:
-        from gpolicy.htools.hail_moving import parse_moving  # noqa: PLC0415 - only what is needed
-
-        return parse_moving(kind, fields, cluster)
-    raise InputError(f"Invalid request type '{kind}'")
 
 
 def names_of(nodes: Mapping[int, Node], indices: Sequence[int]) -> list[str]:

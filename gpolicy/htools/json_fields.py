@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from gpolicy.allocator.cluster_data import Policy, Spec, SpecPair
 from gpolicy.errors import InputError
-from gpolicy.htools.enumerations import alloc_policy, disk_template
 from gpolicy.htools.haskell_text import shown_strings
-from gpolicy.htools.scalars import wrapped
+from gpolicy.htools.scalars import alloc_policy, disk_template, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import gpolicy
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.errors import InputError
-from gpolicy.htools.enumerations import disk_template
 from gpolicy.htools.getopt import Option, Takes, parse, usage
-from gpolicy.htools.scalars import parse_float, parse_int, parse_size, split
+from gpolicy.htools.scalars import disk_template, parse_float, parse_int, parse_size, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, NodeData
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.errors import InputError
-from gpolicy.htools.enumerations import instance_status
 from gpolicy.htools.files import read_file
 from gpolicy.htools.json_fields import (
     Fields,
@@ -31,6 +30,7 @@ from gpolicy.htools.json_fields import (
     parse_json,
     plain_object,
 )
+from gpolicy.htools.scalars import instance_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,12 +121,6 @@ def _node(index: int, entry: dict[str, Json], groups: Mapping[str, int]) -> Node
             index=index,
             name=name,
             group=groups[uuid],
-            total_memory=0.0,
-            node_memory=0,
-            free_memory=0,
-            total_disk=0.0,
-            free_disk=0,
-            total_cpus=0.0,
             node_cpus=0,
             offline=True,
             spindles=0 if exclusive else parameters.integer("spindle_count"),
@@ -219,8 +213,7 @@ def _fetch(url: str) -> str:
         port = address.port or DEFAULT_PORT
     except ValueError:
         raise InputError(f"{url}: no such port") from None
-    fetch = _fetch_verified if address.scheme == "https" else _fetch_plain
-    status, body = fetch(url, address.hostname or "", port, url.partition(address.netloc)[2])
+    status, body = _ask(url, address.scheme, address.hostname or "", port, url.partition(address.netloc)[2])
     if status != 200:
         raise InputError(f"{url}: HTTP status {status}")
     try:
@@ -229,43 +222,18 @@ def _fetch(url: str) -> str:
         raise InputError(f"{url}: {error}") from None
 
 
-def _fetch_plain(url: str, host: str, port: int, path: str) -> tuple[int, bytes]:
-    """Return the status and the body of an answer over plain HTTP, bounded as over HTTPS in size and time."""
-    from contextlib import closing  # noqa: PLC0415
-    from http.client import HTTPConnection, HTTPException  # noqa: PLC0415
-    from time import monotonic  # noqa: PLC0415
-
-    until = monotonic() + TIMEOUT
-    body = bytearray()
-    try:
-        with closing(HTTPConnection(host, port, timeout=TIMEOUT)) as connection:
-            connection.request("GET", path, headers={"Accept": "application/json", "Connection": "close"})
-            answer = connection.getresponse()
-            while piece := answer.read1(1024**2):
-                body += piece
-                if len(body) > LARGEST_ANSWER:
-                    raise InputError(
-                        f"{url}: {host}:{port}: the answer to {path} is larger than {LARGEST_ANSWER // 1024**2} MiB"
-                    )
-                if monotonic() > until:
-                    raise InputError(f"{url}: no complete answer within {TIMEOUT} s")
-            if answer.length:  # what Content-Length promised and did not come
-                raise InputError(f"{url}: {host}:{port}: the answer to {path} ended early")
-            return answer.status, bytes(body)
-    except (OSError, ValueError, HTTPException) as error:
-        raise InputError(f"{url}: {str(error).strip() or type(error).__name__}") from None
-
-
-def _fetch_verified(url: str, host: str, port: int, path: str) -> tuple[int, bytes]:
+def _ask(url: str, scheme: str, host: str, port: int, path: str) -> tuple[int, bytes]:
     """Return the status and the body of an answer. htools verify no certificate; we do, and take one from a file."""
     from gpolicy.cluster.https import Request, ask, make_trust  # noqa: PLC0415
     from gpolicy.errors import GpolicyError  # noqa: PLC0415
 
     named = os.environ.get(CERTIFICATE_VARIABLE)
     try:
-        trust = make_trust(ca_file=None if named is None else Path(named), insecure=False)
+        ca_file = None if named is None else Path(named)
+        trust = make_trust(ca_file=ca_file, insecure=False) if scheme == "https" else None
         answer = ask(Request("GET", host, port, path), trust=trust, seconds=TIMEOUT, limit=LARGEST_ANSWER)
     except GpolicyError as error:
-        hint = "" if named is not None else f" (name the file with the cluster's certificate in {CERTIFICATE_VARIABLE})"
+        unnamed = named is None and scheme == "https"
+        hint = f" (name the file with the cluster's certificate in {CERTIFICATE_VARIABLE})" if unnamed else ""
         raise InputError(f"{url}: {error.message}{hint}") from None
     return answer.status, answer.body

@@ -1,9 +1,10 @@
-"""Numbers, sizes and lists as htools reads them, with its error texts."""
+"""Numbers, sizes, lists and names as htools reads them, with its error texts."""
 
 from __future__ import annotations
 
 import re
 
+from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.errors import InputError
 
 _INT64 = 2**64
@@ -16,18 +17,8 @@ _NUMBER = re.compile(
     r"(?P<number>0[xX][0-9a-fA-F]++|0[oO][0-7]++|[0-9]++(?P<fraction>\.[0-9]++)?(?P<exponent>[eE][-+]?[0-9]++)?)"
 )
 _NOT_FINITE = re.compile(rf"{_BLANKS}(?P<sign>-{_BLANKS})?(?P<number>NaN|Infinity)")
-_MIB = 1024**2
-_UNITS = {"": _MIB, "m": _MIB, "g": _MIB * 1024, "t": _MIB * 1024**2, "M": 1000**2, "G": 1000**3, "T": 1000**4}
-"""Bytes of a unit of one letter: small ones are binary, capital ones decimal."""
-_LONG_UNITS = {
-    "mib": _MIB,
-    "gib": _MIB * 1024,
-    "tib": _MIB * 1024**2,
-    "mb": 1000**2,
-    "gb": 1000**3,
-    "tb": 1000**4,
-}
-"""Bytes of a unit of several letters, whether small or capital."""
+_DISK_TEMPLATES = {template.value: template for template in DiskTemplate}
+_INSTANCE_STATES = {status.value: status for status in InstanceStatus}
 
 
 def split(separator: str, text: str) -> list[str]:
@@ -77,15 +68,17 @@ def parse_size(who: str, text: str) -> int:
 
     The number wraps before it is scaled (htools, Utils: `parseUnit`).
     """
+    from gpolicy.ganeti.htools_formats import MIB, bytes_of  # noqa: PLC0415 - only what is needed
+
     match = _NUMBER.match(text)
     if match is None or match["fraction"] is not None or match["exponent"] is not None:
         raise InputError(f"{who}: Can't parse string '{text}'")
     unit = text[match.end() :].lstrip()
-    size = _UNITS.get(unit) or _LONG_UNITS.get(unit.lower())
+    size = bytes_of(unit)
     if size is None:
         raise InputError(f"{who}: Unknown unit '{unit}'")
     number = _integer(match)
-    scaled = abs(number) * size // _MIB
+    scaled = abs(number) * size // MIB
     return wrapped(-scaled if number < 0 else scaled)
 
 
@@ -112,3 +105,30 @@ def _as_float(value: int) -> float:
         return float(value)
     except OverflowError:
         return float("inf")
+
+
+# --- names of closed lists -------------------------------------------------------------------------------------------
+
+
+def disk_template(text: str) -> DiskTemplate:
+    """Return the disk template named `text`."""
+    found = _DISK_TEMPLATES.get(text)
+    if found is None:
+        raise InputError(f'Invalid string value for type DiskTemplate: "{text}"')
+    return found
+
+
+def alloc_policy(text: str) -> AllocPolicy:
+    """Return the allocation policy named `text`."""
+    try:
+        return AllocPolicy(text)
+    except ValueError:
+        raise InputError(f'Invalid string value for type AllocPolicy: "{text}"') from None
+
+
+def instance_status(text: str) -> InstanceStatus:
+    """Return the instance state named `text`."""
+    found = _INSTANCE_STATES.get(text)
+    if found is None:
+        raise InputError(f'Invalid string value for type InstanceStatus: "{text}"')
+    return found

@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.cluster_data import ClusterData, Group, NodeData
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.errors import InputError
-from gpolicy.htools.enumerations import alloc_policy
-from gpolicy.htools.scalars import parse_int, parse_size, split
+from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, Specification, group_name, node_name
+from gpolicy.htools.scalars import alloc_policy, parse_int, parse_size, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_ABBREVIATIONS = {
-    "p": AllocPolicy.PREFERRED,
-    "a": AllocPolicy.LAST_RESORT,
-    "u": AllocPolicy.UNALLOCABLE,
-}
 
 
 def simulate(specs: Sequence[str]) -> ClusterData:
@@ -30,7 +24,7 @@ def simulate(specs: Sequence[str]) -> ClusterData:
     nodes: list[NodeData] = []
     for number, spec in enumerate(reversed(specs), start=1):
         policy, count, facts = _parse(spec)
-        groups.append(Group(number, f"group-{number:02d}", f"fake-uuid-{number:02d}", policy))
+        groups.append(Group(number, group_name(number), f"fake-uuid-{number:02d}", policy))
         for place in range(1, count + 1):
             nodes.append(_node(len(nodes) + 1, number, place, facts))
     return ClusterData(tuple(groups), tuple(nodes), ())
@@ -43,22 +37,21 @@ def _parse(spec: str) -> tuple[AllocPolicy, int, tuple[int, int, int, int, bool]
             "Invalid cluster specification, expected 6 comma-separated sections (allocation policy, node"
             f" count, disk size, memory size, number of CPUs, spindles) but got {len(parts)}: '{spec}'"
         )
-    policy = _policy(parts[0])
-    count = parse_int("node count", parts[1])
-    disk = parse_size("disk size", parts[2])
-    memory = parse_size("memory size", parts[3])
-    cpus = parse_int("cpu count", parts[4])
-    spindles = parse_int("spindles", parts[5]) if len(parts) > 5 else 1
-    if len(parts) > 6 and parts[6] not in {"True", "False"}:
-        raise InputError(f"exclusive storage: cannot parse string '{parts[6]}'")
-    return policy, count, (disk, memory, cpus, spindles, len(parts) > 6 and parts[6] == "True")
+    found = Specification(*parts)
+    policy = _policy(found.policy)
+    count = parse_int("node count", found.node_count)
+    disk = parse_size("disk size", found.disk)
+    memory = parse_size("memory size", found.memory)
+    cpus = parse_int("cpu count", found.cpus)
+    spindles = parse_int("spindles", found.spindles)
+    if found.exclusive not in {"True", "False"}:
+        raise InputError(f"exclusive storage: cannot parse string '{found.exclusive}'")
+    return policy, count, (disk, memory, cpus, spindles, found.exclusive == "True")
 
 
 def _policy(text: str) -> AllocPolicy:
-    if text in _ABBREVIATIONS:
-        return _ABBREVIATIONS[text]
     try:
-        return alloc_policy(text)
+        return alloc_policy(ALLOC_POLICIES.get(text, text))
     except InputError as error:
         raise InputError(f"{error}; Cannot parse AllocPolicy abbreviation '{text}'") from None
 
@@ -67,7 +60,7 @@ def _node(index: int, group: int, place: int, facts: tuple[int, int, int, int, b
     disk, memory, cpus, spindles, exclusive = facts
     return NodeData(
         index=index,
-        name=f"node-{group:02d}-{place:03d}",
+        name=node_name(group, place),
         group=group,
         total_memory=float(memory),
         node_memory=0,

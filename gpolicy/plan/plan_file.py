@@ -26,6 +26,7 @@ from gpolicy.plan.signature import Signers, signer_of
 from gpolicy.plan.steps import Basis, make_steps
 from gpolicy.policy.guard import Guard, Measure
 from gpolicy.policy.source_file import Located
+from gpolicy.printable import one_line
 
 _REMAKE: Final = "make the plan anew with this gpolicy"
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
@@ -46,7 +47,7 @@ def read_plan(path: FilePath, signers: Signers | None = None) -> Plan:
         plan = _plan(Record.of(parse_json(data, str(path), unique_keys=True), str(path)))
         return replace(plan, digest=digest, signer=signer)
     except InputError as error:
-        message = "".join(letter if letter.isprintable() else "?" for letter in error.message[:_LONGEST_MESSAGE])
+        message = one_line(error.message, _LONGEST_MESSAGE)
         raise InputError(message, hint=error.hint or "make a plan with `gpolicy plan -o FILE`") from None
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
 from gpolicy.posting.posted_comments import NotAllowedError, Service, marker, post
+from gpolicy.printable import one_line
 
 _USAGE = "python -m gpolicy.posting github|gitlab NAME FILE..."
 
@@ -26,9 +27,9 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
         said = f"no comment: the token does not allow it ({error}); a pull request from a fork has no token that writes"
     except GpolicyError as error:
         hint = f"\n  {error.hint}" if error.hint else ""
-        sys.stderr.write(f"gpolicy: {_printable(error.message)}{hint}\n")
+        sys.stderr.write(f"gpolicy: {one_line(error.message)}{hint}\n")
         return int(ExitCode.COULD_NOT_RUN)
-    sys.stderr.write(f"gpolicy: {_printable(said)}\n")
+    sys.stderr.write(f"gpolicy: {one_line(said)}\n")
     return int(ExitCode.FINE)
 
 
@@ -65,10 +66,6 @@ def _read(file: Path) -> str:
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: {error}") from None
-
-
-def _printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def test_disks() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda _: "", "1 sections, not 4 or more"),
+        (lambda _: "", "0 sections, not 4 or more"),
         (lambda text: text.replace("|preferred|", "|sometimes|").replace("\n\n", "\n"), "sections"),
         (lambda text: text.replace("node1|65536", "node1|lots"), "x.data:5: column 2: should be a number"),
         (lambda text: text.replace("node1|65536", "node1|nan"), "should be a number"),

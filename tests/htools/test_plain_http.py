@@ -83,7 +83,12 @@ def no_text(handler: BaseHTTPRequestHandler) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "words"),
-    [(cut_short, "ended early"), (no_http, "220 mail"), (not_found, "HTTP status 404"), (no_text, "utf-8")],
+    [
+        (cut_short, "ended early"),
+        (no_http, "not answer in HTTP"),
+        (not_found, "HTTP status 404"),
+        (no_text, "utf-8"),
+    ],
 )
 def test_what_is_no_answer_is_one_line(answer: Answer, words: str) -> None:
     with serving(answer) as address, pytest.raises(InputError, match=words) as caught:
