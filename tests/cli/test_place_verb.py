@@ -1,15 +1,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import jsonschema
 import pytest
 from command_line import ROOT, gpolicy
-
-from gpolicy.analysis.placing import PlaceRequest, WantedDisk
-from gpolicy.cli.place_words import read_words
-from gpolicy.errors import GpolicyError, UsageError
 
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
 POLICY = str(ROOT / "policies" / "two-groups")
@@ -42,81 +37,10 @@ def test_json_is_as_its_schema_says(words: list[str]) -> None:
     assert (done.returncode == 0) is data["ok"] is bool(data["nodes"])
 
 
-def test_words_mean_what_ganeti_s_names_mean() -> None:
-    words = read_words(
-        ["half", "maxmem=4G", "cpus=2", "disk=20G,10G:2", "disk=2x1G", "tags=a,b", "group=g", "spindle-use=3", "nics=2"]
-    )
-    disks = (WantedDisk(20480), WantedDisk(10240, 2), WantedDisk(1024), WantedDisk(1024))
-    assert words.spec == "half"
-    assert words.request == PlaceRequest(
-        memory=4096, vcpus=2, disks=disks, tags=("a", "b"), group="g", spindle_use=3, nic_count=2
-    )
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["memory=4G", "memory=5G"], "memory=5G: memory is asked for twice"),
-        (["memory=4G", "maxmem=4G"], "maxmem=4G: memory is asked for twice"),
-        (["half", "full"], "full: spec is asked for twice"),
-        (["nodes=n1,n1"], "nodes=n1,n1: node n1 is named twice"),
-        (["nodes=n1", "nodes=n2,n1"], "nodes=n2,n1: node n1 is named twice"),
-    ],
-)
-def test_nothing_is_asked_for_twice(words: list[str], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        read_words(words)
-    assert caught.value.message == message
-
-
 @pytest.mark.parametrize("form", ["text", "markdown"])
 def test_a_group_that_was_not_tried_is_named_once(form: str) -> None:
     done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=20G", "--format", form)
     assert "group spare was not tried: error Not enough online nodes" in done.stdout
-
-
-def test_a_file_holds_the_same_words(tmp_path: Path) -> None:
-    file = tmp_path / "want.yaml"
-    file.write_text("memory-size: 4G\ncpu-count: 2\ndisks: [20G, {size: 10G, spindles: 2}]\ndisk-template: plain\n")
-    expected = PlaceRequest(memory=4096, vcpus=2, disks=(WantedDisk(20480), WantedDisk(10240, 2)), template="plain")
-    assert read_words([str(file)]).request == expected
-    assert read_words([str(file), "memory=8G"]).request.memory == 8192
-
-
-def test_a_request_for_hail_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "request.json"
-    request = {
-        "type": "allocate", "name": "web1", "memory": 512, "vcpus": 1, "disks": [{"size": 1024, "mode": "rw"}],
-        "disk_space_total": 1152, "disk_template": "drbd", "spindle_use": 1, "tags": ["a"], "nics": [{"mac": "auto"}],
-        "required_nodes": 2, "group_name": None, "os": "debian", "hypervisor": "kvm",
-    }  # fmt: skip
-    file.write_text(json.dumps({"cluster_tags": [], "request": request}))
-    assert read_words([str(file)]).request == PlaceRequest(
-        name="web1", memory=512, vcpus=1, disks=(WantedDisk(1024),), template="drbd", spindle_use=1, tags=("a",),
-        nic_count=1,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("memory: 4X\n", "want.yaml:1:9: memory=4X: Ganeti knows no unit 'X'"),
-        ("vcpus: 1\ncolour: red\n", "want.yaml:2:1: there is no 'colour' to ask for"),
-        ("memory: 1G\nmaxmem: 2G\n", "want.yaml:2:1: memory is asked for twice"),
-        ("[1, 2]\n", "a request is one mapping"),
-        ("a: [\n", "want.yaml:1:"),
-        ('{"request": {"type": "relocate"}}\n', "the request is not to allocate an instance, but 'relocate'"),
-        ("disks: [{volume: 1}]\n", "want.yaml:1:8: disks: a disk has a size and spindles, not volume"),
-        ("disks: {size: [1]}\n", "want.yaml:1:8"),
-        ("tags: [[a]]\n", "not a word"),
-    ],
-)
-def test_a_file_that_is_no_request_is_refused_with_its_place(tmp_path: Path, content: str, message: str) -> None:
-    file = tmp_path / "want.yaml"
-    file.write_text(content)
-    with pytest.raises(GpolicyError) as caught:
-        read_words([str(file)])
-    assert message in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -176,10 +100,3 @@ def test_a_name_that_is_taken_is_said_beside_the_answer_of_hail() -> None:
     done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=1G", "name=search1.example.org")
     assert done.returncode == 0
     assert "note: there is an instance search1.example.org already: Ganeti makes no second one" in done.stdout
-
-
-def test_a_file_that_names_a_node_twice_is_refused_at_its_place(tmp_path: Path) -> None:
-    file = tmp_path / "want.yaml"
-    file.write_text("memory: 1G\nnodes: [a, b, a]\n")
-    with pytest.raises(GpolicyError, match=r"want\.yaml:2:8: nodes: node a is named twice"):
-        read_words([str(file)])

@@ -13,6 +13,7 @@ from jsonschema import Draft7Validator
 from planned import policy_of, recorded
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from rendered import Page, html_of, markdown_of, page_of_markdown
 
 from gpolicy.cluster.state import Identity
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
@@ -92,6 +93,18 @@ def test_text_says_what_was_found_since_when_and_what_is_accepted(report: DriftR
     assert text.endswith("4 differences, 1 accepted\n")
     assert "\x1b" not in text
     assert "\x1b[31m" in terminal_text(render(drift_answer(report, {}), Look(colour=True)))
+
+
+def test_markdown_and_the_page_have_every_difference(report: DriftReport) -> None:
+    answer = drift_answer(report, {})
+    markdown, html = page_of_markdown(markdown_of(answer)), Page(html_of(answer))
+    assert "4 differences, 1 accepted" in markdown.prose
+    assert "4 differences, 1 accepted" in html.prose
+    shown = markdown_of(answer), " ".join(html.items)
+    for text in shown:
+        assert "ipolicy.vcpu-ratio: found 6.0, declared 99.0" in text
+        assert "until 2026-12-31: agreed" in text
+        assert "GP901" in text or "GP901" in str(html.tables)
 
 
 def test_since_when_is_told_as_exactly_as_it_is_known() -> None:

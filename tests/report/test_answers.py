@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from command_line import ROOT
 from plan_samples import HOSTILE
-from rendered import Page, html_of, markdown_of, mentions, page_of_markdown
+from rendered import Page, html_of, markdown_of, mentions, page_of_markdown, text_of
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.placing import place
@@ -159,6 +160,26 @@ def test_good_outcomes_are_one_line_and_none_are_said(shown: Callable[[Answer], 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_names_from_outside_stay_where_they_are(text: str, form: str) -> None:
     shown = FORMS[FORM_NAMES.index(form)]
+    answer = answer_full_of(text)
+    plain = shown(replace(answer, name="n", verdict="v", source="s", sections=()))
+    page = shown(answer)
+    assert [len(row) for row in page.tables[0]] == [2, 2, 2]
+    assert form == "html" or not mentions(page)
+    assert page.elements <= plain.elements | {
+        *("table", "thead", "tbody", "tr", "th", "td", "code", "section", "h2", "h3", "h4", "p", "div", "span"),
+        *("ul", "ol", "li", "strong", "em", "sub", "pre"),
+    }
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_on_a_terminal_names_from_outside_are_printable_and_begin_no_line(text: str) -> None:
+    shown, calm = (text_of(answer_full_of(item)) for item in (text, "calm"))
+    assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", shown)
+    assert len(shown.splitlines()) == len(calm.splitlines())
+
+
+def answer_full_of(text: str) -> Answer:
+    """Return an answer with every kind of part, all of it saying `text`."""
     table = Table(
         title="t",
         of="rows",
@@ -175,15 +196,18 @@ def test_names_from_outside_stay_where_they_are(text: str, form: str) -> None:
         Findings(findings=(finding,), sources={}),
     )
     section = Section(key="k", title=text, weight=Weight.CHANGED, summary=text, parts=parts, notes=(text,))
-    answer = Answer(verb="place", title="On", name=text, verdict=f"to {text}", sections=(section,), source=text)
-    plain = shown(replace(answer, name="n", verdict="v", source="s", sections=()))
-    page = shown(answer)
-    assert [len(row) for row in page.tables[0]] == [2, 2, 2]
-    assert form == "html" or not mentions(page)
-    assert page.elements <= plain.elements | {
-        *("table", "thead", "tbody", "tr", "th", "td", "code", "section", "h2", "h3", "h4", "p", "div", "span"),
-        *("ul", "ol", "li", "strong", "em", "sub", "pre"),
-    }
+    return Answer(
+        verb="place",
+        title="On",
+        name=text,
+        title_end=text,
+        verdict=f"to {text}",
+        sections=(section,),
+        grounds=(section,),
+        notes=(text,),
+        facts=(("fact", text),),
+        source=text,
+    )
 
 
 def test_markdown_keeps_its_budget() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft7Validator
+from rendered import Page, html_of, markdown_of, page_of_markdown
 
 from gpolicy.data import data_directory
 from gpolicy.ganeti.parameter import Level
@@ -15,7 +16,7 @@ from gpolicy.ganeti.values import fill
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, effective_view
-from gpolicy.show.effective_report import effective_data, effective_json, effective_text
+from gpolicy.show.effective_report import effective_answer, effective_data, effective_json, effective_text
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
 RATIO: ValuePath = ("ipolicy", "vcpu-ratio")
@@ -181,6 +182,18 @@ def test_nothing_from_the_policy_moves_the_cursor(tmp_path: Path) -> None:
     file.write_text('gpolicy: v1\nkind: NodeGroup\nname: "a\\e[2Jb"\nnodes: ["\\u202e"]\n', encoding="utf-8")
     text = effective_text(effective_view(load_policy(file)), origin=True)
     assert all(line.isprintable() for line in text.splitlines())
+
+
+def test_markdown_and_the_page_have_each_value_in_a_table(view: EffectivePolicy) -> None:
+    answer = effective_answer(view, origin=True)
+    for page in (page_of_markdown(markdown_of(answer)), Page(html_of(answer))):
+        tables = iter(page.tables)
+        for shown in view.objects:
+            if shown.values:
+                rows = next(tables)[1:]
+                assert [row[0] for row in rows] == [".".join(each.path) for each in shown.values]
+                places = [str(each.origin.span) if each.origin else "" for each in shown.values]
+                assert [row[2] for row in rows] == places
 
 
 def test_a_policy_without_objects_says_so(tmp_path: Path) -> None:

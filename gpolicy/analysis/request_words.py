@@ -12,7 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from gpolicy.analysis.placing import PlaceRequest, WantedDisk
+from gpolicy.analysis.allocator_input import policy_of
+from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
+from gpolicy.analysis.pair_names import PairNames, find_pair
+from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk, of_size
+from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.ganeti.units import parse_size
 
@@ -59,6 +63,22 @@ class Words:
 
     request: PlaceRequest
     spec: str | None = None
+
+    def on(self, state: ClusterState, names: PairNames) -> PlaceRequest:
+        """Return the request on a cluster: the least size of the spec pair stands for what is not said.
+
+        The template is then one that the pair's group allows: a size of another group says nothing about it.
+        """
+        request = self.request
+        if self.spec is None:
+            return request
+        pair, group = find_pair(self.spec, names, state, request.group)
+        exclusive = any(map(state.has_exclusive_storage, state.nodes_of(group)))
+        if request.template is None:
+            allowed = policy_of(state.groups[group].effective, f"group {group}")
+            template = first_allowed(enabled_templates(state), allowed)
+            request = replace(request, template=template.value if template else None)
+        return of_size(request, pair.min, exclusive=exclusive)
 
 
 def read_words(words: Sequence[str]) -> Words:
