@@ -63,7 +63,7 @@ opened = loaded.library.gpolicy_open(address, length + 100, reals, count, ctypes
     "an engine that is never closed": (
         "LeakSanitizer: detected memory leaks",
         """
-engine = library.Engine(loaded.library)
+engine = library.NativeEngine(loaded.library)
 engine.open(streams.Numbers(array("q", [0] * 100), array("d", [])))
 engine._handle = ctypes.c_void_p()
 """,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import Disk, Instance
@@ -162,6 +162,7 @@ def outcome(ask: Callable[[], Attempt | None]) -> object:
 
 @settings(max_examples=1000, deadline=None)
 @given(seed=SEEDS)
+@example(seed=676946)  # memory kept for a primary refuses it before the second book of the secondary does
 def test_one_attempt(seed: int) -> None:
     question = asked(seed, 12)
     if question is not None:

@@ -1,7 +1,5 @@
 #include "capacity.h"
 
-#include <stdlib.h>
-
 #include "placing.h"
 #include "redundancy.h"
 #include "room.h"
@@ -22,8 +20,6 @@ struct memo {
     int64_t run, redundant_version; /* the state that `redundant` is the answer for, plus 1 */
     bool redundant;
 };
-
-void close_memo(struct engine *engine) { free(engine->memo); }
 
 void forget_sizes(struct engine *engine) {
     if (engine->memo == NULL) engine->memo = zeroed(engine, 1, sizeof *engine->memo);

@@ -23,6 +23,5 @@ const struct counts *known_trial(struct engine *engine, const struct instance *i
 /* Whether any candidate takes the instance, without the bounds of policies on the resources in `unbounded`. */
 bool known_to_fit(struct engine *engine, const struct instance *instance, unsigned unbounded);
 void forget_sizes(struct engine *engine);
-void close_memo(struct engine *engine);
 
 #endif

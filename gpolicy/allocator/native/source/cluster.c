@@ -14,25 +14,58 @@ bool ended(struct engine *engine) {
     return failed(engine);
 }
 
-void *zeroed(struct engine *engine, int64_t count, size_t size) {
-    void *memory = count < MOST_BYTES / (int64_t)size ? calloc((size_t)most(count, 1), size) : NULL;
-    if (memory == NULL) fail(engine, OUT_OF_MEMORY);
-    return memory;
+/* Return the place where a piece of memory is noted; for NULL a new one, or NULL if there is no memory for that. */
+static void **place_of(struct engine *engine, const void *piece) {
+    struct pieces *pieces = &engine->pieces;
+    int64_t place = pieces->count - 1;
+    if (piece == NULL && pieces->count == pieces->capacity) {
+        int64_t capacity = 2 * pieces->capacity + 64;
+        void **items = realloc(pieces->items, (size_t)capacity * sizeof *items);
+        if (items == NULL) return NULL;
+        pieces->items = items;
+        pieces->capacity = capacity;
+    }
+    if (piece == NULL) return &pieces->items[pieces->count];
+    while (pieces->items[place] != piece) place--;
+    return &pieces->items[place];
 }
+
+/* Give a piece of memory, or none yet, another size; NULL after fail(). A new one is zeroed. */
+static void *resize(struct engine *engine, void *piece, int64_t count, size_t size) {
+    void **place = count < MOST_BYTES / (int64_t)size ? place_of(engine, piece) : NULL, *resized = NULL;
+    if (place != NULL) resized = piece == NULL ? calloc((size_t)count, size) : realloc(piece, (size_t)count * size);
+    if (resized == NULL) {
+        fail(engine, OUT_OF_MEMORY);
+        return NULL;
+    }
+    engine->pieces.count += piece == NULL;
+    return *place = resized;
+}
+
+void *zeroed(struct engine *engine, int64_t count, size_t size) { return resize(engine, NULL, most(count, 1), size); }
 
 bool grow(struct engine *engine, void *items, int64_t *capacity, int64_t count, size_t size) {
     if (count <= *capacity) return true;
     int64_t wanted = most(count, *capacity + *capacity / 2 + 8);
-    void *before, *memory = NULL;
-    memcpy(&before, items, sizeof before); /* `items` points to a pointer of any type */
-    if (wanted < MOST_BYTES / (int64_t)size) memory = realloc(before, (size_t)wanted * size);
-    if (memory == NULL) {
-        fail(engine, OUT_OF_MEMORY);
-        return false;
-    }
+    void *memory;
+    memcpy(&memory, items, sizeof memory); /* `items` points to a pointer of any type */
+    memory = resize(engine, memory, wanted, size);
+    if (memory == NULL) return false;
     memcpy(items, &memory, sizeof memory);
     *capacity = wanted;
     return true;
+}
+
+void release(struct engine *engine, void *piece) {
+    if (piece == NULL) return;
+    void **place = place_of(engine, piece);
+    *place = engine->pieces.items[--engine->pieces.count];
+    free(piece);
+}
+
+void release_all(struct engine *engine) {
+    while (engine->pieces.count > 0) free(engine->pieces.items[--engine->pieces.count]);
+    free(engine->pieces.items);
 }
 
 void *reserve(struct engine *engine, struct buffer *buffer, int64_t count, size_t size) {

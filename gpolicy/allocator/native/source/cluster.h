@@ -75,6 +75,8 @@ struct buffer { void *items; int64_t capacity; };
 
 struct list { int64_t *items; int64_t count, capacity; };
 
+struct pieces { void **items; int64_t count, capacity; };
+
 /* Memory kept for the failure of `node`. */
 struct share { int64_t node, memory; };
 struct shares { struct share *items; int64_t count, capacity; };
@@ -109,7 +111,6 @@ struct table {
 struct placed { int64_t slot, version, missing; bool clashing; struct mark before; };
 struct placements { struct placed *items; int64_t count, capacity, before; struct buffer replaced; };
 
-struct tag_block;
 struct outcomes;
 struct pair_search;
 struct whole_search;
@@ -154,7 +155,9 @@ struct engine {
     struct journal journal;
     struct placements placements;
     int64_t version, versions; /* a number of the present state, and how many states there were */
-    struct tag_block *tag_blocks; /* the tags of instances wanted */
+    const int64_t *kept_tags; /* of the last instance wanted; copies of it may use them as long as the engine lives */
+    int64_t kept_tag_count;
+    struct pieces pieces; /* of memory: all that the engine has */
 
     /* working memory of the modules */
     struct outcomes *outcomes;
@@ -173,12 +176,14 @@ static inline bool failed(const struct engine *engine) { return engine->status !
 /* Whether the caller no longer wants an answer, or there is trouble. */
 bool ended(struct engine *engine);
 
-/* Return zeroed memory for `count` items, or NULL after fail(). */
+/* Return zeroed memory for `count` items, or NULL after fail(). It lasts until release() or the end of the engine. */
 void *zeroed(struct engine *engine, int64_t count, size_t size);
 /* Return `buffer` with room for `count` items of `size`, or NULL after fail(). What was in it stays. */
 void *reserve(struct engine *engine, struct buffer *buffer, int64_t count, size_t size);
 /* Make room for `count` items in an array that grows; false after fail(). */
 bool grow(struct engine *engine, void *items, int64_t *capacity, int64_t count, size_t size);
+void release(struct engine *engine, void *piece);
+void release_all(struct engine *engine);
 
 /* Save the node at `row`, so that take_back() can restore it; false after fail(): the node must not be changed. */
 bool save_node(struct engine *engine, int64_t row);

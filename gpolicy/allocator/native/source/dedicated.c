@@ -1,6 +1,5 @@
 #include "dedicated.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "node_changes.h"
@@ -151,20 +150,20 @@ void try_dedicated(struct engine *engine, const struct instance *instance, struc
     for (int64_t number = 0; number < engine->policy_count; number++) {
         dedicated.width = most(dedicated.width, engine->policies[number].count);
     }
-    dedicated.sizes = zeroed(engine, dedicated.width * engine->policy_count, sizeof *dedicated.sizes);
-    dedicated.slots = zeroed(engine, dedicated.width * engine->node_count, sizeof *dedicated.slots);
-    dedicated.lost = zeroed(engine, dedicated.width, sizeof *dedicated.lost);
-    dedicated.lost_of_primary = zeroed(engine, dedicated.width, sizeof *dedicated.lost_of_primary);
-    dedicated.least_lost = zeroed(engine, dedicated.width, sizeof *dedicated.least_lost);
+    int64_t width = dedicated.width, slots = width * engine->node_count;
+    dedicated.sizes = zeroed(engine, width * engine->policy_count, sizeof *dedicated.sizes);
+    dedicated.slots = zeroed(engine, slots + 3 * width, sizeof *dedicated.slots);
     dedicated.known = zeroed(engine, engine->node_count, sizeof *dedicated.known);
-    if (!failed(engine)) make_all_sizes(&dedicated);
+    if (!failed(engine)) {
+        dedicated.lost = dedicated.slots + slots;
+        dedicated.lost_of_primary = dedicated.lost + width;
+        dedicated.least_lost = dedicated.lost_of_primary + width;
+        make_all_sizes(&dedicated);
+    }
     for (int64_t row = 0; row < engine->node_count && !ended(engine); row++) {
         if (engine->list_of_primary[row] != NOWHERE) try_primary(&dedicated, row, attempt);
     }
-    free(dedicated.sizes);
-    free(dedicated.slots);
-    free(dedicated.lost);
-    free(dedicated.lost_of_primary);
-    free(dedicated.least_lost);
-    free(dedicated.known);
+    release(engine, dedicated.sizes);
+    release(engine, dedicated.slots);
+    release(engine, dedicated.known);
 }

@@ -1,7 +1,6 @@
 #include "input.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "statistics.h"
@@ -240,7 +239,7 @@ static void read_instances(struct reader *reader) {
             listed[slot] = true;
         }
     }
-    free(listed);
+    release(engine, listed);
 }
 
 /* Nodes of one group have one policy. */
@@ -251,7 +250,7 @@ static void check_groups(struct engine *engine) {
         if (*policy != 0 && *policy != own) fail(engine, INVALID);
         *policy = own;
     }
-    free(policies);
+    release(engine, policies);
 }
 
 static void reserve_tables(struct engine *engine) {
@@ -307,27 +306,17 @@ void read_cluster(struct engine *engine, const struct numbers *numbers) {
     check_groups(engine);
 }
 
-/* Tags of an instance wanted, which copies of it may use as long as the engine lives. */
-struct tag_block { struct tag_block *next; int64_t count, tags[]; };
-
 static void keep_tags(struct engine *engine, struct instance *instance) {
     if (failed(engine) || instance->tag_count == 0) return;
     size_t size = (size_t)instance->tag_count * sizeof *instance->tags;
-    struct tag_block *block = engine->tag_blocks; /* of the last one, which often has the same */
-    if (block != NULL && block->count == instance->tag_count && memcmp(block->tags, instance->tags, size) == 0) {
-        instance->tags = block->tags;
-        return;
+    bool same = engine->kept_tag_count == instance->tag_count && memcmp(engine->kept_tags, instance->tags, size) == 0;
+    if (!same) {
+        int64_t *tags = zeroed(engine, instance->tag_count, sizeof *tags);
+        if (tags == NULL) return;
+        engine->kept_tags = memcpy(tags, instance->tags, size);
+        engine->kept_tag_count = instance->tag_count;
     }
-    block = malloc(sizeof *block + size);
-    if (block == NULL) {
-        fail(engine, OUT_OF_MEMORY);
-        return;
-    }
-    block->count = instance->tag_count;
-    memcpy(block->tags, instance->tags, size);
-    block->next = engine->tag_blocks;
-    engine->tag_blocks = block;
-    instance->tags = block->tags;
+    instance->tags = engine->kept_tags;
 }
 
 /* Read ascending rows into a list. */
@@ -352,46 +341,4 @@ void read_instance(struct engine *engine, const struct numbers *numbers, struct 
     if (rows != NULL) read_rows(&reader, rows);
     if (reader.integer != reader.integers_end || reader.real != reader.reals_end) fail(engine, INVALID);
     keep_tags(engine, instance);
-}
-
-void close_cluster(struct engine *engine) {
-    for (int64_t row = 0; row < engine->node_count; row++) {
-        if (engine->primaries != NULL) free(engine->primaries[row].items);
-        if (engine->peers != NULL) free(engine->peers[row].items);
-    }
-    while (engine->tag_blocks != NULL) {
-        struct tag_block *next = engine->tag_blocks->next;
-        free(engine->tag_blocks);
-        engine->tag_blocks = next;
-    }
-    void *const everything[] = {
-        engine->facts,
-        engine->nodes,
-        engine->primaries,
-        engine->peers,
-        engine->tags,
-        engine->located_tags,
-        engine->changed,
-        engine->exclusions.counts,
-        engine->table.items,
-        engine->table.numbers,
-        engine->policies,
-        engine->pairs,
-        engine->list_of_primary,
-        engine->list_of_secondary,
-        engine->integers,
-        engine->journal.nodes,
-        engine->journal.shares,
-        engine->journal.tags,
-        engine->placements.items,
-        engine->placements.replaced.items,
-        engine->levels.items,
-        engine->rows.items,
-        engine->flags.items,
-        engine->scored.items,
-        engine->scores.items,
-        engine->moving.items,
-        engine->merged.items,
-    };
-    for (size_t place = 0; place < sizeof everything / sizeof *everything; place++) free(everything[place]);
 }

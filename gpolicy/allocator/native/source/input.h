@@ -14,7 +14,5 @@ struct numbers { const int64_t *integers; int64_t integer_count; const double *r
 void read_cluster(struct engine *engine, const struct numbers *numbers);
 /* Read the record of an instance, and rows of nodes after it if they are asked for. */
 void read_instance(struct engine *engine, const struct numbers *numbers, struct list *rows, struct instance *instance);
-/* Free everything of the cluster itself. */
-void close_cluster(struct engine *engine);
 
 #endif

@@ -44,15 +44,7 @@ EXPORTED int gpolicy_open(const int64_t *integers, int64_t integer_count, const 
 
 EXPORTED void gpolicy_close(struct engine *engine) {
     if (engine == NULL) return;
-    close_outcomes(engine);
-    close_pair_search(engine);
-    close_whole_search(engine);
-    close_evacuating(engine);
-    close_room(engine);
-    close_memo(engine);
-    close_steps(engine);
-    close_bounds(engine);
-    close_cluster(engine);
+    release_all(engine);
     free(engine);
 }
 
@@ -159,7 +151,7 @@ EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, co
         engine->version = ++engine->versions;
         engine->moved = true;
     }
-    free(rows.items);
+    release(engine, rows.items);
     return end(engine, 0, before);
 }
 

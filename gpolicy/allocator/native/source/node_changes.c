@@ -67,8 +67,8 @@ static enum reason forth_secondary_reason(const struct facts *facts, const struc
     return memory_kept(instance) >= node->forth_memory ? MEM : FITS;
 }
 
-enum reason secondary_reason(const struct engine *engine, int64_t row, const struct instance *instance, int64_t peer,
-                             bool force, bool ignore_disk) {
+enum reason first_secondary_reason(const struct engine *engine, int64_t row, const struct instance *instance,
+                                   int64_t peer, bool force, bool ignore_disk) {
     const struct facts *facts = &engine->facts[row];
     const struct node *node = &engine->nodes[row];
     int64_t disk = node->disk - instance->disk;
@@ -80,8 +80,14 @@ enum reason secondary_reason(const struct engine *engine, int64_t row, const str
     if (spindle_use_after(facts, instance, node->spindle_use, 1) > facts->high_spindles) return DISK;
     if (memory_kept(instance) >= node->unallocated) return MEM;
     int64_t reserved = most(node->reserved, peer + memory_kept(instance));
-    if (node->unallocated <= reserved && !node->fails_n1) return MEM;
-    return forth_secondary_reason(facts, node, instance);
+    return node->unallocated <= reserved && !node->fails_n1 ? MEM : FITS;
+}
+
+enum reason secondary_reason(const struct engine *engine, int64_t row, const struct instance *instance, int64_t peer,
+                             bool force, bool ignore_disk) {
+    enum reason reason = first_secondary_reason(engine, row, instance, peer, force, ignore_disk);
+    if (reason != FITS || force) return reason;
+    return forth_secondary_reason(&engine->facts[row], &engine->nodes[row], instance);
 }
 
 /* Bring the values that follow from the lists of instances in step. */

@@ -9,6 +9,9 @@ enum reason primary_reason(const struct engine *engine, int64_t row, const struc
 /* The same as a secondary; `peer` is the memory that the node keeps for the primary node already. */
 enum reason secondary_reason(const struct engine *engine, int64_t row, const struct instance *instance, int64_t peer,
                              bool force, bool ignore_disk);
+/* The same without the checks of the second book, which come last. */
+enum reason first_secondary_reason(const struct engine *engine, int64_t row, const struct instance *instance,
+                                   int64_t peer, bool force, bool ignore_disk);
 
 /* Change the copy `node` of the node at `row` as if `instance` were added; `peer` as above. */
 void with_primary(const struct engine *engine, int64_t row, const struct instance *instance, struct node *node);

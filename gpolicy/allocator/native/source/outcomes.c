@@ -1,6 +1,5 @@
 #include "outcomes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "node_changes.h"
@@ -14,16 +13,6 @@ bool open_outcomes(struct engine *engine) {
     outcomes->refused_pairs = zeroed(engine, engine->node_count, sizeof *outcomes->refused_pairs);
     outcomes->verdicts = zeroed(engine, 2 * engine->policy_count, sizeof *outcomes->verdicts);
     return !failed(engine);
-}
-
-void close_outcomes(struct engine *engine) {
-    struct outcomes *outcomes = engine->outcomes;
-    if (outcomes == NULL) return;
-    free(outcomes->primary_codes);
-    free(outcomes->secondary_codes);
-    free(outcomes->refused_pairs);
-    free(outcomes->verdicts);
-    free(outcomes);
 }
 
 /* Whether two instances are the same to every check of a candidate. */
@@ -48,8 +37,8 @@ static int8_t secondary_code(const struct engine *engine, const struct instance 
     return (int8_t)secondary_reason(engine, row, instance, 0, false, false);
 }
 
-/* Whether a secondary that fits refuses a primary for which it keeps `peer` MiB already: all that depends on it is
- * whether it then has too little memory. */
+/* Whether a secondary refuses a primary for which it keeps `peer` MiB already, since it then has too little memory: all
+ * that depends on it. Only the checks of the second book come after this one. */
 static bool refuses(const struct engine *engine, const struct instance *instance, int64_t row, int64_t peer) {
     const struct node *node = &engine->nodes[row];
     return peer + memory_kept(instance) >= node->unallocated && !node->fails_n1;
@@ -59,7 +48,8 @@ static int64_t refused_pairs_of(const struct engine *engine, const struct instan
     const struct outcomes *outcomes = engine->outcomes;
     const struct shares *peers = &engine->peers[row];
     int64_t count = 0;
-    if (outcomes->secondary_codes[row] != FITS) return 0;
+    bool fits = outcomes->secondary_codes[row] == FITS;
+    if (!fits && first_secondary_reason(engine, row, instance, 0, false, false) != FITS) return 0;
     for (int64_t place = 0; place < peers->count; place++) {
         int64_t primary = peers->items[place].node;
         if (primary == NOWHERE || primary == row || outcomes->primary_codes[primary] != FITS) continue;
@@ -86,12 +76,14 @@ static void count_singles(struct engine *engine) {
 static void count_pairs(struct engine *engine, int64_t list) {
     struct outcomes *outcomes = engine->outcomes;
     struct counts *counts = &outcomes->counts;
-    int64_t codes[REASONS + 1] = {0}, members = 0, primaries = 0, refused = 0;
+    int64_t codes[REASONS + 1] = {0}, members = 0, primaries = 0;
     for (int64_t row = 0; row < engine->node_count; row++) {
+        int8_t code = outcomes->secondary_codes[row];
         if (engine->list_of_secondary[row] != list) continue;
-        codes[outcomes->secondary_codes[row]]++;
-        refused += outcomes->refused_pairs[row];
+        codes[code]++;
         members++;
+        counts->failures[MEM] += outcomes->refused_pairs[row];
+        *(code == FITS ? &counts->successes : &counts->failures[code]) -= outcomes->refused_pairs[row];
     }
     for (int64_t row = 0; row < engine->node_count; row++) {
         int8_t code = outcomes->primary_codes[row], second = outcomes->secondary_codes[row];
@@ -106,8 +98,7 @@ static void count_pairs(struct engine *engine, int64_t list) {
         if (member && second != FITS) counts->failures[second]--;
     }
     for (int reason = 0; reason < REASONS; reason++) counts->failures[reason] += primaries * codes[reason];
-    counts->successes += primaries * codes[FITS] - refused;
-    counts->failures[MEM] += refused;
+    counts->successes += primaries * codes[FITS];
 }
 
 const struct counts *look_at_candidates(struct engine *engine, const struct instance *instance, unsigned unbounded) {

@@ -13,7 +13,7 @@ struct counts { int64_t failures[REASONS], successes; };
  * nothing for the primary yet. Rows that have changed since are looked at anew, the others stay as they are. */
 struct outcomes {
     int8_t *primary_codes, *secondary_codes;
-    int64_t *refused_pairs; /* per secondary: primaries that fit, but for which it keeps too much already */
+    int64_t *refused_pairs; /* per secondary: primaries that fit, but for which it keeps too much memory already */
     int8_t *verdicts;       /* per policy, without and with exclusive storage */
     struct instance demand;
     unsigned unbounded;
@@ -23,7 +23,6 @@ struct outcomes {
 };
 
 bool open_outcomes(struct engine *engine);
-void close_outcomes(struct engine *engine);
 
 /* Look at all candidates; policies do not look at the resources in `unbounded` (policy_check.h). */
 const struct counts *look_at_candidates(struct engine *engine, const struct instance *instance, unsigned unbounded);

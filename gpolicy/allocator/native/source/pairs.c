@@ -65,13 +65,6 @@ static bool open_rows(struct engine *engine, struct side_rows *side, int64_t slo
     return !failed(engine);
 }
 
-static void close_rows(struct side_rows *side) {
-    free(side->rows);
-    free(side->close);
-    free(side->next);
-    free(side->slots);
-}
-
 bool open_pair_search(struct engine *engine) {
     int64_t nodes = engine->node_count;
     if (!engine->mirrored) return true;
@@ -91,22 +84,6 @@ bool open_pair_search(struct engine *engine) {
         search->any_offline = search->any_offline || (candidate && engine->facts[row].offline);
     }
     return open_rows(engine, &search->p, search->slot_count) && open_rows(engine, &search->s, search->slot_count);
-}
-
-void close_pair_search(struct engine *engine) {
-    struct pair_search *search = engine->pair_search;
-    if (search == NULL) return;
-    close_sides(search->sides);
-    free(search->as_of);
-    free(search->secondaries);
-    free(search->specials);
-    free(search->scores);
-    free(search->primary_parts);
-    free(search->secondary_parts);
-    free(search->is_primary);
-    close_rows(&search->p);
-    close_rows(&search->s);
-    free(search);
 }
 
 /* Fill in the side of a secondary that keeps `peer` MiB for the primary already. */

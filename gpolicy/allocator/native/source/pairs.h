@@ -14,7 +14,6 @@
 struct pair { int64_t primary, secondary; double score; };
 
 bool open_pair_search(struct engine *engine);
-void close_pair_search(struct engine *engine);
 
 /* Begin to look for pairs for an instance, after look_at_candidates(). */
 void prepare_pairs(struct engine *engine, const struct instance *instance);

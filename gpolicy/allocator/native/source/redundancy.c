@@ -1,7 +1,5 @@
 #include "redundancy.h"
 
-#include <stdlib.h>
-
 #include "moves.h"
 #include "node_changes.h"
 #include "policy_check.h"
@@ -22,16 +20,6 @@ bool open_evacuating(struct engine *engine) {
     if (evacuating == NULL) return false;
     evacuating->moving = zeroed(engine, engine->node_count, sizeof *evacuating->moving);
     return evacuating->moving != NULL;
-}
-
-void close_evacuating(struct engine *engine) {
-    struct evacuating *evacuating = engine->evacuating;
-    if (evacuating == NULL) return;
-    free(evacuating->residents.items);
-    free(evacuating->targets.items);
-    free(evacuating->unsure.items);
-    free(evacuating->moving);
-    free(evacuating);
 }
 
 /* List the instances of some nodes, of each node the newest first; NULL after fail(). */

@@ -5,7 +5,6 @@
 #include "cluster.h"
 
 bool open_evacuating(struct engine *engine);
-void close_evacuating(struct engine *engine);
 
 /* Whether each examined node can be evacuated. Fails with MISSING_NODE where an instance has to fail over to a node
  * that there is not. */

@@ -1,6 +1,5 @@
 #include "room.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "node_changes.h"
@@ -45,15 +44,6 @@ bool open_room(struct engine *engine) {
     room->sums = zeroed(engine, groups, sizeof *room->sums);
     room->tightest = zeroed(engine, groups, sizeof *room->tightest);
     return !failed(engine);
-}
-
-void close_room(struct engine *engine) {
-    struct room *room = engine->room;
-    if (room == NULL) return;
-    void *const everything[] = {room->counts, room->exact, room->copies, room->sums, room->tightest,
-                                room->residents.items, room->rows.items, room->targets.items, room->wanted.items,
-                                room->left.items, room->chosen.items, room};
-    for (size_t place = 0; place < sizeof everything / sizeof *everything; place++) free(everything[place]);
 }
 
 void forget_sizes_of_room(struct engine *engine) { engine->room->known = false; }

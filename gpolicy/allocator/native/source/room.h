@@ -23,7 +23,6 @@ bool sure_to_break(struct engine *engine, const struct instance *instance, const
                    bool *broken);
 
 bool open_room(struct engine *engine);
-void close_room(struct engine *engine);
 
 /* Count everything anew next time, without the sizes of earlier runs. */
 void forget_sizes_of_room(struct engine *engine);

@@ -40,8 +40,6 @@ enum { STEPS = 1 << 13 };
  * units less than `top`. It is true of one state, and asked for again and again while an instance shrinks. */
 struct steps { int64_t version, top, unit; enum reason reason; bool known; uint64_t changes[STEPS / 64]; };
 
-void close_steps(struct engine *engine) { free(engine->steps); }
-
 /* What a shrink makes smaller, by how much, and the greatest number below which some check of it changes its answer;
  * where `steps` is given, all such numbers are noted there. */
 struct demand { int64_t value, unit, highest; struct steps *steps; };
@@ -184,11 +182,6 @@ static void consider_greatest(struct demand *demand, const int64_t *numbers, int
         }
     }
     if (low > 0) consider(demand, numbers[low - 1]);
-}
-
-void close_bounds(struct engine *engine) {
-    for (int reason = 0; engine->bounds != NULL && reason < REASONS; reason++) free(engine->bounds[reason].least_of);
-    free(engine->bounds);
 }
 
 int64_t steps_until_other_bounds(struct engine *engine, const struct instance *instance, enum reason reason) {

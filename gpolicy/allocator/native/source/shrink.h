@@ -17,7 +17,5 @@ struct instance shrink(const struct instance *instance, enum reason reason, int6
 int64_t steps_until_change(struct engine *engine, const struct instance *instance, enum reason reason);
 /* Return how many shrinks lead to the first instance that some policy may judge otherwise. */
 int64_t steps_until_other_bounds(struct engine *engine, const struct instance *instance, enum reason reason);
-void close_steps(struct engine *engine);
-void close_bounds(struct engine *engine);
 
 #endif

@@ -1,7 +1,6 @@
 #include "sides.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "node_changes.h"
@@ -18,13 +17,6 @@ struct sides *open_sides(struct engine *engine, bool compared) {
     sides->as_of = zeroed(engine, engine->node_count, sizeof *sides->as_of);
     sides->items = zeroed(engine, engine->node_count, sizeof *sides->items);
     return sides;
-}
-
-void close_sides(struct sides *sides) {
-    if (sides == NULL) return;
-    free(sides->as_of);
-    free(sides->items);
-    free(sides);
 }
 
 /* Whether two instances change nodes in the same way. */

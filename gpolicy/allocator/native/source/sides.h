@@ -35,7 +35,6 @@ struct sides {
 
 /* Return sides of no instance yet, or NULL after fail(). */
 struct sides *open_sides(struct engine *engine, bool compared);
-void close_sides(struct sides *sides);
 
 /* Begin to ask for sides of an instance. Return whether it is another one than before. */
 bool begin_sides(const struct engine *engine, struct sides *sides, const struct instance *instance, double count);

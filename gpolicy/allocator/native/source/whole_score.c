@@ -1,7 +1,6 @@
 #include "whole_score.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sides.h"
@@ -13,14 +12,6 @@ bool open_whole_search(struct engine *engine) {
     struct whole_search *search = engine->whole_search = zeroed(engine, 1, sizeof *search);
     if (search != NULL) search->sides = open_sides(engine, false);
     return !failed(engine);
-}
-
-void close_whole_search(struct engine *engine) {
-    if (engine->whole_search == NULL) return;
-    close_sides(engine->whole_search->sides);
-    free(engine->whole_search->parts.items);
-    free(engine->whole_search->lows.items);
-    free(engine->whole_search);
 }
 
 double whole_score(struct engine *engine, int64_t scope) {

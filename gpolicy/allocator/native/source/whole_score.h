@@ -18,7 +18,6 @@ double estimate_score(const struct engine *engine, int64_t scope, const struct s
 struct choice { int64_t row; double score; };
 
 bool open_whole_search(struct engine *engine);
-void close_whole_search(struct engine *engine);
 
 /* Return the best of `count` candidate rows (ascending, at least one; the instance fits on each), the later one of
  * equals, by the score of all nodes, or of those of group `scope`. Where it is undefined, the best is the first: so
