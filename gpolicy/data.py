@@ -1,4 +1,4 @@
-"""Where the files that come with gpolicy are: beside the package in a checkout, inside it in a wheel."""
+"""Where gpolicy's data files are: beside the package in a checkout, inside it in a wheel."""
 
 from __future__ import annotations
 

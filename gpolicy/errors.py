@@ -1,6 +1,6 @@
-"""What stops a run: one base class, a few children, each with a hint that shows the way out.
+"""What stops a run, each with a hint about what to do; and exit codes.
 
-Findings about a policy are data (`gpolicy.findings`); an exception is only for what keeps us from going on.
+Findings about a policy are data (`gpolicy.findings`); exceptions are only for what stops a run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class GpolicyError(Exception):
 
 
 class UsageError(GpolicyError):
-    """The command line asks for something that makes no sense."""
+    """The command line asks for something impossible."""
 
 
 class InputError(GpolicyError):

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 LONGEST_MESSAGE: Final = 2000
-"""Letters of a message or a hint; what a policy says may be longer, and be found wrong thousands of times."""
+"""Most characters of a message or a hint: a policy may hold longer texts, and thousands of mistakes in them."""
 
 
 class Severity(StrEnum):
@@ -56,9 +56,9 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """The one safe way to mend a finding: what it does, as an order ("remove the key"), and the edits of one file.
+    """The one safe fix of a finding: what it does, as an order ("remove the key"), and its edits of one file.
 
-    Safe means: whoever wrote the policy would have written the same. Where two ways are open there is no fix.
+    Safe means: the author of the policy would have written the same. Where there are two ways, there is no fix.
     """
 
     message: str
@@ -92,7 +92,7 @@ def by_place(findings: Iterable[Finding]) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A finding that does not count, since something in the repository accepts it.
+    """A finding that does not count because something in the repository accepts it.
 
     `by` is waiver, comment or baseline; `reason` is what it says (it may say nothing).
     """
@@ -115,7 +115,7 @@ class RuleParameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleInfo:
-    """What there is to know of a rule: shown by `explain`, in the docs and in rule catalogues.
+    """Documentation of a rule, for `explain`, the docs and rule catalogues.
 
     `bad` and `good` are whole policies (YAML); the tests run both. `source` says where the fact comes from. `fix` says
     in one sentence what `check --fix` does about it, or nothing where there is no one safe fix.

@@ -1,4 +1,4 @@
-"""Carry tasks out, one after another: each is journalled before it begins, and believed only when it is seen."""
+"""Run tasks one after another: the journal has each before it begins, and it is done when the cluster shows it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StoppedError(CarryingError):
 
 @dataclass(frozen=True, slots=True)
 class ClusterIdentity:
-    """Which cluster a run is about. Every look and every job must find this one; an unknown UUID is not compared."""
+    """The cluster of a run. Every look must find this one; an unknown UUID is not compared."""
 
     name: str
     uuid: str | None
@@ -63,7 +63,7 @@ class ClusterIdentity:
 
 
 class Progressing(Protocol):
-    """Who is told how it goes."""
+    """Receives the progress of a run."""
 
     def step(self, number: int, count: int, title: str) -> None:
         """A step begins."""
@@ -138,7 +138,7 @@ class Carrier:
                 raise self._left_alone(task, outcome)  # what it stored may not be shown yet
             if not missing and (outcome.result is JobResult.SUCCESS or seen_progress(task.command.effects, sight)):
                 if outcome.result is not JobResult.SUCCESS:
-                    self.progressing.message(f"the job failed ({outcome.text}), but what it was to change is there")
+                    self.progressing.message(f"the job failed ({outcome.text}), but its changes are there")
                 self._after(task, left, sight)
                 self._done(task, ran=True, since=begun)
                 return
@@ -153,7 +153,7 @@ class Carrier:
                     if len(missing) < len(task.command.effects) or outcome.result is JobResult.SUCCESS
                     else (),
                 )
-            self.progressing.note(f"{outcome.text}: this passes, trying again in {rest:.0f} s")
+            self.progressing.note(f"{outcome.text}: this is temporary, trying again in {rest:.0f} s")
             pause(rest, self.stop)
             if self.stop.after_step:
                 raise StoppedError(f"stopped after an attempt at step {task.key}, as asked")
@@ -234,7 +234,7 @@ class Carrier:
         job = f"job {outcome.job}" if outcome.job is not None else "its job, if there is one,"
         why = "" if outcome.waiting or not outcome.text else f": {outcome.text}"
         return StoppedError(
-            f"step {task.key} ({task.title}) has begun and is not waited for any longer{why}; {job} goes on in Ganeti"
+            f"step {task.key} ({task.title}) has begun, but we no longer wait for it{why}; {job} goes on in Ganeti"
         )
 
     def _watch(self, task: Task) -> Watch:
@@ -257,10 +257,12 @@ class Carrier:
         return Sight.of(state)
 
     def last_look(self) -> Sight:
-        """Return a look at the cluster behind everything that this run began."""
+        """Return a look at the cluster after everything that this run began."""
         self._await_late_jobs()
         for key in self._unanswered:
-            self.progressing.note(f"step {key}: whether Ganeti took one of its requests is open; it has no job of it")
+            self.progressing.note(
+                f"step {key}: whether Ganeti accepted one of its requests is unknown; no job of it was found"
+            )
         return self.glance()
 
     def _reaching(self, ask: Callable[[], _T]) -> _T:
@@ -317,7 +319,7 @@ class Carrier:
                 self.progressing.note(f"also changed, not by this plan: {told(item)}")
         if ours:
             raise CarryingError(
-                "somebody else has changed what the steps that are left touch; they were not begun",
+                "somebody else has changed objects that the remaining steps touch; those steps were not begun",
                 differences=ours,
                 hint="make a fresh plan; what was done so far is in the journal, --rollback takes it back",
             )
@@ -391,8 +393,8 @@ def told(item: LeafDifference) -> str:
 
 def _why(outcome: JobOutcome) -> str:
     if outcome.result is JobResult.SUCCESS:
-        return "Ganeti reports success, but not all that it was to change is there"
-    return outcome.text or "nobody knows why"
+        return "Ganeti reports success, but some of the changes are missing"
+    return outcome.text or "Ganeti gives no reason"
 
 
 def _seen(effect: Effect, sight: Sight) -> Value:

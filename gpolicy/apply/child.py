@@ -1,4 +1,4 @@
-"""A program that runs for as long as a job takes: line by line, without a shell or a terminal, within a time limit."""
+"""Run a program as long as its job takes: read line by line, without a shell or a terminal, within a time limit."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def left_of(tasks: Iterable[Task], attempts: Mapping[str, StepAttempt]) -> list[
 
 
 def decide_by_looking(task: Task, sight: Sight) -> Decision:
-    """Return what to do with a step of which no job is under way, and of which nobody knows whether it was done."""
+    """Return what to do with a step that may have been done, and that has no running job."""
     match seen_progress(task.command.effects, sight):
         case Progress.DONE:
             return Decision.SKIP
@@ -35,7 +35,7 @@ def decide_by_looking(task: Task, sight: Sight) -> Decision:
 
 
 def seen_progress(effects: Iterable[Effect], sight: Sight) -> Progress | None:
-    """Return how far those effects are there that the look shows; None if it shows none of them."""
+    """Return how many of the effects that the look can show are there; None if it can show none of them."""
     shown = [effect for effect in effects if effect.before != effect.after and sight.shows(effect.object, effect.path)]
     return progress(shown, sight.contents) if shown else None
 

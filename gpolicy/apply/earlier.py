@@ -1,4 +1,4 @@
-"""What earlier runs left behind: the journal beside a plan, and what it means for the run that is asked for."""
+"""The journal that earlier runs of a plan left, and what it means for the next run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a new look says about a plan that was carried out or taken back: success is what is seen, no exit code."""
+"""What a new look shows after a plan was applied or rolled back: that, and no exit code, decides about success."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpolicy.plan.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class FinalLook:
-    """What is not as it was to be, and which values nobody can see this way."""
+    """What is not as planned, and which values cannot be seen through this connection."""
 
     differences: tuple[LeafDifference, ...]
     unseen: tuple[str, ...]
@@ -25,7 +25,7 @@ class FinalLook:
 
 
 def judge_applied(changes: Iterable[Change], sight: Sight) -> FinalLook:
-    """Hold every change of a plan against a new look."""
+    """Compare every change of a plan with a new look."""
     differences: list[LeafDifference] = []
     unseen: list[str] = []
     for change in changes:
@@ -58,9 +58,9 @@ def _not_as_planned(change: Change, sight: Sight) -> list[LeafDifference]:
 
 
 def judge_restored(plan: Plan, sight: Sight, effects: Sequence[Effect]) -> FinalLook:
-    """Hold the objects of a plan that was taken back against what they were; `effects` are all those, there and back.
+    """Compare the objects of a plan that was rolled back with what they were; `effects` are those of both ways.
 
-    What no command can bring back is part of neither; the plan says so step by step.
+    What no command can restore is left out; the plan says so step by step.
     """
     unseen = dict.fromkeys(
         f"{effect.object} {path_text(effect.path)}" for effect in effects if not sight.shows(effect.object, effect.path)

@@ -23,7 +23,7 @@ from gpolicy.ganeti.parameter import Value
 
 KIND: Final = "gpolicy-journal"
 FORMAT_VERSION: Final = "1.1"
-DISTRUSTED: Final = "nothing is done on its word: move it away, look at the cluster, and make a fresh plan"
+DISTRUSTED: Final = "gpolicy does not trust it: move it away, look at the cluster, and make a fresh plan"
 """The hint for a journal that cannot be believed."""
 
 _CHECKSUM: Final = re.compile(rb', "chain": "([0-9a-f]{64})"\}$')

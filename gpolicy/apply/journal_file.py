@@ -1,4 +1,4 @@
-"""The file of a journal: private, only ever appended to, and on disk before anything goes on."""
+"""The file of a journal: private, append-only, and on disk before the run goes on."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class JournalFile:
         self._ending, self._checksum = b"", checksum
 
     def _append(self, line: bytes) -> None:
-        """Append `line` and have it on disk, or leave the file as it was."""
+        """Append `line` to the file on disk, or leave the file as it was."""
         end = os.fstat(self._descriptor).st_size
         try:
             left = memoryview(line)
@@ -71,11 +71,11 @@ def create_journal(path: Path) -> JournalFile:
         descriptor = os.open(path, flags, 0o600)
         directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
     except FileExistsError:
-        raise UsageError(f"{path}: is there already") from None
+        raise UsageError(f"{path}: exists already") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a file name"
         raise JournalError(
-            f"{str(path)!r}: the journal cannot be made: {reason}", hint="name another: --journal FILE"
+            f"{str(path)!r}: the journal cannot be created: {reason}", hint="name another: --journal FILE"
         ) from None
     try:
         os.fsync(directory)

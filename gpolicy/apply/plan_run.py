@@ -1,6 +1,6 @@
-"""The three runs of a plan: carry it out, go on after a run that was killed or failed, take it back.
+"""The three runs of a plan: apply it, resume it after a run was killed or failed, roll it back.
 
-Each begins by looking at the cluster, holds the plan against what it sees, and ends by looking again.
+Each reads the cluster, compares the plan with it, runs its steps, and reads the cluster again.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class RefusedError(ApplyError):
 
 @dataclass(frozen=True, slots=True)
 class Intention:
-    """What a run is about to do, to be shown before it is asked for: the tasks, and what is worth knowing.
+    """What a run is about to do, to be shown before it asks for consent: the tasks, and what is worth knowing.
 
     `guards` are the verdicts on the cluster as it is now.
     """
@@ -76,8 +76,8 @@ class PlanRun:
     """One run of a plan.
 
     `history` is what earlier runs of this plan did, None for the first. `agree` shows the intention and returns
-    whether to go on; it may raise. `judging` surrounds the work on guards, and takes what is being computed.
-    `lock_is_lost` is asked before each step: no further one begins without the lock.
+    whether to go on; it may raise. `judging` surrounds the judging of guards; it is told what is being computed.
+    `lock_is_lost` is asked before each step: without the lock no further step begins.
     """
 
     plan: Plan
@@ -94,9 +94,9 @@ class PlanRun:
     _journal_id: str = field(default="", init=False)
 
     def go(self, state: ClusterState) -> FinalLook | None:
-        """Carry the run out on the cluster that `state` shows, read a moment ago. Return what is seen at the end.
+        """Run on the cluster that `state` shows, read a moment ago. Return what a look at the end shows.
 
-        None if it was not agreed to. Raise RefusedError with nothing done, or CarryingError half-way.
+        Return None without consent. Raise RefusedError with nothing done, or CarryingError half-way.
         """
         right_cluster(self.plan, state)
         if self.history is None:
@@ -129,7 +129,7 @@ class PlanRun:
 
     def _further(self, state: ClusterState, history: History) -> FinalLook | None:
         if history.direction is Direction.ROLLBACK:
-            raise UsageError("this plan is being taken back", hint="go on with --rollback, or make a fresh plan")
+            raise UsageError("a rollback of this plan has begun", hint="go on with --rollback, or make a fresh plan")
         tasks = forward(self.plan)
         open_tasks = left_of(tasks, history.attempts)
         guards = self._judge(state) if open_tasks else ()
@@ -175,7 +175,7 @@ class PlanRun:
         return settled
 
     def _settle_begun(self, carrier: Carrier, task: Task, attempt: StepAttempt, settled: _Settled) -> None:
-        carrier.progressing.note(f"step {task.key} ({task.title}) had begun: asking what became of it")
+        carrier.progressing.note(f"step {task.key} ({task.title}) had begun: asking Ganeti what became of it")
         outcome = carrier.resolve(task, attempt.mark, attempt.job, JobOutcome(JobResult.UNKNOWN))
         if self._was_done(carrier, task, outcome):
             carrier.found_done(task)
@@ -372,7 +372,7 @@ def measures_nodes(plan: Plan) -> bool:
 def _about_uuid(plan: Plan, state: ClusterState) -> list[str]:
     if plan.cluster_uuid is not None or state.cluster.identity.uuid is None:
         return []
-    return ["the plan names no UUID: only its name tells that this is the cluster that the plan was made for"]
+    return ["the plan holds no UUID: only the name says that this is the right cluster"]
 
 
 def guards_now(

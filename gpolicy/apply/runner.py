@@ -1,4 +1,4 @@
-"""How a job gets to Ganeti and what came of it: what every way of reaching a cluster has in common."""
+"""How a job reaches Ganeti, and its result: what all connections to a cluster have in common."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Watch:
 
 @dataclass(slots=True)
 class Stop:
-    """Whether somebody wants us to stop: asked once, after the step that runs; asked twice, without waiting for it."""
+    """Requests to stop: the first lets the running step end, the second does not wait for it."""
 
     requests: int = 0
 
@@ -111,7 +111,7 @@ class Patience:
 
 @dataclass(slots=True)
 class Poll:
-    """Waits between two looks at the same thing, longer each time, and not at all once we are to stop at once."""
+    """Waits between two looks at the same thing, longer each time; not at all after a request to stop at once."""
 
     first: float
     longest: float
@@ -132,7 +132,7 @@ def pause(seconds: float, stop: Stop) -> None:
 
 
 class Runner(Protocol):
-    """A way to a cluster. Whatever cannot be reached raises UnreachableError; an answer without sense, InputError."""
+    """A connection to a cluster. No answer raises UnreachableError, an answer without sense InputError."""
 
     @property
     def destination(self) -> str:

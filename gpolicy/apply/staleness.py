@@ -57,7 +57,7 @@ class Comparison:
 
 
 def compare_plan(plan: Plan, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]) -> Comparison:
-    """Return how the objects that `plan` touches differ from what it saw, once its effects `done` are counted in.
+    """Return how the objects that `plan` touches differ from what it saw, after its effects `done`.
 
     `serials` are numbers that were seen after our own steps. They count only where a value that the plan touches
     cannot be read: Ganeti raises them on writes that change nothing, too.
@@ -67,7 +67,7 @@ def compare_plan(plan: Plan, sight: Sight, done: Sequence[Effect], serials: Mapp
 
 
 def compare_objects(plan: Plan, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
-    """Return how the objects that `plan` touches differ from what it saw, once `done` is counted in, leaf by leaf."""
+    """Return, leaf by leaf, how the objects that `plan` touches differ from what it saw, after its effects `done`."""
     expected = carried_out(done, {name: dict(item.values) for name, item in plan.observed.items()})
     gaps = (*plan.gaps, *sight.gaps)
     found: list[LeafDifference] = []
@@ -151,7 +151,7 @@ def _by_serial(plan: Plan, sight: Sight, serials: Mapping[str, int]) -> tuple[li
         seen = serials.get(name, plan.observed[name].identity.serial_no)
         now = sight.identities[name].serial_no if name in sight.identities else None
         if seen is None or now is None:
-            notes.append(f"{name}: {what} cannot be read this way, nor a serial number: taken as unchanged")
+            notes.append(f"{name}: neither {what} nor a serial number can be read this way; assumed to be unchanged")
         elif seen != now:
             found.append(LeafDifference(name, ("serial_no",), seen, now))
         else:
@@ -176,5 +176,5 @@ def elsewhere(plan: Plan, state: ClusterState) -> str | None:
     elif gaps <= {*plan.gaps, *unreadable.RAPI} and plan.state_digest_rapi is not None:
         same = state_digest(state, besides=(*plan.gaps, *unreadable.RAPI)) == plan.state_digest_rapi
     else:
-        return "whether the cluster has changed in what the plan does not touch is not known this way"
-    return None if same else "the cluster has changed since the plan was made, in nothing that the plan touches"
+        return "whether anything else has changed in the cluster cannot be seen this way"
+    return None if same else "the cluster has changed since the plan was made, but nothing that the plan touches"

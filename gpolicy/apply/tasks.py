@@ -1,4 +1,4 @@
-"""What is to be done, one job after another: the steps of a plan, or what undoes them, last step first."""
+"""The jobs of a run in their order: the steps of a plan, or what undoes them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Task:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the job may run a second time and end in the same: Ganeti refuses to make a group twice."""
+        """Whether a second run of the job gives the same result: Ganeti refuses to create a group twice."""
         argv, rapi = self.command.argv, self.command.rapi
         if argv is not None:
             return argv[1] not in _ONCE

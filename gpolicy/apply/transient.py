@@ -1,6 +1,6 @@
-"""Refusals that pass by themselves: worth another try, within bounds.
+"""Temporary refusals, after which another try may succeed.
 
-Each was seen on a real 3.0.2 cluster, or is named by Ganeti's documentation as one to repeat.
+Each was seen on a real 3.0.2 cluster, or Ganeti's documentation says that the job can be repeated.
 """
 
 from __future__ import annotations
@@ -43,6 +43,6 @@ _PASSING: Final = (
 
 
 def passes(text: str) -> bool:
-    """Return whether what Ganeti, ssh or the network said is a refusal that may not be there the next time."""
+    """Return whether what Ganeti, ssh or the network said is a temporary refusal."""
     lowered = text.lower()
     return any(words in lowered for words in _PASSING)

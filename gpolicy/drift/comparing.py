@@ -1,4 +1,4 @@
-"""Find drift: the plan's own comparison, seen from the other side, less what waivers accept."""
+"""Find drift: the comparison that a plan makes, seen from the other side, without what waivers accept."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from gpolicy.plan.diff import diff
 from gpolicy.policy.model import INHERIT, Leaf, Policy, Waiver
 
 UNKNOWN_SINCE = Identity()
-"""Of something that the cluster does not have, or that its source does not date."""
+"""For an object that the cluster does not have, or whose source gives no date."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """One thing that the cluster has otherwise than the policy declares.
+    """One value, name, membership or set of tags that differs from what the policy declares.
 
     `declared` is the own value that the policy asks for (None with `inherits`: none), `found` the cluster's own value
     (None: none); for a name or a membership the names, for tags all tags of the object. `since` is the last write to

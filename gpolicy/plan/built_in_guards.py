@@ -1,7 +1,7 @@
-"""Built-in guards: what Ganeti would refuse half-way, or do without asking.
+"""Built-in guards: against what Ganeti would refuse half-way, or do without asking.
 
-Each has a name, so that it can be overridden alone (`--allow NAME`). Guards that a policy declares itself stand
-beside them once the plan's impact is known.
+Each has a name by which it can be overridden (`--allow NAME`). The guards that a policy declares itself are judged when
+the impact of the plan is known.
 """
 
 from __future__ import annotations
@@ -285,4 +285,4 @@ JUDGED_WITHOUT_CLUSTER = frozenset({"expressible", "std-in-bounds", "storage-set
 """Guards that look at nothing but the changes and the cluster's own values."""
 
 OVERRIDABLE = frozenset({"right-cluster", "disks-stay", "exclusive-storage", "master-network"})
-"""Guards against what Ganeti does without asking. What the others stop, Ganeti refuses half-way: no override helps."""
+"""Guards against what Ganeti does without asking. The others stop what Ganeti refuses: no override would help."""

@@ -23,7 +23,7 @@ class ChangeAction(StrEnum):
 
 
 class Risk(StrEnum):
-    """How carefully a change wants to be looked at."""
+    """How carefully a person should look at a change."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -41,11 +41,11 @@ TAGS: Path = ("tags",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One leaf, name, membership or set of tags that is to become another.
+    """One value, name, membership or set of tags that must change.
 
     `object_name` is the name after the change (None for the cluster). `before` and `after` are own values, None
-    where there is none; `effective_before` and `effective_after` what holds. `affects` are objects that follow this
-    one and get the new value with it. `span` is where the policy asks for it.
+    where there is none; `effective_before` and `effective_after` are the effective ones. `affects` lists the objects
+    that inherit the value and so change as well. `span` is the place in the policy that asks for the change.
     """
 
     level: Level
@@ -86,13 +86,13 @@ class Change:
 
     @property
     def makes_own(self) -> bool:
-        """Whether this gives a group its own `access`, which Ganeti cannot remove: it inherited the cluster's."""
+        """Whether a group that inherited `access` gets one of its own, which Ganeti cannot remove again."""
         return self.level is Level.GROUP and self.path[-1] == "access" and self.before is None
 
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """A declared value that the source of the state cannot show, so that nobody knows whether it differs."""
+    """A declared value that the source of the state does not show: whether it differs is unknown."""
 
     object: str
     path: Path
@@ -106,6 +106,6 @@ def words(value: Value) -> list[str]:
 
 
 def some(names: Sequence[str], most: int = 5) -> str:
-    """Return the first `most` of `names` for a sentence, and how many there are beyond them."""
+    """Return the first `most` of `names` for a sentence, and how many more there are."""
     shown = ", ".join(names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -1,7 +1,7 @@
 """What a plan and an apply compare: each object of a cluster as one mapping of paths to values.
 
-Own values, tags (`("tags", TAG)` is true), a node's group and a group's name all are leaves of it, so that whatever
-changes an object changes leaves. Values are in the one normal form; what is not set has no leaf.
+Own values, tags (`("tags", TAG)` is true), a node's group and a group's name are all leaves, so every change of an
+object is a change of leaves. Values are in the normal form; a value that is not set has no leaf.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Contents = dict[str, Values]
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One object as it was read: what Ganeti counts of its versions, and its leaves."""
+    """One object as it was read: its UUID and serial number, and its leaves."""
 
     identity: Identity
     values: Values

@@ -22,7 +22,7 @@ TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:re
 
 @dataclass(slots=True)
 class Difference:
-    """All that differs, what nobody can tell, and what in the policy does not fit the cluster."""
+    """What differs, what could not be compared, and findings about a policy that does not fit the cluster."""
 
     changes: list[Change] = field(default_factory=list)
     unreadable: list[NotCompared] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Difference:
 
 
 def diff(policy: Policy, state: ClusterState) -> Difference:
-    """Return what must change for `state` to be what `policy` declares. What is not declared is not compared."""
+    """Return what must change so that `state` is what `policy` declares. Only declared values are compared."""
     desired = resolve(policy, state)
     return _Diff(policy, state, desired).run()
 
@@ -179,7 +179,7 @@ class _Diff:
         desired = self.desired.nodes.get(node.name)
         group = self._name_after(node.group)
         if desired is not None and desired.group is not None and desired.group.value != group:
-            return None  # it moves: what changes for it is told there
+            return None  # the change of its group says what changes for it
         leaf = desired.leaves.get(path) if desired is not None else None
         inherits = leaf.value is INHERIT if leaf is not None else path not in node.own
         return group if inherits else None

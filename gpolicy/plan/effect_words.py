@@ -21,7 +21,7 @@ def effect_words(effect: Effect) -> str:
     """Return what becomes of one leaf: the object, the leaf, its value before and after, and whom the value reaches."""
     match effect.path:
         case path if path == NAME and effect.before is None:
-            return f"{effect.object}: made"
+            return f"{effect.object}: created"
         case path if path == NAME and effect.after is None:
             return f"{effect.object}: removed"
         case path if path == NAME:

@@ -1,4 +1,4 @@
-"""What a command does to the leaves of an object: what tells, by looking, whether it was carried out."""
+"""What a command does to the leaves of an object: the state shows by them whether the command has run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Effect:
 
 
 class Progress(StrEnum):
-    """How far the effects of a command are there."""
+    """How many of the effects of a command the state shows."""
 
     NOT_BEGUN = "not begun"
     DONE = "done"
@@ -73,9 +73,9 @@ def moved(nodes: Mapping[str, str], target: str) -> tuple[Effect, ...]:
 
 
 def written(effects: Collection[Effect]) -> set[str]:
-    """Return the objects that Ganeti writes for `effects`, and whose serial numbers it raises with that.
+    """Return the objects that Ganeti writes for `effects`, and whose serial numbers it raises.
 
-    A node that moves is written with the group that it leaves and the one that it joins.
+    For a node that moves, Ganeti writes the group that it leaves and the one that it joins as well.
     """
     groups = {
         f"group/{group}"
@@ -96,7 +96,7 @@ def found(effect: Effect, contents: Contents) -> Value:
 
 
 def progress(effects: Iterable[Effect], contents: Contents) -> Progress:
-    """Return how far `effects` are there. A leaf that is the same before and after says nothing."""
+    """Return how many of `effects` the state shows. Effects that change nothing do not count."""
     telling = [effect for effect in effects if effect.before != effect.after]
     states = {
         "after" if value == effect.after else "before" if value == effect.before else "other"
@@ -114,7 +114,7 @@ def progress(effects: Iterable[Effect], contents: Contents) -> Progress:
 
 
 def carried_out(effects: Iterable[Effect], contents: Contents) -> Contents:
-    """Return `contents` as they are once `effects` are there."""
+    """Return `contents` after `effects`."""
     result = {name: dict(values) for name, values in contents.items()}
     for effect in effects:
         if effect.path == NAME:

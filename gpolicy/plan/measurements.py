@@ -1,7 +1,7 @@
-"""What a node measures once exclusive storage is turned on or off, from the physical volumes that it has.
+"""What a node measures after exclusive storage is turned on or off, worked out from its physical volumes.
 
-Under exclusive storage only volumes that nothing is on count as free, each without margin and reserve (design document
-"partitioned Ganeti", "Exclusive use of disks"). Without the volumes nobody can tell, and the figures become unknown.
+Under exclusive storage only empty volumes count as free, each without margin and reserve (design document "partitioned
+Ganeti", "Exclusive use of disks"). Where the volumes are not known, the figures become unknown.
 """
 
 from __future__ import annotations

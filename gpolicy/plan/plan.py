@@ -1,4 +1,4 @@
-"""Make a plan: what to change on a cluster so that it becomes what a policy declares."""
+"""A plan: what to change on a cluster so that it becomes what a policy declares."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ from gpolicy.policy.model import Policy
 class Plan:
     """Changes, the steps that make them, and the guards' verdicts.
 
-    `observed` are the objects that the plan touches, as they were read, `gaps` what the source cannot show of any
-    object, `staying` the nodes that move and cannot be moved back, and `state_digest_rapi` is the digest without what
-    the remote API does not show, for a plan that is applied through it. `cluster_uuid` is None where the source does
-    not show it. `declared_guards` are those of the policy; `pair_names`, the names of spec pairs by object, let apply
-    judge them again.
-    `findings` say what in the policy does not fit this cluster; with an error among them there are no steps.
+    `observed` are the objects that the plan touches, as they were read; `gaps` is what the source does not show of any
+    object; `staying` are the nodes that move and cannot be moved back. `state_digest_rapi` leaves out what the remote
+    API does not show, for a plan that is applied through it. `cluster_uuid` is None where the source does not show it.
+    Apply judges `declared_guards`, those of the policy, again; for that it needs `pair_names`, the names of spec pairs
+    by object. `findings` say what in the policy does not fit this cluster; after an error there are no steps.
     `digest` is over the plan file that this plan was read from, byte by byte; `signer` is who signed it.
     """
 

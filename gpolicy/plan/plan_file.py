@@ -1,4 +1,4 @@
-"""Read a plan file. It is not trusted: what follows from its changes is made anew, and must be what the file says."""
+"""Read a plan file. It is not trusted: gpolicy makes the plan again from its changes, and it must be the same."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gpolicy.policy.guard import Guard, Measure
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import one_line
 
-_REMAKE: Final = "make the plan anew with this gpolicy"
+_REMAKE: Final = "make a new plan with this gpolicy"
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _LONGEST_MESSAGE: Final = 1200
 _LARGEST_NUMBER: Final = 2**63
@@ -132,7 +132,7 @@ def rebuilt_plan(written: Record) -> Plan:
     )
 
 
-# --- what is taken from the file -----------------------------------------------------------------------------------
+# --- parts of the file -----------------------------------------------------------------------------------
 
 
 def _change(written: Record) -> Change:

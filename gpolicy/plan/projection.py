@@ -1,8 +1,8 @@
 """The cluster as it will be: a state with the changes of a plan made.
 
-Own values, effective values, groups, names, membership and tags are those after the plan; instances and what nodes
-measure stay as they were read, but for what exclusive storage changes. So whatever compares a cluster before and after
-is a function of two states.
+Own values, effective values, groups, names, membership and tags are those after the plan. Instances and measurements
+of nodes stay as they were read, except where exclusive storage changes them. So a comparison of the cluster before and
+after the plan is a function of two states.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def projected(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
 
 
 def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
-    """Return `after` with what nodes measure where their exclusive storage changes; a note says where that is lost."""
+    """Return `after` with the measurements of nodes whose exclusive storage changes; a note names those without any."""
     nodes, lost = dict(after.nodes), []
     for name, node in after.nodes.items():
         on = after.in_force(node, _EXCLUSIVE) is True

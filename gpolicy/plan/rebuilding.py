@@ -1,7 +1,7 @@
-"""What follows from the changes of a plan file: held against what was seen, and worked out anew.
+"""Check the changes of a plan file against the objects that it observed, and work out again what follows from them.
 
-A plan file says much twice, for people and other programs: words beside values, commands beside changes. Only the
-changes and the objects as they were seen are taken from it. All else is made again from them, by what made it first.
+A plan file says much twice, for people and other programs: words beside values, commands beside changes. gpolicy takes
+only the changes and the observed objects from it, and makes all else again with the code that made it first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ABSENT: Final = object()
 
 
 def contradictions(changes: Sequence[Change], basis: Basis) -> Iterator[str]:
-    """Give what is wrong with changes that no plan can hold on what was seen: nothing for those of a plan."""
+    """Yield why no plan has these changes for the observed objects; nothing for the changes of a real plan."""
     yield from _repeated(changes)
     names = _Names(changes)
     yield from names.contradictions(basis)
@@ -64,16 +64,16 @@ def _repeated(changes: Sequence[Change]) -> Iterator[str]:
 
 
 def _misshapen(basis: Basis) -> Iterator[str]:
-    """Give the observed objects that are not what their name says."""
+    """Yield the observed objects that are not what their name says."""
     for name, values in basis.objects.items():
         level, _, rest = name.partition("/")
         own_name = values.get(NAME) if level == "group" else None if level == "cluster" else rest
         if (NAME in values and level != "group") or (level == "group" and own_name != rest):
             yield f"`observed` has {name} with another name"
         if isinstance(values.get(MEMBERSHIP), str) != (level == "node"):
-            yield f"`observed` has {name} with{'out' if level == 'node' else ''} a group to be in"
+            yield f"`observed` has {name} with{'out' if level == 'node' else ''} a group"
         if any(path[:1] == TAGS and (len(path) != 2 or value is not True) for path, value in values.items()):
-            yield f"`observed` has {name} with a tag that is none"
+            yield f"`observed` has {name} with an invalid tag"
         hidden = [path for path in values if not shown_by(basis.gaps, name, path)]
         yield from (f"`observed` has {name} {'.'.join(path)}, which the source cannot show" for path in hidden)
 
@@ -99,13 +99,13 @@ class _Names:
         return None if name in self.removed or name in self.old.values() else name
 
     def contradictions(self, basis: Basis) -> Iterator[str]:
-        """Give the names that two groups would have, and those that go round in a circle."""
+        """Yield the names that two groups would have, and those that change in a circle."""
         leaving = list(self.old.values())
         if len(set(leaving)) != len(leaving) or self.removed & set(leaving):
             yield "a group is renamed or removed twice"
         for name in sorted(str(name) for name in self.new):
             if f"group/{name}" in basis.objects and name not in leaving:
-                yield f"group {name} is there already"
+                yield f"group {name} exists already"
         left = {old: str(new) for new, old in self.old.items()}
         while free := [old for old, new in left.items() if new not in left]:
             for old in free:
@@ -116,10 +116,10 @@ class _Names:
 
 def _name_reason(change: Change) -> str:
     if change.level is not Level.GROUP:
-        return f"a {change.level} has no name that a plan changes"
+        return f"a plan cannot rename a {change.level}"
     wanted = change.before if change.action is ChangeAction.REMOVE else change.after
     if wanted != change.object_name or change.before == change.after or not isinstance(change.before, str | None):
-        return "the names before and after are not those of a group that is made, renamed or removed"
+        return "the names before and after belong neither to a new group, nor to one that is renamed or removed"
     return ""
 
 
@@ -128,7 +128,7 @@ def _reason(change: Change, names: _Names, basis: Basis) -> str:
     name = change.object_name
     is_new = change.level is Level.GROUP and name in names.created
     if change.level is Level.GROUP and not is_new and (name := names.now(name)) is None:
-        return "the group is removed or has another name then"
+        return "the group is removed or renamed by then"
     if change.path == MEMBERSHIP:
         return _move_reason(change, names, basis)
     label = change.level.value if name is None else f"{change.level.value}/{name}"
@@ -146,7 +146,7 @@ def _reason(change: Change, names: _Names, basis: Basis) -> str:
     if parameter is None or change.level not in parameter.levels:
         return f"there is no such parameter of a {change.level}"
     if not is_new and not shown_by(basis.gaps, label, change.path):
-        return "the source cannot show it, and so nobody knows whether it differs"
+        return "the source cannot show it, so whether it differs is unknown"
     return ""
 
 
@@ -224,7 +224,7 @@ def _risk(change: Change, is_new: bool) -> tuple[Risk, str]:  # noqa: FBT001
 
 
 def first_difference(found: Value, expected: Value, place: str = "") -> str | None:
-    """Return where two JSON values differ, and both there; None for equal ones. 1, 1.0 and true are not equal."""
+    """Return where two JSON values differ, and both values; None if they are equal. 1, 1.0 and true are not equal."""
     if isinstance(found, dict) and isinstance(expected, dict):
         keys = dict.fromkeys((*expected, *found))
         return _difference_at((_at(place, key), found.get(key, _ABSENT), expected.get(key, _ABSENT)) for key in keys)
@@ -251,7 +251,7 @@ def _at(place: str, key: str) -> str:
 
 
 def as_text(value: object) -> str:
-    """Return a value as JSON, in which no two values are alike."""
+    """Return a value as JSON: different values give different texts."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 

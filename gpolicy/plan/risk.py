@@ -1,4 +1,4 @@
-"""How risky a change is, and why: what Ganeti does without asking."""
+"""How risky a change is, and why."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def risk_with(path: Path, before: Value, after: Value, users: int) -> tuple[Risk
 
 
 def risk_when_new(path: Path) -> tuple[Risk, str]:
-    """Return the risk of a value of a group that is made: it has nobody to harm, but root may still meet the value."""
+    """Return the risk of a value of a new group: nobody uses the group yet, but the value may reach root."""
     reach = reach_of(path)
     return (Risk.MEDIUM, str(reach)) if reach else (Risk.LOW, "")
 
 
 def redirects_disks(path: Path) -> bool:
-    """Return whether a change of the value at `path` has existing disks looked for somewhere else."""
+    """Return whether Ganeti looks for existing disks somewhere else after a change of the value at `path`."""
     parameter = parameter_at(path)
     return parameter is not None and parameter.takes_effect is TakesEffect.EXISTING_DISKS_AT_ONCE
 

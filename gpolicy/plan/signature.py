@@ -48,14 +48,14 @@ def signer_of(data: bytes, signers: Signers) -> str:
     principals = decode_text(found.stdout, "ssh-keygen -Y find-principals").splitlines() if found.code == 0 else []
     if not principals:
         why = _reason(found)
-        raise InputError(f"{signers.signature}: nobody in {signers.allowed} has made this signature{why}")
+        raise InputError(f"{signers.signature}: no signer in {signers.allowed} made this signature{why}")
     for principal in principals:
         verified = _ask(signers, data, "verify", "-n", NAMESPACE, "-f", allowed, "-I", principal, "-s", signature)
         key = _KEY.search(decode_text(verified.stdout, "ssh-keygen -Y verify"))
         if verified.code == 0 and key is not None:
             return f"{principal} ({key[1]} {key[2]})"
-    hint = f"one line a key in {signers.allowed}: only the names of the first one that has the key are tried"
-    raise InputError(f"{signers.signature}: is no good signature of this plan{_reason(verified)}", hint=hint)
+    hint = f"write each key on one line of {signers.allowed}: ssh-keygen tries only the first line that has the key"
+    raise InputError(f"{signers.signature}: is not a valid signature of this plan{_reason(verified)}", hint=hint)
 
 
 def _ask(signers: Signers, data: bytes, what: str, *options: str) -> Output:

@@ -1,7 +1,7 @@
-"""Changes become steps: one opcode per object and wave, in an order in which Ganeti accepts each.
+"""Turn changes into steps: one job per object and wave, in an order that Ganeti accepts.
 
-Waves: enabling templates with what they need → groups that must let go of a template → the cluster → groups (rename,
-create, modify, move nodes, remove) → nodes → tags added → tags removed → the candidate pool. No step needs a later one.
+Waves: enable templates with what they need → groups that must drop a template → the cluster → groups (rename, create,
+modify, move nodes, remove) → nodes → tags added → tags removed → the candidate pool. No step depends on a later one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STORAGE: tuple[Path, ...] = (
     ("file_storage_dir",),
     ("shared_file_storage_dir",),
 )
-"""What templates need: set before they are enabled, emptied (a value that is false) only after they are disabled."""
+"""What templates need: set before a template is enabled, emptied (a false value) only after it is disabled."""
 
 
 @dataclass(slots=True)
@@ -46,10 +46,10 @@ class Stepping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """All that steps follow from beside the changes and the Ganeti release. A plan file holds the same.
+    """What steps depend on besides the changes and the Ganeti release. A plan file holds it.
 
-    `objects` are those that the changes touch, as they were seen; `gaps` what the source cannot show; `staying` the
-    nodes that move and cannot be moved back.
+    `objects` are those that the changes touch, as they were read; `gaps` is what the source cannot show; `staying` are
+    the nodes that move and cannot be moved back.
     """
 
     objects: Contents
@@ -63,9 +63,9 @@ def make_steps(changes: Iterable[Change], basis: Basis, version: str) -> Steppin
 
 
 def nodes_that_stay(changes: Iterable[Change], state: ClusterState) -> frozenset[str]:
-    """Return the nodes that no move brings back: the other end of a DRBD pair was in another group before.
+    """Return the nodes that cannot be moved back: the other node of a DRBD pair was in another group before.
 
-    Ganeti does not split a pair that a move has brought together.
+    Ganeti does not split a pair again after a move has brought it together.
     """
     pairs = [{item.primary_node, other} for item in state.instances.values() for other in item.secondary_nodes]
     groups = {name: node.group for name, node in state.nodes.items()}

@@ -1,4 +1,4 @@
-"""What undoes a step: the commands that bring back the values before it, and in words what none can bring back."""
+"""What undoes a step: the commands that restore the values before it, and in words what no command restores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpolicy.plan.step import Inverse, planned
 
 
 def made(makers: Iterable[tuple[Callable[[], Command], tuple[Effect, ...]]]) -> Inverse:
-    """Return the inverse of these commands, each with its effects; only the reason, where one cannot be expressed."""
+    """Return the inverse that runs these commands, each with its effects; only a reason if one cannot be expressed."""
     try:
         return Inverse(tuple(planned(make(), effects) for make, effects in makers))
     except InexpressibleError as error:
@@ -26,7 +26,7 @@ def made(makers: Iterable[tuple[Callable[[], Command], tuple[Effect, ...]]]) -> 
 def inverse_of(
     level: Level, name: str | None, before: Mapping[Path, Value], after: Mapping[Path, Value | Reset], version: str
 ) -> Inverse:
-    """Return what brings the values `before` back where now those of `after` are."""
+    """Return what restores the values `before` after a step has set those of `after`."""
     values, lost = expressible(level, name, before, version)
     if not values:
         return Inverse((), lost)
@@ -48,7 +48,7 @@ def _stored(level: Level, values: Assignments, version: str) -> Assignments:
 def expressible(
     level: Level, name: str | None, before: Mapping[Path, Value], version: str
 ) -> tuple[Assignments, tuple[str, ...]]:
-    """Return what of the values before a command can bring back, and in words what none can."""
+    """Return the values that a command can restore, and in words those that no command can."""
     values: dict[Path, Value | Reset] = {}
     lost: list[str] = []
     for path, value in before.items():

@@ -66,7 +66,7 @@ def write_new_file(path: Path, text: str) -> None:
             drop(target, beside)
         sync_directory(target.directory)
     except FileExistsError:
-        raise UsageError(f"{path}: is there already", hint="name a new file; gpolicy overwrites nothing") from None
+        raise UsageError(f"{path}: exists already", hint="name a new file; gpolicy overwrites nothing") from None
     except (OSError, ValueError) as error:
         raise GpolicyError(f"{path}: cannot be written: {reason(error)}") from None
 

@@ -361,7 +361,7 @@ def test_a_plan_that_names_no_uuid_says_so(bench: Bench) -> None:
     bench.plan.write_text(json.dumps(plan))
     done = bench.apply("--yes")
     assert done.returncode == FINE, done.stderr
-    assert "note: the plan names no UUID: only its name tells that this is the cluster" in done.stdout
+    assert "note: the plan holds no UUID: only the name says that this is the right cluster" in done.stdout
 
 
 def test_a_job_of_the_plan_that_is_under_way_is_found_without_the_journal(bench: Bench) -> None:
@@ -441,7 +441,7 @@ def test_a_job_that_takes_too_long_is_left_alone(bench: Bench) -> None:
     bench.server.ganeti.seconds = 3.0
     done = bench.apply("--yes", "--job-timeout", "1")
     assert done.returncode == FINDINGS
-    assert "is not waited for any longer" in done.stderr
+    assert "we no longer wait for it" in done.stderr
     assert [event["event"] for event in bench.events()][-2:] == ["step-job-submitted", "end"]
 
 
@@ -512,7 +512,7 @@ def test_a_plan_that_was_altered_on_its_way_is_refused(bench: Bench, part: str) 
     for done in (bench.apply("--yes"), gpolicy("render", bench.plan), gpolicy("render", bench.plan, "--rollback")):
         assert done.returncode == COULD_NOT_RUN
         assert "step 1 (modify the cluster: ipolicy.vcpu-ratio): steps[0]." in done.stderr
-        assert "make the plan anew" in done.stderr
+        assert "make a new plan" in done.stderr
         assert done.stdout == ""
     assert bench.server.ganeti.jobs == []
     assert not bench.journal.exists()

@@ -47,7 +47,7 @@ def test_the_document_passes_check_and_is_never_written_over(tmp_path: Path) -> 
     assert (checked.returncode, severities) == (0, {"info"})
     again = gpolicy("suggest", "--state", STATE, "-o", file, cwd=ROOT)
     assert (again.returncode, again.stdout) == (3, "")
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
     assert sorted(tmp_path.iterdir()) == [file]
 
 

@@ -81,7 +81,7 @@ def test_t41_live_a_refusal_because_locks_moved_is_tried_again(fresh: LiveCluste
         if "changed since locks were acquired" in out:
             break
     assert "changed since locks were acquired" in out
-    assert "this passes, trying again" in out
+    assert "this is temporary, trying again" in out
     events = [json.loads(line) for line in plan.with_suffix(".journal.jsonl").read_text().splitlines()]
     assert [event["event"] for event in events if event["event"] in {"step-failed", "step-done"}] == [
         "step-failed", "step-done",

@@ -297,7 +297,7 @@ def test_a_plan_of_another_gpolicy_that_makes_other_commands_is_to_be_made_anew(
     assert len(read(content).steps) == len(content["steps"])
     content["steps"][0]["argv"] = ["gnt-cluster", "modify", "--other-words"]
     said = refusal(content)
-    assert f"gpolicy 0.0.1 made the plan, this is {__version__}: make the plan anew" in said
+    assert f"gpolicy 0.0.1 made the plan, this is {__version__}: make a new plan" in said
     del content["gpolicy"]
     refusal(content)
 
@@ -410,8 +410,8 @@ def _not_compared(content: dict[str, Any]) -> None:
         (_changed("group/late name", before="late"), "in a circle"),
         (_changed("group/new name", before="rest"), "no group to move to"),
         (_changed("group/gone name", after="x"), "in a circle"),
-        (_changed("group/new alloc_policy", object="group/gone"), "removed or has another name"),
-        (_changed("group/new alloc_policy", object="group/early"), "removed or has another name"),
+        (_changed("group/new alloc_policy", object="group/gone"), "removed or renamed"),
+        (_changed("group/new alloc_policy", object="group/early"), "removed or renamed"),
         (_changed("group/new alloc_policy", before=None), "was"),
         (_changed("node/n1 group", after="gone"), "no group to move to"),
         (_changed("node/n1 group", after="early"), "not have it|no group to move to"),
@@ -425,7 +425,7 @@ def _not_compared(content: dict[str, Any]) -> None:
         (_unseen, "does not have it"),
         (_another, "nothing changes|another name"),
         (_of_nobody, "does not move"),
-        (_hidden, "the source cannot show it, and so"),
+        (_hidden, "the source cannot show it, so"),
         (_seen_though_hidden, "group/gone diskparams.drbd.metavg, which the source cannot show"),
         (_allowed("std-in-bounds"), "cannot be allowed"),
         (_allowed("master-network"), "two verdicts"),

@@ -95,26 +95,26 @@ def test_a_key_with_an_earlier_line_for_something_else_is_refused_with_the_way_o
     bench.sign()
     done = gpolicy("render", bench.plan, "--signers", bench.allowed)
     assert done.returncode == 3
-    assert "is no good signature of this plan" in done.stderr
-    assert f"one line a key in {bench.allowed}" in done.stderr
+    assert "is not a valid signature of this plan" in done.stderr
+    assert f"write each key on one line of {bench.allowed}" in done.stderr
 
 
 def test_one_byte_more_is_another_plan(bench: Bench) -> None:
     bench.sign()
     bench.plan.write_bytes(bench.plan.read_bytes() + b"\n")
     read_plan(bench.plan)
-    assert "is no good signature of this plan" in bench.refusal()
+    assert "is not a valid signature of this plan" in bench.refusal()
 
 
 def test_a_signature_of_another_purpose_does_not_count(bench: Bench) -> None:
     bench.sign(namespace="git")
     bench.allow(CI)
-    assert "is no good signature of this plan" in bench.refusal()
+    assert "is not a valid signature of this plan" in bench.refusal()
 
 
 def test_a_signature_of_somebody_else_does_not_count(bench: Bench) -> None:
     bench.sign("other")
-    assert "nobody in" in bench.refusal()
+    assert "no signer in" in bench.refusal()
 
 
 def test_a_key_whose_time_is_over_does_not_count(bench: Bench) -> None:
@@ -129,7 +129,7 @@ def test_without_a_good_signature_there_is_no_plan(bench: Bench, content: bytes 
         assert "no file with the signature" in bench.refusal()
         return
     (bench.directory / "plan.json.sig").write_bytes(content)
-    assert "nobody in" in bench.refusal()
+    assert "no signer in" in bench.refusal()
 
 
 def test_without_ssh_keygen_nothing_is_verified(bench: Bench, tmp_path: Path) -> None:
