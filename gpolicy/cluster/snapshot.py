@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields
+from functools import cache
 from pathlib import Path as FilePath
+from typing import Any, TypeVar
 
-from gpolicy.cluster.assembly import check_references
+from gpolicy.cluster.assembly import check_references, identity
 from gpolicy.cluster.json_input import Record, parse_json, read_bytes
 from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.own_values import own_values
@@ -24,7 +26,6 @@ from gpolicy.cluster.state import (
     ClusterState,
     Disk,
     Group,
-    Identity,
     Instance,
     Node,
     PhysicalVolume,
@@ -40,6 +41,8 @@ from gpolicy.ganeti.values import fill, unflatten
 KIND = "gpolicy-snapshot"
 FORMAT_VERSION = "1.3"
 DIGEST_PREFIX = "sha256:"
+
+_T = TypeVar("_T")
 
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
@@ -94,7 +97,7 @@ def parse_snapshot(data: bytes, where: str) -> ClusterState:
         source=document.text("source"),
         name=document.text("name"),
         software_version=document.text_or_none("software_version"),
-        cluster=ClusterObject(own=own, tags=cluster.tags(), identity=_read_identity(cluster)),
+        cluster=ClusterObject(own=own, tags=cluster.tags(), identity=identity(cluster.record("identity"))),
         groups={name: _read_group(name, group, own) for name, group in document.records("groups")},
         nodes={name: _read_node(name, node) for name, node in document.records("nodes")},
         instances={name: _read_instance(name, instance) for name, instance in document.records("instances")},
@@ -208,13 +211,30 @@ def _read_time(document: Record) -> str | None:
     return written
 
 
-def _read_identity(record: Record) -> Identity:
-    found = record.record("identity")
-    return Identity(
-        uuid=found.text_or_none("uuid"),
-        serial_no=found.whole_or_none("serial_no"),
-        mtime=found.number_or_none("mtime"),
-    )
+_READERS: dict[str, Callable[[Record, str], object]] = {
+    "str": Record.text,
+    "str | None": Record.text_or_none,
+    "int": Record.whole,
+    "int | None": Record.whole_or_none,
+    "bool": Record.flag,
+    "bool | None": Record.flag_or_none,
+    "frozenset[str]": lambda record, key: frozenset(record.texts(key)),
+    "tuple[str, ...]": lambda record, key: tuple(record.texts(key)),
+}
+"""How a field is read, by the type that the model gives it."""
+
+
+@cache
+def _fields(kind: Any) -> dict[str, Callable[[Record, str], object] | None]:
+    return {item.name: _READERS.get(str(item.type)) for item in fields(kind)}
+
+
+def _read(kind: type[_T], record: Record, **known: object) -> _T:
+    """Return a part of the state from a record with its fields; `known` are those that are read in another way."""
+    plain: Any = kind
+    read = {name: reader(record, name) for name, reader in _fields(plain).items() if reader and name not in known}
+    found: _T = plain(**known, **read)
+    return found
 
 
 def _read_group(name: str, record: Record, cluster: Values) -> Group:
@@ -228,29 +248,21 @@ def _read_group(name: str, record: Record, cluster: Values) -> Group:
         own=own,
         effective=effective,
         tags=record.tags(),
-        identity=_read_identity(record),
+        identity=identity(record.record("identity")),
         networks=tuple(record.texts("networks")),
         position=record.whole_or_none("position"),
     )
 
 
 def _read_node(name: str, record: Record) -> Node:
-    measured = record.record("resources")
-    return Node(
+    return _read(
+        Node,
+        record,
         name=name,
-        group=record.text("group"),
         own=own_values(record.record("own").fields, record.where),
-        tags=record.tags(),
-        identity=_read_identity(record),
-        offline=record.flag("offline"),
-        drained=record.flag("drained"),
-        master=record.flag("master"),
-        master_candidate=record.flag_or_none("master_candidate"),
-        master_capable=record.flag_or_none("master_capable"),
-        vm_capable=record.flag("vm_capable"),
-        resources=Resources(**{key: measured.whole_or_none(key) for key in Resources.__slots__}),
+        identity=identity(record.record("identity")),
+        resources=_read(Resources, record.record("resources")),
         physical_volumes=_read_volumes(record),
-        position=record.whole_or_none("position"),
     )
 
 
@@ -258,50 +270,21 @@ def _read_volumes(record: Record) -> tuple[PhysicalVolume, ...] | None:
     if record.fields.get("physical_volumes") is None:  # not read, or written before format 1.2
         return None
     where = f"{record.where}: physical_volumes"
-    volumes = [Record.of(item, where) for item in record.items("physical_volumes")]
-    return tuple(
-        PhysicalVolume(
-            name=volume.text("name"),
-            size=volume.whole("size"),
-            free=volume.whole("free"),
-            used=volume.whole("used"),
-            allocatable=volume.flag("allocatable"),
-        )
-        for volume in volumes
-    )
+    return tuple(_read(PhysicalVolume, Record.of(item, where)) for item in record.items("physical_volumes"))
 
 
 def _read_instance(name: str, record: Record) -> Instance:
     summed = record.fields.get("summed_disk")
-    return Instance(
+    where = f"{record.where}: disks"
+    return _read(
+        Instance,
+        record,
         name=name,
-        primary_node=record.text("primary_node"),
-        secondary_nodes=tuple(record.texts("secondary_nodes")),
-        disk_template=record.text("disk_template"),
-        disks=tuple(_read_disk(disk, record.where) for disk in record.items("disks")),
-        minmem=record.whole("minmem"),
-        maxmem=record.whole("maxmem"),
-        vcpus=record.whole("vcpus"),
-        spindle_use=record.whole("spindle_use"),
-        nic_count=record.whole_or_none("nic_count"),
-        auto_balance=record.flag("auto_balance"),
-        always_failover=record.flag_or_none("always_failover"),
-        admin_state=record.text("admin_state"),
-        status=record.text_or_none("status"),
-        running=record.flag_or_none("running"),
-        hypervisor=record.text_or_none("hypervisor"),
-        tags=record.tags(),
-        identity=_read_identity(record),
-        oper_ram=record.whole_or_none("oper_ram"),
+        disks=tuple(_read(Disk, Record.of(disk, where)) for disk in record.items("disks")),
+        identity=identity(record.record("identity")),
         forthcoming=record.flag("forthcoming", default=False),
-        summed_disk=None if summed is None else _read_disk(summed, record.where),
-        position=record.whole_or_none("position"),
+        summed_disk=None if summed is None else _read(Disk, Record.of(summed, where)),
     )
-
-
-def _read_disk(value: Value, where: str) -> Disk:
-    disk = Record.of(value, f"{where}: disks")
-    return Disk(size=disk.whole("size"), template=disk.text("template"), spindles=disk.whole_or_none("spindles"))
 
 
 def _read_gap(value: Value, where: str) -> Unreadable:

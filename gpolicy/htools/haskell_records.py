@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.ghc_numbers import shown_float
 from gpolicy.htools.haskell_text import shown_ints, shown_peers, shown_string, shown_strings
 
@@ -18,47 +18,13 @@ if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
     from gpolicy.htools.json_fields import Json
 
-_POLICIES = {
-    AllocPolicy.PREFERRED: "AllocPreferred",
-    AllocPolicy.LAST_RESORT: "AllocLastResort",
-    AllocPolicy.UNALLOCABLE: "AllocUnallocable",
-}
-_TEMPLATES = {
-    DiskTemplate.DISKLESS: "DTDiskless",
-    DiskTemplate.FILE: "DTFile",
-    DiskTemplate.SHARED_FILE: "DTSharedFile",
-    DiskTemplate.PLAIN: "DTPlain",
-    DiskTemplate.BLOCK: "DTBlock",
-    DiskTemplate.DRBD: "DTDrbd8",
-    DiskTemplate.RBD: "DTRbd",
-    DiskTemplate.EXT: "DTExt",
-    DiskTemplate.GLUSTER: "DTGluster",
-}
-_STATES = {
-    InstanceStatus.STATUS_DOWN: "StatusDown",
-    InstanceStatus.STATUS_OFFLINE: "StatusOffline",
-    InstanceStatus.ERROR_DOWN: "ErrorDown",
-    InstanceStatus.ERROR_UP: "ErrorUp",
-    InstanceStatus.NODE_DOWN: "NodeDown",
-    InstanceStatus.NODE_OFFLINE: "NodeOffline",
-    InstanceStatus.RUNNING: "Running",
-    InstanceStatus.USER_DOWN: "UserDown",
-    InstanceStatus.WRONG_NODE: "WrongNode",
-}
-_HYPERVISORS = {
-    "kvm": "Kvm",
-    "xen-pvm": "XenPvm",
-    "xen-hvm": "XenHvm",
-    "chroot": "Chroot",
-    "lxc": "Lxc",
-    "fake": "Fake",
-}
-_NIC_MODES = {"bridged": "Bridged", "routed": "Routed", "openvswitch": "OpenVSwitch"}
 _MOVABLE = {template for template in DiskTemplate if template.externally_mirrored} - {DiskTemplate.DISKLESS} | {
     DiskTemplate.DRBD
 }
 """Templates that htools balances (htools, Instance: `movable`)."""
 _FULL_LOAD = (1.0, 1.0, 1.0, 1.0)
+
+_ODD_NAMES = {"drbd": "Drbd8", "openvswitch": "OpenVSwitch"}
 
 Item = TypeVar("Item")
 
@@ -80,7 +46,7 @@ def shown_cluster(cluster: Cluster, hypervisor: str | None, entries: Mapping[str
             forth[instance.primary][0].insert(0, index)
         if instance.secondary in forth:
             forth[instance.secondary][1].insert(0, index)
-    shown = _maybe(None if hypervisor is None else _HYPERVISORS[hypervisor], str)
+    shown = _maybe(None if hypervisor is None else _constructor(hypervisor), str)
     nodes = {index: _node(node, *forth[index], shown) for index, node in cluster.nodes.items()}
     instances = {
         index: shown_instance(
@@ -121,14 +87,14 @@ def shown_instance(instance: Instance, alias: str, entry: Mapping[str, Json], *,
         dsk=instance.disk,
         disks=_list(instance.disks, _disk),
         vcpus=instance.vcpus,
-        runSt=_STATES[instance.status],
+        runSt=_constructor(instance.status.name),
         pNode=0 if new else instance.primary,
         sNode=0 if new else instance.secondary,
         idx=instance.index,
         util=_load(instance.load),
         movable=template in _MOVABLE and not split,
         autoBalance=instance.auto_balance,
-        diskTemplate=_TEMPLATES[template],
+        diskTemplate=_template(template),
         spindleUse=instance.spindle_use,
         allTags=shown_strings(instance.tags),
         exclTags=shown_strings(instance.exclusion_tags),
@@ -227,7 +193,7 @@ def _group(group: Group) -> str:
         name=shown_string(group.name),
         uuid=shown_string(group.uuid),
         idx=group.index,
-        allocPolicy=_POLICIES[group.alloc_policy],
+        allocPolicy=f"Alloc{_constructor(group.alloc_policy.name)}",
         networks=shown_strings(group.networks),
         iPolicy=_policy(group.policy),
         allTags=shown_strings(group.tags),
@@ -244,7 +210,7 @@ def _policy(policy: Policy) -> str:
             ),
         ),
         iPolicyStdSpec=_spec(policy.std),
-        iPolicyDiskTemplates=_list(policy.templates, _TEMPLATES.__getitem__),
+        iPolicyDiskTemplates=_list(policy.templates, _template),
         iPolicyVcpuRatio=policy.vcpu_ratio,
         iPolicySpindleRatio=policy.spindle_ratio,
     )
@@ -268,8 +234,18 @@ def _disk(disk: Disk) -> str:
 
 def _nic(entry: Mapping[str, Json]) -> str:
     texts = {key: _maybe(entry.get(key), shown_string) for key in ("mac", "ip", "link", "bridge", "network")}
-    mode = _maybe(entry.get("mode"), _NIC_MODES.__getitem__)
+    mode = _maybe(entry.get("mode"), _constructor)
     return _record("Nic", **{key: texts.get(key, mode) for key in ("mac", "ip", "mode", "link", "bridge", "network")})
+
+
+def _template(template: DiskTemplate) -> str:
+    return f"DT{_constructor(template.name)}"
+
+
+def _constructor(name: str) -> str:
+    """Return the constructor that stands for a name: XenPvm for `xen-pvm`."""
+    words = name.lower().replace("_", "-").split("-")
+    return _ODD_NAMES.get(name.lower()) or "".join(map(str.capitalize, words))
 
 
 def _load(load: Load) -> str:

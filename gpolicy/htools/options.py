@@ -68,25 +68,25 @@ class Stop(NamedTuple):
     stderr: str = ""
 
 
+def _with_value(long: str, text: str, argument: str, completion: str = "none", *, short: str = "") -> Option:
+    """Return an option that must have a value."""
+    return Option(long, text, short, Takes.REQUIRED, argument, completion)
+
+
 _PRINT = Option("print-nodes", "print the final node list", "p", Takes.OPTIONAL, "FIELDS")
-_TEXT = Option("text-data", "the cluster data FILE", "t", Takes.REQUIRED, "FILE", "file")
-_SIMULATE = Option(
-    "simulate",
-    "simulate an empty cluster, given as 'alloc_policy,num_nodes,disk,ram,cpu'",
-    takes=Takes.REQUIRED,
-    argument="SPEC",
-    completion="string",
+_TEXT = _with_value("text-data", "the cluster data FILE", "FILE", "file", short="t")
+_SIMULATE = _with_value(
+    "simulate", "simulate an empty cluster, given as 'alloc_policy,num_nodes,disk,ram,cpu'", "SPEC", "string"
 )
 _VERBOSE = Option("verbose", "increase the verbosity level", "v")
 _NO_CAPACITY = Option("no-capacity-checks", "disable capacity checks (like global N+1 redundancy)")
-_SAVE = Option("save", "Save cluster state at the end of the processing to FILE", "S", Takes.REQUIRED, "FILE")
-_STATIC_KVM = Option(
+_SAVE = _with_value("save", "Save cluster state at the end of the processing to FILE", "FILE", short="S")
+_STATIC_KVM = _with_value(
     "static-kvm-node-memory",
     "use static node memory [in MB] on KVM instead of value reported by hypervisor. Use 0 to take value"
     " reported from hypervisor.",
-    takes=Takes.REQUIRED,
-    argument="N",
-    completion="integer",
+    "N",
+    "integer",
 )
 _COMMON = (
     Option("version", "show the version of the program", "V"),
@@ -97,22 +97,17 @@ _COMMON = (
 HSPACE_OPTIONS = (
     _PRINT,
     _TEXT,
-    Option(
+    _with_value(
         "disk-template",
         "select the desired disk template",
-        takes=Takes.REQUIRED,
-        argument="TEMPLATE",
-        completion="choices=" + ",".join(template.value for template in DiskTemplate),
+        "TEMPLATE",
+        "choices=" + ",".join(template.value for template in DiskTemplate),
     ),
-    Option(
-        "spindle-use",
-        "select how many virtual spindle instances use [default read from cluster]",
-        takes=Takes.REQUIRED,
-        argument="SPINDLES",
-        completion="float",
+    _with_value(
+        "spindle-use", "select how many virtual spindle instances use [default read from cluster]", "SPINDLES", "float"
     ),
     _SIMULATE,
-    Option("master", "collect data via RAPI at the given ADDRESS", "m", Takes.REQUIRED, "ADDRESS", "host"),
+    _with_value("master", "collect data via RAPI at the given ADDRESS", "ADDRESS", "host", short="m"),
     Option(
         "luxi",
         "collect data via Luxi, optionally using the given SOCKET path [/var/run/ganeti/socket/ganeti-query]",
@@ -121,19 +116,12 @@ HSPACE_OPTIONS = (
         "SOCKET",
         "file",
     ),
-    Option(
-        "ialloc-src",
-        "Specify an iallocator spec as the cluster data source",
-        "I",
-        Takes.REQUIRED,
-        "FILE",
-        "file",
-    ),
+    _with_value("ialloc-src", "Specify an iallocator spec as the cluster data source", "FILE", "file", short="I"),
     _VERBOSE,
     Option("quiet", "decrease the verbosity level", "q"),
     Option("independent-groups", "Consider groups independently"),
     Option("accept-existing-errors", "Accept existing N+1 violations; just don't add new ones"),
-    Option("offline", "set node as offline", "O", Takes.REQUIRED, "NODE", "onenode"),
+    _with_value("offline", "set node as offline", "NODE", "onenode", short="O"),
     _NO_CAPACITY,
     Option(
         "machine-readable",
@@ -143,43 +131,23 @@ HSPACE_OPTIONS = (
         argument="CHOICE",
         completion="choices=yes,no",
     ),
-    Option(
+    _with_value(
         "max-cpu",
         "maximum virtual-to-physical cpu ratio for nodes (from 0 upwards) [default read from cluster]",
-        takes=Takes.REQUIRED,
-        argument="RATIO",
-        completion="float",
+        "RATIO",
+        "float",
     ),
-    Option(
+    _with_value(
         "max-length",
         "cap the solution at this many balancing or allocation rounds (useful for very unbalanced clusters or"
         " empty clusters)",
-        "l",
-        Takes.REQUIRED,
         "N",
         "integer",
+        short="l",
     ),
-    Option(
-        "min-disk",
-        "minimum free disk space for nodes (between 0 and 1) [0]",
-        takes=Takes.REQUIRED,
-        argument="RATIO",
-        completion="float",
-    ),
-    Option(
-        "standard-alloc",
-        "enable standard specs allocation, given as 'disk,ram,cpu'",
-        takes=Takes.REQUIRED,
-        argument="STDSPEC",
-        completion="string",
-    ),
-    Option(
-        "tiered-alloc",
-        "enable tiered specs allocation, given as 'disk,ram,cpu'",
-        takes=Takes.REQUIRED,
-        argument="TSPEC",
-        completion="string",
-    ),
+    _with_value("min-disk", "minimum free disk space for nodes (between 0 and 1) [0]", "RATIO", "float"),
+    _with_value("standard-alloc", "enable standard specs allocation, given as 'disk,ram,cpu'", "STDSPEC", "string"),
+    _with_value("tiered-alloc", "enable tiered specs allocation, given as 'disk,ram,cpu'", "TSPEC", "string"),
     _SAVE,
     _STATIC_KVM,
     *_COMMON,
@@ -194,13 +162,7 @@ HAIL_OPTIONS = (
     Option("ignore-dynu", "Ignore any dynamic utilisation information"),
     Option("ignore-soft-errors", "Ignore any soft restrictions in balancing"),
     _NO_CAPACITY,
-    Option(
-        "restrict-allocation-to",
-        "Restrict allocations to the given set of nodes",
-        takes=Takes.REQUIRED,
-        argument="NODE,...",
-        completion="manynodes",
-    ),
+    _with_value("restrict-allocation-to", "Restrict allocations to the given set of nodes", "NODE,...", "manynodes"),
     _STATIC_KVM,
     *_COMMON,
 )

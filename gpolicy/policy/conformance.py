@@ -10,7 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from gpolicy.policy.schema_files import KINDS, schema_of
+
+if TYPE_CHECKING:
+    from gpolicy.findings import Finding
+    from gpolicy.policy.source_file import YamlDocument
 
 Test = Callable[[Any], bool]
 
@@ -32,6 +39,27 @@ _IGNORED = frozenset(
         *("defaultSnippets", "enumDescriptions", "patternErrorMessage", "x-intellij-enum-metadata", "examples"),
     }
 )
+
+
+@cache
+def _test_of(kind: str) -> Test:
+    return compile_schema(schema_of(kind))
+
+
+def conforms(document: YamlDocument) -> bool:
+    """Return whether a document has the shape that the schema of its kind describes."""
+    root: Any = document.root
+    has_head = isinstance(root, dict) and root.get("gpolicy") == "v1" and root.get("kind") in KINDS
+    return has_head and _test_of(root["kind"])(root)
+
+
+def shape_findings(document: YamlDocument) -> list[Finding]:
+    """Return what is wrong with the shape of `document`, without what reading the file has found already."""
+    if conforms(document):
+        return []
+    from gpolicy.policy.schema_errors import explained, head_findings  # noqa: PLC0415 (most documents are sound)
+
+    return head_findings(document) or explained(document)
 
 
 class UnknownKeywordError(ValueError):

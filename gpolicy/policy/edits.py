@@ -122,33 +122,6 @@ def remove_document(document: YamlDocument) -> Edits | None:
     return (Edit(file.span(file.starts[line - 1], stop), ""),)
 
 
-def insert_entry(document: YamlDocument, pointer: Pointer, key: str, yaml_text: str) -> Edits | None:
-    """Add `key: yaml_text` (of one line) as the last entry of the mapping at `pointer`."""
-    mapping: Any = document.root
-    for step in pointer:
-        if not isinstance(mapping, YamlMapping | YamlSequence) or not _has(mapping, step):
-            return None
-        mapping = _below(mapping, step)
-    if not isinstance(mapping, YamlMapping) or not mapping or key in mapping:
-        return None
-    place = _Place.find(document, (*pointer, next(reversed(mapping))))
-    if place is None:
-        return None
-    _, stop = place.entry(place.number)
-    if stop is None:
-        return None
-    if place.is_flow:
-        return (place.edit(stop, stop, f", {key}: {yaml_text}"),)
-    if place.file.text.startswith(("|", ">"), place.file.offsets(place.mark)[0]):
-        return None
-    line = place.line_of(stop)
-    end = place.file.offset(line, len(place.file.line(line)) + 1)
-    if not _LEFT_ON_LINE.fullmatch(place.file.text[stop:end]):
-        return None
-    indentation = " " * (place.parent_keys()[0][1] - 1)
-    return (place.edit(end, end, f"{place.file.line_end}{indentation}{key}: {yaml_text}"),)
-
-
 @dataclass(frozen=True, slots=True)
 class _Place:
     """An entry of a collection, in its source text."""
@@ -192,18 +165,10 @@ class _Place:
     def line_of(self, place: int) -> int:
         return self.file.line_and_column(place)[0]
 
-    def parent_keys(self) -> list[Mark]:
-        """Return where each entry of the collection begins: its key, or the item."""
-        return list(self.parent.key_marks.values()) if isinstance(self.parent, YamlMapping) else self.parent.marks
-
-    def parent_values(self) -> list[tuple[Any, Mark]]:
-        marks = self.parent.value_marks.values() if isinstance(self.parent, YamlMapping) else self.parent.marks
-        values = self.parent.values() if isinstance(self.parent, YamlMapping) else self.parent
-        return list(zip(values, marks, strict=True))
-
     def entry(self, number: int) -> tuple[int, int | None]:
         """Return where an entry begins and where its last character ends; None for an end that cannot be told."""
-        return self.file.offsets(self.parent_keys()[number])[0], _last_end(self.file, *self.parent_values()[number])
+        begin, value, mark = self.parent.entries()[number]
+        return self.file.offsets(begin)[0], _last_end(self.file, value, mark)
 
     # --- in braces and brackets --------------------------------------------------------------------------------
 
@@ -315,9 +280,8 @@ def _last_end(file: SourceFile, value: Any, mark: Mark) -> int | None:
         return start + len(file.text[start:stop].rstrip())
     if not isinstance(value, YamlMapping | YamlSequence) or file.text.startswith(("{", "[", "*"), start):
         return stop
-    values = list(value.values()) if isinstance(value, YamlMapping) else list(value)
-    marks = list(value.value_marks.values()) if isinstance(value, YamlMapping) else value.marks
-    end = _last_end(file, values[-1], marks[-1]) if values else None
+    entries = value.entries()
+    end = _last_end(file, *entries[-1][1:]) if entries else None
     return end if end is not None and _ONLY_COMMENTS.fullmatch(file.text, end, stop) else None
 
 

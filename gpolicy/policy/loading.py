@@ -12,6 +12,7 @@ from gpolicy.findings import Finding, Related
 from gpolicy.opening import real_path
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.building import Builder
+from gpolicy.policy.conformance import conforms, shape_findings
 from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files
 from gpolicy.policy.guard import Guard, build_guards
@@ -28,7 +29,6 @@ from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.scenario_building import build_scenarios
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.policy.structure import DUPLICATE_OBJECT, SEVERAL_CLUSTERS, UNKNOWN_SNAPSHOT
-from gpolicy.policy.validating import conforms, shape_findings
 
 LARGEST_SNAPSHOT = 64 * 1024**2
 """Bytes of a snapshot that a test reads."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.policy.schema_parameters import NAME, SIZE, Schema
-from gpolicy.policy.schema_parts import COUNT, NODES, map_of, object_of
+from gpolicy.policy.schema_parameters import COUNT, NAME, NODES, SIZE, Schema, map_of, object_of
 
 REFUSALS: Final = (
     "memory",

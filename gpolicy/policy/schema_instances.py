@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gpolicy.policy.schema_parameters import NAME, SIZE, Schema
-from gpolicy.policy.schema_parts import NODES, TAG, count_of, object_of
+from gpolicy.policy.schema_parameters import NAME, NODES, SIZE, TAG, Schema, count_of, object_of
 
 
 def _sizes() -> Schema:

@@ -15,8 +15,7 @@ from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.schema_editing import document_snippet, for_editors
 from gpolicy.policy.schema_files import KINDS, file_name
 from gpolicy.policy.schema_guards import guard_properties
-from gpolicy.policy.schema_parameters import DAY_PATTERN, NAME, SIZE, Schema, parameter_properties
-from gpolicy.policy.schema_parts import TAG, count_of
+from gpolicy.policy.schema_parameters import DAY_PATTERN, NAME, SIZE, TAG, Schema, count_of, parameter_properties
 from gpolicy.policy.schema_tag_rules import tag_rule_properties
 from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 

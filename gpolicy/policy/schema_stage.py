@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.policy.schema_parameters import NAME, SIZE, Schema
-from gpolicy.policy.schema_parts import COUNT, TAG, count_of, object_of
+from gpolicy.policy.schema_parameters import COUNT, NAME, SIZE, TAG, Schema, count_of, object_of
 
 MOST_NODES: Final = 1000
 """Simulated nodes of one test."""

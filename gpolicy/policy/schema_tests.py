@@ -7,8 +7,7 @@ from typing import Final
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.schema_expectations import EXPECTATIONS
 from gpolicy.policy.schema_instances import checked_instance, existing_instance, wanted_instance
-from gpolicy.policy.schema_parameters import NAME, SIZE, Schema
-from gpolicy.policy.schema_parts import count_of, object_of
+from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, count_of, object_of
 from gpolicy.policy.schema_stage import cluster_of_test, simulated_group
 
 MOST_TESTS: Final = 1000

@@ -83,12 +83,6 @@ class SourceFile:
         """How many lines there are, with the one behind the last line end."""
         return self.line_and_column(len(self.text))[0]
 
-    @property
-    def line_end(self) -> str:
-        """What ends the first line."""
-        found = _BREAK.search(self.text)
-        return found.group() if found else "\n"
-
     def span(self, start: int, stop: int) -> Span:
         """Return the place between two offsets."""
         return Span(self.name, *self.line_and_column(start), *self.line_and_column(stop))
@@ -170,6 +164,10 @@ class YamlMapping(dict[str, Any]):
         self.key_marks: dict[str, Mark] = {}
         self.value_marks: dict[str, Mark] = {}
 
+    def entries(self) -> list[tuple[Mark, Any, Mark]]:
+        """Return where each key stands, its value, and where that stands."""
+        return [(self.key_marks[key], value, self.value_marks[key]) for key, value in self.items()]
+
 
 class YamlSequence(list[Any]):
     """A sequence with the marks of its items."""
@@ -179,6 +177,10 @@ class YamlSequence(list[Any]):
     def __init__(self) -> None:
         super().__init__()
         self.marks: list[Mark] = []
+
+    def entries(self) -> list[tuple[Mark, Any, Mark]]:
+        """Return where each item stands, the item, and its place again: as those of a mapping."""
+        return [(mark, value, mark) for value, mark in zip(self, self.marks, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.values import canonical
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.building import Builder
+from gpolicy.policy.conformance import shape_findings
 from gpolicy.policy.model import Declared
 from gpolicy.policy.schema_parameters import RATE_UNIT
-from gpolicy.policy.validating import shape_findings
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.writing.yaml_text import Node, Scalar, entry, nested
 

@@ -45,11 +45,6 @@ def renamed(text: str, new: str, *pointer: str | int) -> str | None:
     return None if changes is None else applied(text, changes)
 
 
-def inserted(text: str, key: str, value: str, *pointer: str | int) -> str | None:
-    changes = edits.insert_entry(read_yaml(text, "f").documents[0], pointer, key, value)
-    return None if changes is None else applied(text, changes)
-
-
 # --- examples ------------------------------------------------------------------------------------------------------
 
 BLOCK = """\
@@ -204,37 +199,6 @@ def test_a_key_is_renamed() -> None:
     assert renamed("&x a: 1\n", "b", "a") is None
     assert renamed("l: [1]\n", "b", "l", 0) is None
     assert renamed("a: &k key\nb: {*k : 1}\n", "b", "b", "key") is None
-
-
-@pytest.mark.parametrize(
-    ("text", "pointer", "expected"),
-    [
-        ("a:\n  b: 1  # one\n\nc: 2\n", ("a",), "a:\n  b: 1  # one\n  k: v\n\nc: 2\n"),
-        ("a: 1", (), "a: 1\nk: v"),
-        ("a: 1\r\nb: 2\r\n", (), "a: 1\r\nb: 2\r\nk: v\r\n"),
-        ("a: {b: 1}\n", ("a",), "a: {b: 1, k: v}\n"),
-        ("- b: 1\n- 2\n", (0,), "- b: 1\n  k: v\n- 2\n"),
-        ("a:\n  b:\n  - 1\n  - 2\n", ("a",), "a:\n  b:\n  - 1\n  - 2\n  k: v\n"),
-    ],
-)
-def test_an_entry_is_added(text: str, pointer: Pointer, expected: str) -> None:
-    assert inserted(text, "k", "v", *pointer) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "pointer"),
-    [
-        ("a: 1\nk: 2\n", ()),
-        ("a: {}\n", ("a",)),
-        ("a: |+\n  x\n\n", ()),
-        ("a: &x {b: 1}\n", ("a",)),
-        ("a: [1]\n", ("a",)),
-        ("a: 1\n", ("b",)),
-        ("a: 1\n", ("a", 0)),
-    ],
-)
-def test_what_cannot_be_added_is_not(text: str, pointer: Pointer) -> None:
-    assert inserted(text, "k", "v", *pointer) is None
 
 
 def test_a_fix_needs_all_its_parts() -> None:
@@ -405,13 +369,6 @@ def test_a_new_value_name_or_entry_changes_nothing_else(
         assert changed is not None
         expected = copy.deepcopy(root)
         parent_of(expected, pointer)["new"] = parent_of(expected, pointer).pop(pointer[-1])
-        assert read(changed) == [expected]
-        assert comments(changed) == comments(text)
-    if isinstance(value, dict):
-        changed = inserted(text, "new", "1", *pointer)
-        assert changed is not None
-        expected = copy.deepcopy(root)
-        parent_of(expected, pointer)[pointer[-1]]["new"] = 1
         assert read(changed) == [expected]
         assert comments(changed) == comments(text)
 

@@ -9,10 +9,9 @@ from hypothesis import assume, given, settings
 from jsonschema import Draft7Validator
 from mutated import DOCUMENTS, mutations
 
-from gpolicy.policy.conformance import UnknownKeywordError, compile_schema
+from gpolicy.policy.conformance import UnknownKeywordError, compile_schema, shape_findings
 from gpolicy.policy.schema_files import KINDS, file_name, schema_of
 from gpolicy.policy.schema_kinds import schemas
-from gpolicy.policy.validating import shape_findings
 
 SCHEMAS = schemas()
 
