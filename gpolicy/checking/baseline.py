@@ -29,8 +29,8 @@ BASELINE_STALE: Final = RuleInfo(
     code="GP915",
     name="baseline-stale",
     severity=Severity.INFO,
-    summary="The baseline accepts a finding that is there no more.",
-    rationale="What was mended should leave the baseline, or the same mistake can come back unseen.",
+    summary="The baseline accepts a finding that no longer exists.",
+    rationale="Remove fixed findings from the baseline, or the same mistake can come back unseen.",
     source="gpolicy",
 )
 
@@ -76,9 +76,9 @@ class Baseline:
             if code in ran and met.get(key, 0) < count and (file in own or self._is_gone(file)):
                 line = self.lines.get(key, 1)
                 gone = count - met.get(key, 0)
-                what = "a finding that is gone" if gone == 1 else f"{gone} findings that are gone"
+                what = "a finding that no longer exists" if gone == 1 else f"{gone} findings that no longer exist"
                 message = f"the baseline accepts {what}: {code} in {file or 'no file'}"
-                hint = f"write it anew: gpolicy check --write-baseline {self.path}"
+                hint = f"write a new one: gpolicy check --write-baseline {self.path}"
                 yield BASELINE_STALE.finding(message, Span(str(self.path), line, 1, line, 1), hint=hint)
 
     def _is_gone(self, file: str) -> bool:
@@ -133,7 +133,7 @@ def read_baseline(path: Path, *, named: bool = True) -> Baseline:
         raise InputError(f"{path}: not a baseline of version 1", hint=_WRITE)
     entries = data.get("findings")
     if not isinstance(entries, list):
-        raise InputError(f"{path}: `findings` is no list", hint=_WRITE)
+        raise InputError(f"{path}: `findings` is not a list", hint=_WRITE)
     result = Baseline(path, within)
     for number, entry in enumerate(entries):
         key, count = _entry(entry, number, path)

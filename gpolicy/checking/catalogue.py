@@ -16,10 +16,10 @@ DRIFT: Final = RuleInfo(
     code="GP821",
     name="drift",
     severity=Severity.WARNING,
-    summary="The cluster has something else than the policy declares. Found by `gpolicy drift`.",
-    rationale="A value that somebody changed by hand is lost at the next apply, or was a decision that belongs into the"
-    " policy. A waiver accepts it for a time; its `where` is an object (group/gold) or a value of one"
-    " (group/gold:ipolicy.vcpu-ratio), and may hold globs.",
+    summary="The cluster differs from what the policy declares. `gpolicy drift` finds it.",
+    rationale="Somebody changed a value by hand. The next apply reverts it, or the policy should have it. A waiver"
+    " accepts it for a time: its `where` is an object (group/gold) or one value (group/gold:ipolicy.vcpu-ratio), and"
+    " may hold globs.",
     source="gpolicy",
 )
 """No check finds it, `gpolicy drift` does. It stands among the rules so that a waiver can name it."""

@@ -1,4 +1,4 @@
-"""What a rule means and how to mend what it finds: for `gpolicy explain` and for docs/rules.md."""
+"""What a rule means and how to fix what it finds: for `gpolicy explain` and for docs/rules.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAGE_HEAD: Final = """\
 
 What `gpolicy check` and `gpolicy plan` find. `gpolicy explain CODE` (or a rule's name) shows one of these on the
 terminal. Only an error makes `gpolicy check` fail. Which rules count, how bad each is, and how a finding is accepted or
-mended, is in [check.md](check.md).
+fixed, is in [check.md](check.md).
 
 This page is made from the rules themselves.
 """

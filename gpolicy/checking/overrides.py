@@ -42,11 +42,11 @@ def settings_of(root: Path, overrides: Overrides = NONE) -> Settings:
     for word in ignore:
         _can_be_off(word, "--ignore", "ignored")
     if select and nothing_is_left(select, ignore):
-        raise UsageError("--ignore takes away all that --select names: no rule is left", hint="leave one of them out")
+        raise UsageError("--ignore excludes all that --select names: no rule is left", hint="leave one of them out")
     ignored = ignored_codes(select, ignore) if select else settings.ignored | ignored_codes(None, ignore)
     if settings.ignored and not select and settings.ignored != ignored == ignored_codes((), ()):
-        message = f"--ignore takes away all that {settings.source} leaves: no rule is left"
-        raise UsageError(message, hint="ignore less, or --select what is to count")
+        message = f"--ignore excludes all that {settings.source} leaves: no rule is left"
+        raise UsageError(message, hint="ignore less, or name rules with --select")
     severities = {**settings.severities, **severities_by_code(dict(_severities(overrides.severity)))}
     settings = replace(settings, ignored=ignored, severities=severities)
     if overrides.baseline is not None:
@@ -68,7 +68,7 @@ def _words(option: str, given: Iterable[str]) -> Iterator[str]:
 def _can_be_off(word: str, option: str, what: str) -> None:
     (info, *_), _ = rules_named(word)
     if not is_family(word) and (reason := cannot_be_off(info)):
-        raise UsageError(f"{option}: {info.code} {info.name} cannot be {what}: {reason}", hint="mend what it finds")
+        raise UsageError(f"{option}: {info.code} {info.name} cannot be {what}: {reason}", hint="fix what it finds")
 
 
 def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:

@@ -70,7 +70,7 @@ def cannot_be_off(info: RuleInfo) -> str:
         return ""
     if info.code.startswith("GP0"):
         return "a policy that cannot be read as a whole cannot be planned"
-    return "there is no plan with it" if info.code.startswith("GP7") else ""
+    return "gpolicy makes no plan with it" if info.code.startswith("GP7") else ""
 
 
 def _matches(file: str, item: PerFile) -> bool:

@@ -72,7 +72,7 @@ def _read(path: Path, within: Boundary | None) -> Settings | None:
 
     parts, line = longest_key(text)
     if parts > _MAX_PARTS:  # which Python's reader would need memory for by the square
-        raise InputError(f"{path}:{line}: a key of {parts} parts", hint="no settings have a key of more than three")
+        raise InputError(f"{path}:{line}: a key of {parts} parts", hint="keys of settings have at most three parts")
     try:
         data: Any = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -95,7 +95,7 @@ def _text(path: Path, within: Boundary | None) -> str:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         outside = isinstance(error, OutsideError)
-        hint = "name the settings with --config, or use --isolated" if outside else "is this the settings of gpolicy?"
+        hint = "name the settings with --config, or use --isolated" if outside else "are these the settings of gpolicy?"
         raise InputError(f"{path}: {reason(error)}", hint=hint) from None
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
@@ -149,7 +149,7 @@ class _Reader:
         for word in ignore:
             self._must_be_able_to_be_off(word, given["ignore"], "ignored")
         if select is not None and nothing_is_left(select, ignore):
-            what = "ignore takes all of these rules away" if select else "names no rule: nothing would count"
+            what = "ignore excludes all of these rules" if select else "names no rule: nothing would count"
             raise self._error(given["select"], what, "leave it out to have every rule count")
         return Settings(
             ignored=ignored_codes(select, ignore),
@@ -182,7 +182,7 @@ class _Reader:
         infos = rules_named(word)[0]
         if reason := next((cannot_be_off(info) for info in infos if not is_family(word)), ""):
             message = f"{infos[0].code} {infos[0].name} cannot be {what}: {reason}"
-            raise self._error(place, message, "mend what it finds", word)
+            raise self._error(place, message, "fix what it finds", word)
 
     def _severities(self, place: _Place | None) -> dict[str, Severity]:
         result: dict[str, Severity] = {}
@@ -226,7 +226,7 @@ class _Reader:
             word = item.path[-1]
             infos = self._known(word, item)
             if is_family(word):
-                raise self._error(item, "numbers belong to one rule", "write its code or name")
+                raise self._error(item, "parameters belong to one rule", "write its code or name")
             (info,) = infos
             known = {parameter.name: parameter for parameter in info.parameters}
             if not known:

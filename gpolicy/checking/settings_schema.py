@@ -19,7 +19,7 @@ def settings_schema() -> dict[str, Any]:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "gpolicy.toml",
-        "description": "What a repository wants of `gpolicy check`: which rules count, how bad each is, their numbers.",
+        "description": "Settings of `gpolicy check`: which rules count, their severities and their parameters.",
         "type": "object",
         "properties": {"check": _check(), "rules": _parameters()},
         "additionalProperties": False,
@@ -44,7 +44,7 @@ def _family() -> dict[str, Any]:
 def _check() -> dict[str, Any]:
     return {
         "type": "object",
-        "description": "What counts, and what becomes of it.",
+        "description": "Which findings count, and what they cause.",
         "properties": {
             "select": {
                 **_list("rule", "Only these rules count; default: all. The most precise word about a rule decides."),
@@ -54,17 +54,17 @@ def _check() -> dict[str, Any]:
             "fail-on": {
                 "enum": list(FAIL_ON),
                 "default": str(Severity.ERROR),
-                "description": "The least severity that makes `gpolicy check` fail.",
+                "description": "The lowest severity that makes `gpolicy check` fail.",
             },
             "baseline": {
                 "type": "string",
                 "minLength": 1,
-                "description": "File of findings that were there before, from the directory of this file:"
+                "description": "The baseline: a file of accepted findings, relative to the directory of this file."
                 " `gpolicy check --write-baseline FILE` writes it.",
             },
             "severity": {
                 "type": "object",
-                "description": "How bad a rule is, by code, name or family.",
+                "description": "The severity of rules, by code, name or family.",
                 "propertyNames": {"$ref": "#/definitions/rule"},
                 "additionalProperties": {"enum": [str(severity) for severity in Severity]},
             },
@@ -82,7 +82,7 @@ def _parameters() -> dict[str, Any]:
     tables = {word: _numbers(info) for info in CATALOGUE if info.parameters for word in (info.name, info.code)}
     return {
         "type": "object",
-        "description": "Numbers of rules: a table for each rule, by name or code.",
+        "description": "Parameters of rules: a table for each rule, by name or code.",
         "properties": tables,
         "additionalProperties": False,
     }

@@ -27,20 +27,20 @@ SUPPRESSION_UNUSED: Final = RuleInfo(
     code="GP911",
     name="suppression-unused",
     severity=Severity.WARNING,
-    summary="A comment that accepts a finding which is not there.",
+    summary="A comment accepts a finding that does not exist.",
     rationale="A comment that outlives its reason would hide the next finding of that rule on that line.",
     source="gpolicy",
     bad=f"{_BAD}  # gpolicy: ignore[spec-overlap]\n",
     good=_GOOD,
-    fix="The comment is removed, or the rule from its list.",
+    fix="Removes the comment, or the rule from its list.",
 )
 SUPPRESSION_MALFORMED: Final = RuleInfo(
     code="GP912",
     name="suppression-malformed",
     severity=Severity.WARNING,
-    summary="A comment for gpolicy that does nothing as it is written.",
-    rationale="It names no rules, is misspelt, or stands where it is about nothing. A comment that accepts whatever may"
-    " come would hide mistakes that nobody has seen yet, so the rules must be named.",
+    summary="A comment for gpolicy has no effect as it is written.",
+    rationale="It names no rules, is misspelt, or is at a place that it cannot be about. The rules must be named: a"
+    " comment that accepts everything would hide mistakes that nobody has seen yet.",
     source="gpolicy",
     bad=f"{_BAD}  # gpolicy: ignore\n",
     good=_GOOD,
@@ -50,7 +50,7 @@ SUPPRESSION_UNKNOWN_RULE: Final = RuleInfo(
     name="suppression-unknown-rule",
     severity=Severity.WARNING,
     summary="A comment accepts findings of a rule that does not exist.",
-    rationale="It can never accept anything; most likely the name is misspelt.",
+    rationale="It can never accept anything. Most likely the name is misspelt.",
     source="gpolicy",
     bad=f"{_BAD}  # gpolicy: ignore[spec-overlaps]\n",
     good=_GOOD,
@@ -60,8 +60,8 @@ SUPPRESSION_NOT_POSSIBLE: Final = RuleInfo(
     name="suppression-not-possible",
     severity=Severity.WARNING,
     summary="A comment accepts findings that cannot be accepted.",
-    rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it; and comments that accept"
-    " findings about such comments would never end.",
+    rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it. And comments that accept"
+    " findings about comments would never end.",
     source="gpolicy",
     bad=f"{_BAD}  # gpolicy: ignore[unknown-key]\n",
     good=_GOOD,
@@ -166,7 +166,7 @@ class Suppressions:
             if not words or len(words) > _MOST_WORDS:
                 self._malformed(span, "names no rules", "write the codes or names of rules, such as ignore[GP201]")
             elif word == _FILE and first_value and span.line > first_value:
-                self._malformed(span, "stands behind the head of the file", "move it above the first line of values")
+                self._malformed(span, "is not at the head of the file", "move it above the first line of values")
             elif word == _FILE:
                 self._add(_Comment(span, 0, words, _reason(file, found)))
             elif line := lines_about[span.line] if own_line else span.line:
@@ -184,7 +184,7 @@ class Suppressions:
                 self._accepted.setdefault((comment.span.file, comment.line), []).append((number, word, codes))
             elif infos:
                 message = f"{word} cannot be accepted by a comment"
-                self.findings.append(SUPPRESSION_NOT_POSSIBLE.finding(message, comment.span, hint="mend what it finds"))
+                self.findings.append(SUPPRESSION_NOT_POSSIBLE.finding(message, comment.span, hint="fix what it finds"))
             else:
                 message = f"there is no rule {word[:60]!r}"
                 self.findings.append(SUPPRESSION_UNKNOWN_RULE.finding(message, comment.span, hint=hint))
@@ -192,7 +192,7 @@ class Suppressions:
     def _malformed(self, span: Span, message: str, hint: str) -> None:
         self.findings.append(SUPPRESSION_MALFORMED.finding(f"this comment for gpolicy {message}", span, hint=hint))
 
-    # --- mending -----------------------------------------------------------------------------------------------
+    # --- removing ----------------------------------------------------------------------------------------------
 
     def _without(self, comment: _Comment, unused: list[str]) -> Fix:
         """Return the fix that takes rules out of a comment, or all of it if none is left."""

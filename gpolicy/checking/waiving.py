@@ -39,8 +39,8 @@ WAIVER_EXPIRED: Final = RuleInfo(
     code="GP901",
     name="waiver-expired",
     severity=Severity.WARNING,
-    summary="A waiver is past its last day.",
-    rationale="What was accepted for a time is accepted no longer: the findings are shown again.",
+    summary="The last day of a waiver has passed.",
+    rationale="The waiver no longer accepts the findings, and they are shown again.",
     source="gpolicy",
     bad=_GROUP + _waiver("spec-overlap", "2001-12-31"),
     good=_GOOD,
@@ -49,19 +49,19 @@ WAIVER_UNUSED: Final = RuleInfo(
     code="GP902",
     name="waiver-unused",
     severity=Severity.WARNING,
-    summary="A waiver that waives nothing.",
+    summary="A waiver accepts nothing.",
     rationale="A waiver that outlives its reason would hide the next finding of that rule in that place.",
     source="gpolicy",
     bad=_GROUP + _waiver("spec-overlap", "2999-12-31"),
     good=_GOOD,
-    fix="The waiver is removed, if the object or the file that it names is there.",
+    fix="Removes the waiver, if the object or the file that it names exists.",
 )
 WAIVER_UNKNOWN_RULE: Final = RuleInfo(
     code="GP903",
     name="waiver-unknown-rule",
     severity=Severity.ERROR,
     summary="A waiver names a rule that does not exist.",
-    rationale="It can never waive anything; most likely the name is misspelt.",
+    rationale="It can never accept anything. Most likely the name is misspelt.",
     source="gpolicy",
     bad=_GROUP + _waiver("spec-overlaps", "2999-12-31"),
     good=_GOOD,
@@ -71,8 +71,8 @@ WAIVER_NOT_POSSIBLE: Final = RuleInfo(
     name="waiver-not-possible",
     severity=Severity.ERROR,
     summary="A waiver names a rule that cannot be waived.",
-    rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it; and a waiver that waives"
-    " the rules about waivers would never end.",
+    rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it. And waivers of findings"
+    " about waivers would never end.",
     source="gpolicy",
     bad=_GROUP + _waiver("unknown-key", "2999-12-31"),
     good=_GOOD,
@@ -81,8 +81,8 @@ WAIVER_DATE: Final = RuleInfo(
     code="GP905",
     name="waiver-date",
     severity=Severity.ERROR,
-    summary="The last day of a waiver is no day of the calendar.",
-    rationale="Nobody could say when the waiver ends; it is treated as if it had.",
+    summary="The last day of a waiver is not a day of the calendar.",
+    rationale="Nobody can say when the waiver ends, so gpolicy treats it as expired.",
     source="gpolicy",
     bad=_GROUP + _waiver("spec-overlap", "2027-02-30"),
     good=_GOOD,
@@ -146,7 +146,7 @@ class Waivers:
             self.findings.append(WAIVER_UNKNOWN_RULE.finding(message, waiver.span, hint=hint))
         elif not can_be_waived(info):
             message = f"{info.code} {info.name} cannot be waived"
-            self.findings.append(WAIVER_NOT_POSSIBLE.finding(message, waiver.span, hint="mend what it finds"))
+            self.findings.append(WAIVER_NOT_POSSIBLE.finding(message, waiver.span, hint="fix what it finds"))
         else:
             return info if self._is_current(waiver) else None
         return None
@@ -155,7 +155,7 @@ class Waivers:
         try:
             last_day = date.fromisoformat(waiver.until)
         except ValueError:
-            message = f"{waiver.until} is no day of the calendar"
+            message = f"{waiver.until} is not a day of the calendar"
             self.findings.append(WAIVER_DATE.finding(message, waiver.span, hint="write the last day as YYYY-MM-DD"))
             return False
         if last_day < self._today:

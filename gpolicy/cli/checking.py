@@ -47,7 +47,7 @@ class Request:
 
 
 def check(request: Request) -> int:
-    """Check each policy, print what was found, mend it if that is wanted, and return the exit code."""
+    """Check each policy, print what was found, fix it if asked to, and return the exit code."""
     from gpolicy.checking.repository import Checker  # noqa: PLC0415 (other verbs need no rules)
 
     _one_purpose(request)
@@ -158,7 +158,7 @@ def _write_baseline(checked: list[Checked], path: Path, request: Request) -> int
     baseline = new_baseline(checked, path)
     if not baseline.is_possible:
         _report(baseline.left, request)
-        sys.stderr.write("no baseline was written: mend these first, they cannot be accepted\n")
+        sys.stderr.write("no baseline was written: fix these first, they cannot be accepted\n")
         return int(ExitCode.FINDINGS)
     replace_files([Replacement(path, None, baseline.text.encode())])
     what = "1 finding is" if baseline.count == 1 else f"{baseline.count} findings are"

@@ -33,7 +33,7 @@ def fix(checker: Checker, *, aside: bool) -> list[Checked]:
     out.write(as_text(map(_line, fixed.fixed)))
     if fixed.fixed:
         files = "1 file" if len(fixed.texts) == 1 else f"{len(fixed.texts)} files"
-        out.write(f"{len(fixed.fixed)} mended in {files}\n\n")
+        out.write(f"{len(fixed.fixed)} fixed in {files}\n\n")
     return run.checker.check()
 
 
@@ -98,11 +98,11 @@ def _replacements(texts: Mapping[str, str], run: _Run) -> Iterator[Replacement]:
 def _line(finding: Finding) -> str:
     place = f"{finding.span}: " if finding.span else ""
     what = finding.fix.message if finding.fix else ""
-    return f"{place}mended {finding.code} {finding.name}: {what}"
+    return f"{place}fixed {finding.code} {finding.name}: {what}"
 
 
 def _say_how_many(fixed: FixedPolicy) -> None:
     files = "1 file" if len(fixed.texts) == 1 else f"{len(fixed.texts)} files"
     sys.stdout.flush()
     left = len(fixed.left.findings)
-    sys.stderr.write(f"{len(fixed.fixed)} can be mended by --fix, in {files}; {left} will be left\n")
+    sys.stderr.write(f"{len(fixed.fixed)} can be fixed by --fix, in {files}; {left} will be left\n")

@@ -100,7 +100,7 @@ def _known(pattern: Located[str], nodes: Collection[str], findings: list[Finding
         return [name for name in nodes if fnmatchcase(name, pattern.value)]
     found = [pattern.value] if pattern.value in nodes else []
     if not found:
-        hint = "add the node to the cluster first, or take it out of the policy"
+        hint = "add the node to the cluster first, or remove it from the policy"
         findings.append(UNKNOWN_NODE.finding(f"the cluster has no node {pattern.value!r}", pattern.span, hint=hint))
     return found
 
@@ -149,8 +149,8 @@ def _node_sets(policy: Policy, state: ClusterState, desired: Desired) -> None:
             disagreeing.setdefault((first.span, second.span), (path, []))[1].append(name)
     for (one, other), (path, names) in disagreeing.items():
         message = f"{_nodes(names)} in two node sets that disagree about {'.'.join(path)}"
-        related = (Related(one, "the other says this"),)
-        hint = "take the node out of one of the sets; a name wins over a glob"
+        related = (Related(one, "the other value"),)
+        hint = "remove the node from one of the sets; a name wins over a glob"
         desired.findings.append(NODE_SETS_DISAGREE.finding(message, other, hint=hint, related=related))
 
 

@@ -237,7 +237,7 @@ def _path_hint(instance: Any, pattern: str | None) -> str:
     """Return how a path must be written where Ganeti asks for a normal one."""
     if pattern not in PATHS or not isinstance(instance, str) or "://" in instance:
         return ""
-    return f"write {normpath(instance)}" if instance.startswith("/") else "write the whole path, from / on"
+    return f"write {normpath(instance)}" if instance.startswith("/") else "write the whole path, starting with /"
 
 
 def _fits(word: str, error: ValidationError) -> bool:

@@ -34,7 +34,7 @@ def findings_text(
 ) -> str:
     """Return findings as text, ending in a summary line. `sources` holds the files by name.
 
-    The summary says how many of them can be mended (`fixable`), and how many more are accepted. `width` is in columns.
+    `fixable` is how many of them `check --fix` can fix, `accepted` how many more are accepted, `width` is in columns.
     """
     return as_text(findings_lines(findings, sources, colour=colour, width=width, fixable=fixable, accepted=accepted))
 
@@ -49,7 +49,7 @@ def findings_lines(
     accepted: int = 0,
 ) -> Iterator[str]:
     """Give the lines of that text."""
-    notes = [f"{fixable} can be mended by --fix"] if fixable else []
+    notes = [f"{fixable} can be fixed by --fix"] if fixable else []
     notes += [f"{accepted} more {'is' if accepted == 1 else 'are'} accepted"] if accepted else []
     yield from _Writer(sources, colour=colour, width=max(width, 40)).lines(list(findings), notes)
 

@@ -82,7 +82,7 @@ def test_what_is_gone_is_told_once(tmp_path: Path) -> None:
     baseline = write(tmp_path)
     (finding,) = checked(tmp_path, baseline, f"{HEAD}  spindle_count: 0\n  ssh_port: 22\n").findings
     assert (finding.code, finding.severity) == ("GP915", "info")
-    assert finding.message == "the baseline accepts a finding that is gone: GP106 in policies/p.yaml"
+    assert finding.message == "the baseline accepts a finding that no longer exists: GP106 in policies/p.yaml"
     assert finding.span is not None
     line = (tmp_path / "baseline.json").read_text().splitlines()[finding.span.line - 1]
     assert '"GP106"' in line
@@ -139,7 +139,7 @@ GOOD = {"rule": "GP201", "file": "p.yaml", "fingerprint": "0" * 32, "count": 1}
         (b"[]", "not a baseline"),
         (b'{"format_version": "2.0", "findings": []}', "not a baseline"),
         (b'{"format_version": 1, "findings": []}', "not a baseline"),
-        (b'{"format_version": "1.0"}', "`findings` is no list"),
+        (b'{"format_version": "1.0"}', "`findings` is not a list"),
         *(
             (json.dumps({"format_version": "1.0", "findings": [GOOD, entry]}).encode(), r"findings\[1\] lacks")
             for entry in (

@@ -1,4 +1,4 @@
-"""Every fix of every rule, on the examples and cases of the rules: it mends what it is about and harms nothing."""
+"""Every fix of every rule, on the examples and cases of the rules: it fixes what it is about and harms nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def keys(findings: list[Finding]) -> Counter[str]:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_each_fix_alone_mends_its_finding(name: str, tmp_path: Path) -> None:
+def test_each_fix_alone_removes_its_finding(name: str, tmp_path: Path) -> None:
     check = OnePolicy(TEXTS[name], tmp_path)
     before = check({})
     for finding in before.findings:
@@ -62,7 +62,7 @@ def test_each_fix_alone_mends_its_finding(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_mended_together_nothing_is_worse_and_nothing_is_left_that_could_be(name: str, tmp_path: Path) -> None:
+def test_fixed_together_nothing_is_worse_and_nothing_is_left_that_could_be(name: str, tmp_path: Path) -> None:
     check = OnePolicy(TEXTS[name], tmp_path)
     before = check({})
     result = fix_policy(check)

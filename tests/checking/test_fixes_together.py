@@ -12,7 +12,7 @@ from gpolicy.policy.source_file import SourceFile
 
 def finding(*edits: Edit, code: str = "GP101") -> Finding:
     span = edits[0].span if edits else None
-    return Finding(code, "x", Severity.WARNING, "m", span, fix=Fix("mend", edits) if edits else None)
+    return Finding(code, "x", Severity.WARNING, "m", span, fix=Fix("fix", edits) if edits else None)
 
 
 def edit(start: int, stop: int, text: str = "", source: str = "0123456789", file: str = "f") -> Edit:

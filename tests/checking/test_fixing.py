@@ -1,4 +1,4 @@
-"""Rounds of mending, on real policies and on checks that are made to be difficult."""
+"""Rounds of fixing, on real policies and on checks that are made to be difficult."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Words:
         self.checks += 1
         file = SourceFile("f", texts.get("f", self.text))
         found = [
-            Finding(code, "x", severity, match[0], place, fix=Fix("mend", (Edit(place, new),)))
+            Finding(code, "x", severity, match[0], place, fix=Fix("fix", (Edit(place, new),)))
             for pattern, new, code, severity in self.rules
             for match in re.finditer(pattern, file.text)
             for place in [file.span(*match.span())]
@@ -39,7 +39,7 @@ def test_rounds_go_on_until_nothing_changes() -> None:
     assert result.left.findings == []
 
 
-def test_nothing_to_mend_changes_nothing() -> None:
+def test_nothing_to_fix_changes_nothing() -> None:
     result = fix_policy(Words("x", [("a", "b", "GP101", Severity.ERROR)]))
     assert (result.texts, result.fixed) == ({}, [])
 

@@ -211,7 +211,7 @@ WHOLE_POLICY = "a policy that cannot be read as a whole cannot be planned"
         ("[check]\nselect = []\n", "2: check.select: names no rule: nothing would count", ALL),
         (
             '[check]\nignore = ["GP113"]\nselect = ["GP113"]\n',
-            "3: check.select: ignore takes all of these rules away",
+            "3: check.select: ignore excludes all of these rules",
             ALL,
         ),
         ("[check]\nselect = [1]\n", "2: check.select: must be a list of rules, not a list", LIST),
@@ -223,7 +223,7 @@ WHOLE_POLICY = "a policy that cannot be read as a whole cannot be planned"
         (
             '[check]\nignore = [\n"GP011"]\n',
             f"3: check.ignore: GP011 unknown-key cannot be ignored: {WHOLE_POLICY}",
-            "mend what it finds",
+            "fix what it finds",
         ),
         ('[check]\nfail-on = "fatal"\n', "2: check.fail-on: cannot be 'fatal'", "write error, warning, info or never"),
         ("[check]\nbaseline = 3\n", "2: check.baseline: cannot be 3", "write the name of a file"),
@@ -235,7 +235,7 @@ WHOLE_POLICY = "a policy that cannot be read as a whole cannot be planned"
         (
             '[check.severity]\nGP011 = "info"\n',
             f"2: check.severity.GP011: GP011 unknown-key cannot be less than an error: {WHOLE_POLICY}",
-            "mend what it finds",
+            "fix what it finds",
         ),
         ('[check.severity]\nnope = "info"\n', "2: check.severity.nope: there is no rule 'nope'", EXPLAIN),
         (
@@ -244,7 +244,7 @@ WHOLE_POLICY = "a policy that cannot be read as a whole cannot be planned"
             LIST,
         ),
         ("[rules.nope]\nx = 1\n", "1: rules.nope: there is no rule 'nope'", EXPLAIN),
-        ("[rules.GP2]\nx = 1\n", "1: rules.GP2: numbers belong to one rule", "write its code or name"),
+        ("[rules.GP2]\nx = 1\n", "1: rules.GP2: parameters belong to one rule", "write its code or name"),
         (
             "[rules.GP201]\nx = 1\n",
             "1: rules.GP201: GP201 spec-overlap has no parameters",

@@ -66,10 +66,10 @@ def test_the_verdict_in_markdown_is_that_of_the_exit_code(tmp_path: Path) -> Non
         (["--ignore", "spec-overlapp"], "--ignore: there is no rule 'spec-overlapp'", "did you mean spec-overlap?"),
         (["--ignore", "GP201,,"], "--ignore names no rule", "GP201,spec-order,GP3"),
         (["--select", "GP113", "--ignore", "GP113"], "no rule is left", "leave one of them out"),
-        (["--ignore", "GP002"], "--ignore: GP002 yaml-syntax cannot be ignored", "mend what it finds"),
+        (["--ignore", "GP002"], "--ignore: GP002 yaml-syntax cannot be ignored", "fix what it finds"),
         (["--severity", "GP201"], "--severity 'GP201' is not RULE=LEVEL", "levels are error, warning, info"),
         (["--severity", "GP201=bad"], "--severity 'GP201=bad' is not RULE=LEVEL", "levels are error, warning, info"),
-        (["--severity", "GP011=info"], "--severity: GP011 unknown-key cannot be less than an error", "mend what it"),
+        (["--severity", "GP011=info"], "--severity: GP011 unknown-key cannot be less than an error", "fix what it"),
         (["--severity", "nope=info"], "--severity: there is no rule 'nope'", ""),
         (["--fail-on", "fatal"], "--fail-on cannot be 'fatal'", "error, warning, info, never"),
         (["--config", "gone.toml"], "gone.toml: no such file", ""),
@@ -111,7 +111,7 @@ def test_ignoring_all_that_the_file_selects_is_a_slip(tmp_path: Path) -> None:
     assert codes(tmp_path, "--ignore", "GP2") == (["GP106"], 1)
     done = gpolicy("check", tmp_path, "--ignore", "GP2,port-range")
     assert done.returncode == 3
-    assert "--ignore takes away all that" in done.stderr
+    assert "--ignore excludes all that" in done.stderr
     assert "gpolicy.toml leaves: no rule is left" in done.stderr
     assert codes(tmp_path, "--ignore", "GP2,port-range", "--select", "GP107") == (["GP107"], 1)
     assert codes(tmp_path, "--ignore", "GP", "--isolated") == ([], 0)  # said outright, and nothing else was
@@ -291,9 +291,9 @@ def test_a_baseline_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) ->
 # --- mending -------------------------------------------------------------------------------------------------------
 
 
-def test_check_says_how_many_can_be_mended(tmp_path: Path) -> None:
+def test_check_says_how_many_can_be_fixed(tmp_path: Path) -> None:
     write(tmp_path, SLIP)
-    assert gpolicy("check", tmp_path).stdout.endswith("\n1 error; 1 can be mended by --fix\n")
+    assert gpolicy("check", tmp_path).stdout.endswith("\n1 error; 1 can be fixed by --fix\n")
 
 
 def test_the_diff_is_what_fix_writes(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_the_diff_is_what_fix_writes(tmp_path: Path) -> None:
         cwd=tmp_path, capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr == b"3 can be mended by --fix, in 3 files; 0 will be left\n"
+    assert done.stderr == b"3 can be fixed by --fix, in 3 files; 0 will be left\n"
     assert {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()} == before
     patched = subprocess.run(
         ["patch", "-p0", "--binary"], cwd=tmp_path, input=done.stdout, capture_output=True, check=False
@@ -324,21 +324,21 @@ def test_the_diff_is_what_fix_writes(tmp_path: Path) -> None:
     assert (again.returncode, again.stdout) == (0, "")
 
 
-def test_fix_says_what_it_mended_and_reports_the_rest(tmp_path: Path) -> None:
+def test_fix_says_what_it_fixed_and_reports_the_rest(tmp_path: Path) -> None:
     write(tmp_path, f"{SLIP}  ssh_port: 0\n")
     done = gpolicy("check", "--fix", "p.yaml", cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stdout.startswith("p.yaml:6:3: mended GP011 unknown-key: write spindle_count\n1 mended in 1 file\n\n")
+    assert done.stdout.startswith("p.yaml:6:3: fixed GP011 unknown-key: write spindle_count\n1 fixed in 1 file\n\n")
     assert "p.yaml:7:13: error GP106" in done.stdout
     assert done.stdout.endswith("\n1 error\n")
     assert (tmp_path / "p.yaml").read_text() == SLIP.replace("spindel", "spindle") + "  ssh_port: 0\n"
 
 
-def test_with_another_format_what_was_mended_is_told_aside(tmp_path: Path) -> None:
+def test_with_another_format_what_was_fixed_is_told_aside(tmp_path: Path) -> None:
     write(tmp_path, SLIP)
     done = gpolicy("check", "--fix", "-f", "json", "p.yaml", cwd=tmp_path)
     assert json.loads(done.stdout)["findings"] == []
-    assert "mended GP011" in done.stderr
+    assert "fixed GP011" in done.stderr
 
 
 def test_the_json_has_the_fix(tmp_path: Path) -> None:
@@ -354,14 +354,14 @@ def test_the_json_has_the_fix(tmp_path: Path) -> None:
     ("arguments", "comment"),
     [(["--ignore", "GP015"], ""), (["--select", "GP1"], ""), ([], "  # gpolicy: ignore[GP015]")],
 )
-def test_what_is_not_found_is_not_mended(arguments: list[str], comment: str, tmp_path: Path) -> None:
+def test_what_is_not_found_is_not_fixed(arguments: list[str], comment: str, tmp_path: Path) -> None:
     text = f"gpolicy: v1\nkind: Cluster\nname: c\nbeparams:\n  maxmem: 130{comment}\n"
     write(tmp_path, text)
     assert gpolicy("check", "--fix", tmp_path, *arguments).returncode == 0
     assert (tmp_path / "p.yaml").read_text() == text
 
 
-def test_what_the_baseline_accepts_is_not_mended(tmp_path: Path) -> None:
+def test_what_the_baseline_accepts_is_not_fixed(tmp_path: Path) -> None:
     text = "gpolicy: v1\nkind: Cluster\nname: c\nbeparams:\n  maxmem: 130\n"
     write(tmp_path, text)
     gpolicy("check", tmp_path, "--write-baseline", tmp_path / "b.json")
@@ -373,8 +373,8 @@ def test_a_byte_order_mark_and_a_mode_stay(tmp_path: Path) -> None:
     write(tmp_path / "policy", "\ufeff" + SLIP)
     (tmp_path / "policy" / "p.yaml").chmod(0o600)
     assert gpolicy("check", "--fix", tmp_path / "policy").returncode == 0
-    mended = SLIP.replace("spindel", "spindle").encode()
-    assert (tmp_path / "policy" / "p.yaml").read_bytes() == b"\xef\xbb\xbf" + mended
+    fixed = SLIP.replace("spindel", "spindle").encode()
+    assert (tmp_path / "policy" / "p.yaml").read_bytes() == b"\xef\xbb\xbf" + fixed
     assert stat.S_IMODE((tmp_path / "policy" / "p.yaml").stat().st_mode) == 0o600
 
 
@@ -385,7 +385,7 @@ def test_what_a_link_leads_to_is_checked_and_not_written(tmp_path: Path) -> None
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "link.yaml").symlink_to("../real/p.yaml")
     done = gpolicy("check", "--fix", tmp_path / "policy")
-    assert (done.returncode, "GP011" in done.stdout, "can be mended" in done.stdout) == (1, True, False)
+    assert (done.returncode, "GP011" in done.stdout, "can be fixed" in done.stdout) == (1, True, False)
     assert (tmp_path / "policy" / "link.yaml").is_symlink()
     assert (tmp_path / "real" / "p.yaml").read_text() == SLIP
 
@@ -401,7 +401,7 @@ def test_what_a_link_leads_to_outside_of_the_work_tree_is_not_written(tmp_path: 
     assert (tmp_path / "elsewhere" / "p.yaml").read_text() == SLIP
 
 
-def test_a_base_is_mended_only_if_it_is_given(tmp_path: Path) -> None:
+def test_a_base_is_fixed_only_if_it_is_given(tmp_path: Path) -> None:
     base = "gpolicy: v1\nkind: NodeGroup\nname: base\ntemplate: true\nndparams: {spindel_count: 4}\n"
     write(tmp_path, base, "base.yaml")
     write(tmp_path / "policy", "gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: ../base.yaml\n")
@@ -414,12 +414,12 @@ def test_a_base_is_mended_only_if_it_is_given(tmp_path: Path) -> None:
     assert (tmp_path / "base.yaml").read_text() == base.replace("spindel", "spindle")
 
 
-def test_two_slips_that_mean_one_key_are_not_both_mended(tmp_path: Path) -> None:
+def test_two_slips_that_mean_one_key_are_not_both_fixed(tmp_path: Path) -> None:
     text = f"{HEAD}  spindel_count: 4\n  spindle_cuont: 5\n"
     write(tmp_path, text)
     assert gpolicy("check", "--fix", tmp_path).returncode == 1
-    mended = (tmp_path / "p.yaml").read_text()
-    assert mended.count("spindle_count") <= 1
+    fixed = (tmp_path / "p.yaml").read_text()
+    assert fixed.count("spindle_count") <= 1
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")

@@ -82,7 +82,7 @@ def test_a_move_into_exclusive_storage_is_held_against_spindles(tmp_path: Path) 
     assert moved("plain", 2) == []
     assert moved("plain", None) == []  # not recorded: it may be right
     assert "(spindle-use 1)" in moved("plain", 1)[0]
-    assert "(drbd disks under exclusive storage)" in moved("drbd", None)[0]
+    assert "(drbd disks with exclusive storage)" in moved("drbd", None)[0]
 
 
 def test_a_renamed_group_is_no_other_group(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_figures_are_held_against_what_nodes_report_where_they_count(tmp_path: P
     state = with_resources(having({}), memory_total=64 * 1024, cpu_total=16)
     figures = "hv_state:\n  kvm: {mem_total: 128G, cpu_total: 17}\n"
     found = [finding for finding in check(CLUSTER + figures, tmp_path, state=state) if finding.code == "GP154"]
-    assert [finding.message for finding in found] == ["hv_state.kvm.mem_total is 128G, node n1 reports 64G"]
+    assert [finding.message for finding in found] == ["hv_state.kvm.mem_total is 128G, but node n1 reports 64G"]
     own = f"{CLUSTER}{figures}---\n{GROUP}hv_state:\n  kvm: {{mem_total: 64G}}\n"
     assert "GP154" not in codes(check(own, tmp_path, state=state))
 
@@ -194,7 +194,7 @@ def test_a_line_of_policy_is_said_once_to_lack_nodes_in_whatever_groups_and_doma
     assert [(item.code, item.span.line if item.span else 0) for item in found] == [("GP520", 3)]
     assert found[0].message == (
         "no tag rack:… (group a: a2; group b: b2), no tag feed:… (group a: a2; group b: b2),"
-        " as other nodes of these groups have"
+        " unlike other nodes of these groups"
     )
     assert found[0].hint == "tag every node of these groups rack:… and feed:…"
 

@@ -79,7 +79,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
     rapi_ca: Authority = None,
     *,
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
-    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended safely, and report the rest.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, and report the rest.")] = False,
     diff: Annotated[
         bool, typer.Option("--diff", help="Show what --fix would change, and change nothing. Exit code 1 if anything.")
     ] = False,
@@ -207,7 +207,7 @@ def explain(
         ),
     ] = None,
 ) -> int:
-    """Say what a rule means, why it is there, and how to mend what it finds."""
+    """Say what a rule means, why it exists, and how to fix what it finds."""
     from gpolicy.cli import checking  # noqa: PLC0415
 
     return checking.explain(rule)

@@ -25,8 +25,8 @@ class SpecBeyondNodes(Rule):
         code="GP724",
         name="spec-beyond-nodes",
         severity=Severity.WARNING,
-        summary="The smallest instance of a spec is larger than every node that is in the group.",
-        rationale="The spec is legal, and no instance of it can be created until larger nodes are there.",
+        summary="The smallest instance of a spec is larger than every node of the group.",
+        rationale="The spec is legal, but no instance of it can be created until the group has larger nodes.",
         source="Partitioned Ganeti, Constrained instance sizes",
         bad=_size("96G 128G"),
         good=_size("16G 128G"),
@@ -61,7 +61,7 @@ class HardwareNotAsPromised(Rule):
         name="hardware-not-as-promised",
         severity=Severity.WARNING,
         summary="A node of the cluster has less than the hardware that its group promises.",
-        rationale="Specs and tests are held against the promise: they are wrong about this node.",
+        rationale="gpolicy compares specs and tests with the promise, so their results are wrong for this node.",
         source="gpolicy",
         bad=f"{GROUP}hardware: {{memory: 128G, cpus: 16}}\n",
         good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\n",
@@ -69,7 +69,8 @@ class HardwareNotAsPromised(Rule):
             RuleParameter(
                 name="tolerance",
                 default=5,
-                summary="Percent of the promised memory and volume size that may be missing: the system keeps some.",
+                summary="Percent of the promised memory and volume size that may be missing, since the system keeps"
+                " some.",
                 most=100,
             ),
         ),
@@ -111,8 +112,8 @@ class NoSpindles(Rule):
         name="no-spindles",
         severity=Severity.WARNING,
         summary="Nodes of the cluster have a spindle_count of 0 or less.",
-        rationale="htools divides by it: the cluster's score is no number, so hbal and hail cannot tell a good"
-        " placement from a bad one. Under exclusive storage it is not read.",
+        rationale="htools divides by it, so the cluster's score is not a number: hbal and hail cannot tell a good"
+        " placement from a bad one. With exclusive storage it is not read.",
         source="Resource model, Node parameters; Ganeti 3.0 stores it unchecked",
         bad=f"{GROUP}alloc_policy: preferred\n",
         good=f"{GROUP}ndparams: {{spindle_count: 1}}\n",

@@ -29,7 +29,7 @@ class LastGroupRemoved(Rule):
         name="last-group-removed",
         severity=Severity.ERROR,
         summary="All groups of the cluster are to be removed.",
-        rationale="Ganeti does not remove the last group; a cluster always has one.",
+        rationale="Ganeti does not remove the last group, since a cluster always has one.",
         source="Ganeti 3.0, gnt-group remove",
         bad=f"{GROUP}removed: true\n",
         good=GROUP,
@@ -52,7 +52,7 @@ class RemovedGroupHasNodes(Rule):
         code="GP722",
         name="removed-group-has-nodes",
         severity=Severity.ERROR,
-        summary="A group is to be removed, and the policy leaves nodes of the cluster in it.",
+        summary="A group is to be removed, but the policy leaves nodes of the cluster in it.",
         rationale="Only an empty group can be removed.",
         source="Ganeti 3.0, gnt-group remove",
         bad=f"{GROUP}removed: true\n---\n{_SILVER}",
@@ -69,7 +69,7 @@ class RemovedGroupHasNodes(Rule):
             if left:
                 others = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
                 message = f"{group.name} is to be removed, but {left[0]}{others} still in it"
-                hint = "let another group name these nodes"
+                hint = "move these nodes to another group"
                 yield self.hit(group, message, group.removed.span, hint=hint)
 
 
@@ -78,10 +78,10 @@ class MoveIntoStricterGroup(Rule):
         code="GP723",
         name="move-into-stricter-group",
         severity=Severity.WARNING,
-        summary="A node is to move into a group whose instance policy does not allow the instances that it has.",
-        rationale="Ganeti moves nodes between groups without a look at the target's policy or its exclusive storage;"
-        " nothing tells but gnt-cluster verify. Such instances cannot be modified or moved by hail any more without"
-        " --ignore-ipolicy.",
+        summary="A node is to move into a group whose instance policy does not allow the node's instances.",
+        rationale="Ganeti moves nodes between groups without checking the policy or the exclusive storage of the"
+        " target; only `gnt-cluster verify` reports it. hail and Ganeti then refuse to modify or move such instances"
+        " without --ignore-ipolicy.",
         source="Ganeti 3.0, gnt-group assign-nodes, run",
         bad=_sized("8G 16G"),
         good=_sized("1G 16G"),
@@ -124,7 +124,7 @@ def _refused(context: Context, group: GroupPolicy, instance: Instance) -> str:
     value = in_force(context, group, EXCLUSIVE_STORAGE)
     exclusive = value is not None and value.value is True
     if exclusive and (other := sorted(templates - {"plain", "diskless"})):
-        return f"{other[0]} disks under exclusive storage"
+        return f"{other[0]} disks with exclusive storage"
     broken = [_outside(pair, instance, exclusive=exclusive) for pair in context.pairs(group)]
     if not broken or not all(broken):
         return ""

@@ -18,9 +18,9 @@ class DefaultTemplateNotAllowed(Rule):
         code="GP302",
         name="default-template-not-allowed",
         severity=Severity.WARNING,
-        summary="The first enabled disk template is not allowed by the cluster's instance policy.",
-        rationale="The order of enabled_disk_templates matters: the first is the default of new instances. Where the"
-        " policy does not allow it, every creation that names no template is refused.",
+        summary="The cluster's instance policy does not allow the first enabled disk template.",
+        rationale="The first template of enabled_disk_templates is the default of new instances. If the policy does"
+        " not allow it, Ganeti refuses every creation that names no template.",
         source=_SOURCE,
         bad=f"{CLUSTER}enabled_disk_templates: [plain, drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
         good=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
@@ -45,8 +45,8 @@ class GroupTemplateBeyondCluster(Rule):
         name="group-template-beyond-cluster",
         severity=Severity.INFO,
         summary="A group allows a disk template that the cluster's instance policy does not.",
-        rationale="Groups are limited by enabled_disk_templates, not by the cluster's instance policy: a group's list"
-        " replaces the cluster's. This is legal, and easily overlooked.",
+        rationale="enabled_disk_templates limits groups, the cluster's instance policy does not: a group's list"
+        " replaces the cluster's. This is legal, but easy to overlook.",
         source=_SOURCE,
         bad=f"{CLUSTER}ipolicy: {{disk-templates: [drbd]}}\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
         good=f"{CLUSTER}ipolicy: {{disk-templates: [drbd, plain]}}\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
@@ -71,7 +71,7 @@ class TemplateNeverAllowed(Rule):
         name="template-never-allowed",
         severity=Severity.INFO,
         summary="A disk template is enabled, but neither the cluster's policy nor a group's allows it.",
-        rationale="No instance can be created with it, unless a group that the policy does not manage allows it.",
+        rationale="No instance can use it, unless a group that the policy does not manage allows it.",
         source=_SOURCE,
         bad=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
         good=f"{CLUSTER}enabled_disk_templates: [drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
@@ -99,9 +99,8 @@ class OnlyDiskless(Rule):
         code="GP310",
         name="only-diskless",
         severity=Severity.WARNING,
-        summary="Only the template diskless is allowed, but the specs are about disks.",
-        rationale="No instance with a disk can be created there, and the bounds of disk-size and disk-count mean"
-        " nothing.",
+        summary="Only the template diskless is allowed, but the specs have disks.",
+        rationale="No instance with a disk can be created, and the bounds of disk-size and disk-count have no effect.",
         source="Ganeti 3.0, checks of instances",
         bad=f"{CLUSTER}ipolicy:\n  disk-templates: [diskless]\n{_PAIR}",
         good=f"{CLUSTER}ipolicy:\n  disk-templates: [diskless, plain]\n{_PAIR}",

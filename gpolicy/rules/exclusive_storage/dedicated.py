@@ -57,10 +57,10 @@ class NothingForTheNode(Rule):
         code="GP415",
         name="nothing-left-for-node",
         severity=Severity.WARNING,
-        summary="Where exclusive storage is on, the largest instance of a spec leaves nothing for the node itself.",
-        rationale="The node's own system needs memory and CPUs, and so does the hypervisor; a node that gives away"
-        " everything is refused by hail and hspace, which want some memory to stay free. What a node keeps is what"
-        " hv_state says (mem_node, cpu_node); without it, Ganeti counts one CPU.",
+        summary="With exclusive storage, the largest instance of a spec leaves nothing for the node itself.",
+        rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that"
+        " gives everything away, since some memory must stay free. hv_state says what a node keeps (mem_node,"
+        " cpu_node); without it, Ganeti counts one CPU.",
         source=_DEDICATED,
         bad=_GOOD.replace("max: {memory-size: 250G", "max: {memory-size: 256G"),
         good=_GOOD,
@@ -75,7 +75,11 @@ class NothingForTheNode(Rule):
                     wanted = pair.maximum[share.parameter]
                     nothing = wanted > share.amount or (share.parameter == "memory-size" and wanted == whole)
                     if nothing and wanted <= whole:  # more than that is GP212
-                        keeps = f"the node keeps {amount(share.parameter, share.kept)}" if share.kept else "it has all"
+                        keeps = (
+                            f"the node keeps {amount(share.parameter, share.kept)}"
+                            if share.kept
+                            else "hv_state keeps nothing for it"
+                        )
                         message = (
                             f"{pair.title}: {share.parameter} {amount(share.parameter, wanted)} of"
                             f" {amount(share.parameter, whole)} leaves nothing for the node; {keeps}"
@@ -103,9 +107,9 @@ class ShareFitsLessOften(Rule):
         code="GP416",
         name="share-fits-less-often",
         severity=Severity.WARNING,
-        summary="Where exclusive storage is on, a spec named as a part of a node fits less often than its name says.",
-        rationale="Nodes are handed out whole, in halves or quarters. When the memory, CPUs or volumes of a half are"
-        " more than half of what the node gives, it fits once, and the rest is left over.",
+        summary="With exclusive storage, a spec named after a part of a node fits less often than its name says.",
+        rationale="Nodes are given away whole, in halves or in quarters. If a half needs more than half of the memory,"
+        " CPUs or volumes that a node gives, it fits once and the rest stays unused.",
         source="Allocation for Partitioned Ganeti, Dedicated Allocation Metric",
         bad=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "16 16", "5000G 5965G", "6 6"),
         good=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "15 15", "5000G 5965G", "6 6"),
@@ -127,7 +131,7 @@ class ShareFitsLessOften(Rule):
                             f" ({amount(name, left)}): it fits {left // least} times"
                         )
                         related = (Related(place, "the hardware is promised here"),)
-                        hint = f"a part of {times} is {amount(name, left // times)} at most"
+                        hint = f"one of {times} equal parts is at most {amount(name, left // times)}"
                         yield self.hit(group, message, pair.at("min", name), hint=hint, related=related)
 
 
@@ -136,8 +140,8 @@ class NodeKeepsEverything(Rule):
         code="GP419",
         name="node-keeps-everything",
         severity=Severity.WARNING,
-        summary="hv_state lets nodes keep all the memory or CPUs that their group promises.",
-        rationale="What a node and its hypervisor keep is not for instances; here nothing is left for them. Most often"
+        summary="With hv_state, nodes keep all the memory or CPUs that their group promises.",
+        rationale="Instances do not get what a node and its hypervisor keep, so nothing is left for them. Most likely"
         " a unit is wrong.",
         source="Resource model, Node parameters (hv_state)",
         bad=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 256G}}\n",
@@ -182,9 +186,9 @@ class DedicatedCpuRatio(Rule):
         code="GP406",
         name="dedicated-vcpu-ratio",
         severity=Severity.WARNING,
-        summary="vcpu-ratio is above 1 although exclusive storage is on.",
-        rationale="A partitioned node gives each instance hardware of its own; with more virtual than physical CPUs"
-        " the instances share them after all.",
+        summary="vcpu-ratio is above 1, but exclusive storage is on.",
+        rationale="A partitioned node gives each instance its own hardware. With more virtual than physical CPUs the"
+        " instances share them.",
         source="Partitioned Ganeti, Dedicated CPUs",
         bad=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 4}}\n",
         good=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 1}}\n",
@@ -203,10 +207,10 @@ class DedicatedOrder(Rule):
         code="GP410",
         name="dedicated-order",
         severity=Severity.WARNING,
-        summary="Where exclusive storage is on, specs are not in descending order of their least disk size.",
-        rationale="hail's dedicated metric sorts specs by the lower bound of disk-size, biggest first; hspace takes"
-        " them as they are listed. When the two orders differ, placement protects another size than capacity counts;"
-        " with equal lower bounds the metric's order is not defined.",
+        summary="With exclusive storage, specs are not in descending order of their minimum disk size.",
+        rationale="hail's dedicated metric sorts specs by the minimum of disk-size, biggest first; hspace uses the"
+        " order of the list. If the two differ, placement protects another size than capacity counts. With equal"
+        " minimums the metric's order is undefined.",
         source=_METRIC,
         bad=f"{EXCLUSIVE}ipolicy:\n  minmax:\n{_COMPUTING}{_STORAGE}",
         good=f"{EXCLUSIVE}ipolicy:\n  minmax:\n{_STORAGE}{_COMPUTING}",

@@ -21,9 +21,9 @@ class TemplateNotExclusive(Rule):
         code="GP407",
         name="template-not-exclusive",
         severity=Severity.WARNING,
-        summary="Disk templates other than plain are allowed where exclusive storage is on.",
-        rationale="The design aims at plain and drbd, but Ganeti has it for plain only: creating another disk fails,"
-        " and verify reports existing ones as errors.",
+        summary="Exclusive storage is on, but other disk templates than plain are allowed.",
+        rationale="The design is for plain and drbd, but Ganeti implements it for plain only: creating another disk"
+        " fails, and verify reports existing ones as errors.",
         source=f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1",
         bad=f"{EXCLUSIVE}ipolicy: {{disk-templates: [plain, drbd]}}\n",
         good=f"{EXCLUSIVE}ipolicy: {{disk-templates: [plain]}}\n",
@@ -43,8 +43,8 @@ class ExclusiveWithoutPlain(Rule):
         code="GP408",
         name="exclusive-without-plain",
         severity=Severity.ERROR,
-        summary="Exclusive storage is on, and plain is not among the allowed disk templates.",
-        rationale="No instance with a disk can be created there.",
+        summary="Exclusive storage is on, but plain is not allowed.",
+        rationale="No instance with a disk can be created.",
         source=f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1",
         bad=f"{EXCLUSIVE}ipolicy: {{disk-templates: [diskless]}}\n",
         good=f"{EXCLUSIVE}ipolicy: {{disk-templates: [diskless, plain]}}\n",
@@ -63,8 +63,8 @@ class ExclusiveStorageReads(Rule):
         code="GP411",
         name="exclusive-storage-reads",
         severity=Severity.INFO,
-        summary="Exclusive storage is turned on: Ganeti 3.0 then reports no storage figures of the nodes.",
-        rationale="Its node daemon compares a number with text and fails: free and total disk and spindles come back"
+        summary="Exclusive storage is turned on, and Ganeti 3.0 then reports no storage figures of the nodes.",
+        rationale="Ganeti's node daemon compares a number with text and fails. Free and total disk and spindles are"
         " unknown, and hspace -L stops. The defect is in 3.0.2 and still in the newest source.",
         source="Ganeti 3.0.2, run on a cluster",
         bad=EXCLUSIVE,
@@ -75,7 +75,12 @@ class ExclusiveStorageReads(Rule):
         for declared, leaf in context.explicit_at(EXCLUSIVE_STORAGE):
             if leaf.value is True and release_key(context.version) >= (3, 0):
                 message = f"Ganeti {context.version} shows no storage figures of nodes with exclusive storage"
-                yield self.hit(declared, message, leaf.span, hint="have the fix in Ganeti's node daemon before")
+                yield self.hit(
+                    declared,
+                    message,
+                    leaf.span,
+                    hint="patch ganeti-noded first; until then the disk figures of these nodes are unknown",
+                )
 
 
 class ExclusiveStorageMixed(Rule):
@@ -83,9 +88,9 @@ class ExclusiveStorageMixed(Rule):
         code="GP412",
         name="exclusive-storage-mixed",
         severity=Severity.ERROR,
-        summary="A node on the cluster has a value of exclusive_storage that is not its group's.",
-        rationale="The flag must be the same in a whole group: whether a disk has its volumes to itself would depend on"
-        " the node it lands on. Ganeti does not let it be set on a node; an old configuration may still have it.",
+        summary="A node of the cluster has another value of exclusive_storage than its group.",
+        rationale="All nodes of a group must have the same value; otherwise the node decides whether a disk has its"
+        " own volumes. Ganeti does not let you set it on a node, but an old configuration may have it.",
         source=_EXCLUSIVE,
         bad=EXCLUSIVE,
         good=EXCLUSIVE,
@@ -103,9 +108,8 @@ class ExclusiveStorageMixed(Rule):
                 if node.own.get(EXCLUSIVE_STORAGE, leaf.value) != leaf.value
             ]
             if odd:
-                message = (
-                    f"{', '.join(sorted(odd)[:5])} in {name_of(group)}: exclusive_storage is not the group's value"
-                )
+                names = ", ".join(sorted(odd)[:5])
+                message = f"{names} in {name_of(group)}: exclusive_storage differs from the group's value"
                 yield self.hit(group, message, leaf.span, hint="remove the nodes' own value")
 
 
@@ -131,9 +135,9 @@ class ExclusiveStorageOnOtherDisks(Rule):
         code="GP417",
         name="exclusive-storage-on-other-disks",
         severity=Severity.WARNING,
-        summary="Exclusive storage is on for nodes that have instances with other disks than plain ones.",
-        rationale="Ganeti turns it on without a look, and converts nothing. Such disks show as errors of gnt-cluster"
-        " verify, and cannot be grown or made anew.",
+        summary="Exclusive storage is on for nodes whose instances have other disks than plain ones.",
+        rationale="Ganeti turns exclusive storage on without a check, and converts nothing. `gnt-cluster verify`"
+        " reports such disks as errors, and they cannot be grown or recreated.",
         source=f"{_EXCLUSIVE}; Ganeti 3.0, run",
         bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\n",
         good=f"{GROUP}ndparams: {{exclusive_storage: false}}\n",

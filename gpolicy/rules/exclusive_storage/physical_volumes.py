@@ -22,9 +22,10 @@ class VolumeSizesDiffer(Rule):
         code="GP401",
         name="pv-sizes-differ",
         severity=Severity.ERROR,
-        summary="The physical volumes of a group with exclusive storage differ by more than the margin.",
-        rationale="A spindle is a physical volume, and all in a group must have one size within 1 % around it: bad when"
-        " smallest * 1.01 is below largest * 0.99. `gnt-cluster verify` reports it as an error.",
+        summary="The physical volumes of a group with exclusive storage differ by more than Ganeti's margin.",
+        rationale="A spindle is a physical volume, and all volumes of a group must have one size within a margin of 1"
+        " %. They differ too much if smallest * 1.01 is below largest * 0.99; `gnt-cluster verify` then reports an"
+        " error.",
         source=_EXCLUSIVE,
         bad=f"{EXCLUSIVE}hardware: {{pv_size: [1000G, 1021G]}}\n",
         good=f"{EXCLUSIVE}hardware: {{pv_size: [1000G, 1020G]}}\n",
@@ -36,7 +37,7 @@ class VolumeSizesDiffer(Rule):
             if sizes and sizes_differ(sizes[0].value, sizes[-1].value):
                 small, large = (amount("disk-size", size.value) for size in (sizes[0], sizes[-1]))
                 message = f"physical volumes of {small} and {large} are too different for exclusive storage"
-                hint = "at most about 2 % may lie between the smallest and the largest: split the group"
+                hint = "the largest may exceed the smallest by about 2 %: split the group"
                 related = (Related(exclusive.span, "exclusive storage is on"), Related(sizes[0].span, "the smallest"))
                 yield self.hit(group, message, sizes[-1].span, hint=hint, related=related)
 
@@ -46,9 +47,9 @@ class VolumeCount(Rule):
         code="GP413",
         name="pv-count-mismatch",
         severity=Severity.WARNING,
-        summary="The hardware of a group lists sizes of physical volumes, but not as many as it has volumes.",
-        rationale="A list names the size of each volume (a single size is that of all). One of the two is wrong, and so"
-        " is every number that is computed from them.",
+        summary="A group's hardware lists more or fewer sizes of physical volumes than it has volumes.",
+        rationale="A list has the size of each volume; a single size holds for all. If pv_size and pv_count disagree,"
+        " one of them is wrong, and so is every number computed from them.",
         source="gpolicy",
         bad=f"{EXCLUSIVE}hardware: {{pv_count: 1, pv_size: [1000G, 1010G]}}\n",
         good=f"{EXCLUSIVE}hardware: {{pv_count: 2, pv_size: [1000G, 1010G]}}\n",
@@ -60,7 +61,7 @@ class VolumeCount(Rule):
             count = hardware.pv_count.value if hardware and hardware.pv_count else 0
             if hardware and hardware.pv_count and len(hardware.pv_sizes) not in (0, 1, count):
                 message = f"pv_size lists {len(hardware.pv_sizes)} sizes, pv_count is {count}"
-                hint = "name the size of each volume, or one size for all"
+                hint = "list one size for each volume, or a single size for all"
                 yield self.hit(group, message, hardware.pv_count.span, hint=hint)
 
 
@@ -70,8 +71,8 @@ class ObservedVolumesDiffer(Rule):
         name="observed-pv-sizes-differ",
         severity=Severity.WARNING,
         summary="The nodes of a group with exclusive storage have physical volumes of too different sizes.",
-        rationale="All volumes of the group must have one size within 1 % around it; gnt-cluster verify calls it an"
-        " error otherwise, and the smallest one counts for all.",
+        rationale="All volumes of the group must have one size within a margin of 1 %. Otherwise `gnt-cluster verify`"
+        " reports an error, and the smallest size counts for all.",
         source=_EXCLUSIVE,
         bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\n",
         good=f"{GROUP}ndparams: {{exclusive_storage: false}}\n",
@@ -93,5 +94,5 @@ class ObservedVolumesDiffer(Rule):
                     for size, node, name in (min(volumes), max(volumes))
                 ]
                 message = f"physical volumes in {name_of(group)} differ too much: {', '.join(parts)}"
-                hint = "put nodes with other volumes into a group of their own"
+                hint = "move nodes with other volumes to their own group"
                 yield self.hit(group, message, leaf.span, hint=hint)

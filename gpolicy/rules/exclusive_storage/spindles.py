@@ -62,10 +62,10 @@ class DiskNotWholeSpindles(Rule):
         code="GP402",
         name="disk-size-not-whole-spindles",
         severity=Severity.WARNING,
-        summary="Under exclusive storage the greatest disk size of a spec is no multiple of the spindle size.",
+        summary="With exclusive storage, the maximum disk size of a spec is not a multiple of the spindle size.",
         rationale="A disk takes whole physical volumes, and Ganeti counts only floor(size / 1.03) of each: 1 % margin"
-        " and 2 % reserve. So a disk of exactly one volume's size takes two. Capacity counted by disk size is right"
-        " only when the allowed sizes are multiples of the spindle size.",
+        " and 2 % reserve. So a disk as large as one volume takes two. Capacity is right only if the allowed sizes are"
+        " multiples of the spindle size.",
         source=f"{_EXCLUSIVE}; Implementation order",
         bad=EXCLUSIVE + HARDWARE + _specs("quarter\n      " + bounds("61G 62G", "7 7", "2T 3T", "3 4")),
         good=_GOOD,
@@ -77,14 +77,20 @@ class DiskNotWholeSpindles(Rule):
             volumes = volumes_needed(size, volume)
             usable = largest_disk(volumes, volume)
             if volumes and (usable - size) * 100 > usable * _TOLERANCE_PERCENT:
-                fewer = f"{amount('disk-size', largest_disk(volumes - 1, volume))} ({volumes - 1}) or " * (volumes > 1)
+                whole = "a whole physical volume" if volumes == 1 else f"{volumes} whole physical volumes"
                 message = (
-                    f"{pair.title}: a disk of {amount('disk-size', size)} takes {volumes} physical volumes of"
-                    f" {amount('disk-size', volume)}, which hold {amount('disk-size', usable)}"
+                    f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
+                    f" {amount('disk-size', volume)}"
                 )
-                hint = f"whole volumes are {fewer}{amount('disk-size', usable)} ({volumes})"
+                sizes = [_rounded_down(largest_disk(count, volume)) for count in (volumes - 1, volumes) if count]
+                hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
                 span = pair.at("max", "disk-size")
                 yield self.hit(group, message, span, hint=hint, related=_volumes_here(hardware))
+
+
+def _rounded_down(size: int) -> int:
+    """Return a large size in whole GiB, which are easier to read and still within the tolerance."""
+    return size - size % 1024 if size >= 100 * 1024 else size
 
 
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
@@ -95,8 +101,8 @@ class DiskSpansSpindles(Rule):
         code="GP403",
         name="disk-size-spans-spindles",
         severity=Severity.INFO,
-        summary="Under exclusive storage the disk sizes of one spec need different numbers of spindles.",
-        rationale="Instances of one spec then use a node unevenly, and the number that fits depends on their sizes.",
+        summary="With exclusive storage, the disk sizes of a spec need different numbers of spindles.",
+        rationale="Instances of one spec then use nodes unevenly, and how many fit depends on their sizes.",
         source=_SPINDLES,
         bad=EXCLUSIVE + HARDWARE + _specs("half\n      " + bounds("61G 125G", "7 15", "2T 5880G", "3 6")),
         good=_GOOD,
@@ -117,8 +123,8 @@ class TooFewSpindles(Rule):
         name="too-few-spindles",
         severity=Severity.ERROR,
         summary="The smallest disks of a spec need more spindles than its spindle-use allows.",
-        rationale="Under exclusive storage spindle-use is compared with the spindles of the instance's disks, and too"
-        " few spindles for a disk are an error. No instance can satisfy both.",
+        rationale="With exclusive storage, Ganeti compares spindle-use with the spindles of the instance's disks, and"
+        " refuses a disk with too few. No instance can satisfy both.",
         source=_SPINDLES,
         bad=EXCLUSIVE + HARDWARE + _specs(_full(spindles="11 11")),
         good=_GOOD,
@@ -177,13 +183,13 @@ class SpindleParameterIgnored(Rule):
         code="GP409",
         name="spindle-parameter-ignored",
         severity=Severity.INFO,
-        summary="spindle-ratio or spindle_count is set where exclusive storage is on.",
-        rationale="Exclusive assignment of physical volumes implies a ratio of 1, and the count is the real number of"
-        " volumes: both parameters are ignored.",
+        summary="spindle-ratio or spindle_count is set, but exclusive storage is on.",
+        rationale="With exclusive storage the ratio is 1, and the count is the real number of volumes: Ganeti ignores"
+        " both parameters.",
         source=_SPINDLES,
         bad=f"{EXCLUSIVE}ipolicy: {{spindle-ratio: 32}}\n",
         good=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 1}}\n",
-        fix="Takes the parameter out.",
+        fix="Removes the parameter.",
     )
     _IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", "spindle_count"))
 
@@ -196,7 +202,7 @@ class SpindleParameterIgnored(Rule):
                     related = (Related(exclusive.span, "exclusive storage is on"),)
                     message = f"{path[1]} is ignored in {name_of(group)}"
                     removal = edits.remove_entry(leaf.document, leaf.pointer, climb=True)
-                    fix = edits.fix(f"take {path[1]} out", removal) if not leaf.overridden else None
+                    fix = edits.fix(f"remove {path[1]}", removal) if not leaf.overridden else None
                     yield self.hit(group, message, leaf.span, related=related, fix=fix)
 
 
@@ -205,9 +211,9 @@ class SpindlesWithoutExclusiveStorage(Rule):
         code="GP414",
         name="spindles-without-exclusive-storage",
         severity=Severity.WARNING,
-        summary="A spec asks for an exact number of spindles, but exclusive storage is not on.",
-        rationale="Only under exclusive storage are they physical volumes of the instance's own. Without it disks share"
-        " all volumes, and spindle-use is a number that instances say of themselves (1, if nothing is said).",
+        summary="A spec requires an exact number of spindles, but exclusive storage is not on.",
+        rationale="Spindles are an instance's own physical volumes only with exclusive storage. Without it, disks"
+        " share all volumes, and spindle-use is a number that an instance states (default 1).",
         source=_SPINDLES,
         bad=DEDICATED + HARDWARE + WHOLE_NODES + FULL,
         good=EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL,
@@ -224,9 +230,9 @@ class SpindlesWithoutExclusiveStorage(Rule):
                 spindles = pair.minimum["spindle-use"]
                 if 1 < spindles == pair.maximum["spindle-use"]:
                     said = "is off" if value is not None else "is not declared"
-                    message = f"{pair.title} asks for exactly {spindles} spindles, but exclusive storage {said}"
+                    message = f"{pair.title} requires exactly {spindles} spindles, but exclusive storage {said}"
                     leaf = value.leaf if value is not None else None
                     related = (Related(leaf.span, "it is off here"),) if leaf else ()
-                    hint = "write ndparams: {exclusive_storage: true}, or do not bind spindle-use"
+                    hint = "write ndparams: {exclusive_storage: true}, or allow a range of spindle-use"
                     yield self.hit(group, message, pair.at("min", "spindle-use"), hint=hint, related=related)
                     break  # one mistake, whatever the number of specs

@@ -18,8 +18,8 @@ class ClusterNamedTwice(FleetRule):
         code="GP831",
         name="cluster-named-twice",
         severity=Severity.ERROR,
-        summary="Two policies are for a cluster of the same name.",
-        rationale="Each plans the cluster back to what it says: whichever is applied last wins, until the other is.",
+        summary="Two policies describe a cluster of the same name.",
+        rationale="Each policy changes the cluster back to what it says.",
         source="gpolicy",
         bad=files(member("amsterdam"), member("amsterdam").replace("# amsterdam", "# berlin"), BASE),
         good=GOOD,
@@ -33,7 +33,7 @@ class ClusterNamedTwice(FleetRule):
             name, span = policy.cluster.name, policy.cluster.span
             earlier = first.setdefault(name.lower(), span)
             if place_of(earlier) != place_of(span):
-                message = f"another policy is for the cluster {name} as well"
+                message = f"another policy also describes the cluster {name}"
                 hint = "put both into one directory, or correct the name"
                 related = (Related(earlier, "the first"),)
                 yield self.hit(number, "cluster", message, span, hint, related)
@@ -45,8 +45,7 @@ class NodeInTwoClusters(FleetRule):
         name="node-in-two-clusters",
         severity=Severity.ERROR,
         summary="Two clusters of a fleet name the same node.",
-        rationale="A node is in exactly one cluster. One of the two plans can never be made: the cluster has no such"
-        " node.",
+        rationale="A node is in exactly one cluster, so one of the two policies is wrong and cannot be planned.",
         source="Ganeti's data model",
         bad=files(
             BASE, member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n2, n3")
@@ -76,9 +75,9 @@ class MacPrefixShared(FleetRule):
         code="GP833",
         name="mac-prefix-shared",
         severity=Severity.INFO,
-        summary="Clusters of a fleet make MAC addresses with the same prefix.",
-        rationale="Each cluster only makes sure that its own addresses differ. On a network that both reach two"
-        " instances may get the same one. Where the clusters share no network there is nothing to do.",
+        summary="Clusters of a fleet use the same prefix for MAC addresses.",
+        rationale="A cluster ensures that its own addresses differ, but not that they differ from another cluster's."
+        " On a shared network two instances may get the same one. Clusters that share no network are fine.",
         source="Ganeti's documentation, gnt-cluster(8) init --mac-prefix",
         bad=files(BASE, *(member(town, 'mac_prefix: "aa:00:00"\n') for town in ("amsterdam", "berlin"))),
         good=files(

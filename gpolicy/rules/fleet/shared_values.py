@@ -24,9 +24,9 @@ class FleetDrift(FleetRule):
         code="GP834",
         name="fleet-drift",
         severity=Severity.INFO,
-        summary="Clusters that share a base say different things of which the base says nothing.",
-        rationale="What is written in each cluster's own document drifts apart unseen. Put the common value into the"
-        " base, and override it where a cluster is meant to differ: an override of a base is not reported.",
+        summary="Clusters with the same base have different values that the base does not set.",
+        rationale="Values that only the clusters' own documents set drift apart unseen. Put the common value into the"
+        " base, and override it where a cluster must differ: gpolicy does not report an override of a base.",
         source="gpolicy",
         bad=files(
             BASE, *(member(town, f"ipolicy: {{vcpu-ratio: {n}}}\n") for town, n in (("amsterdam", 4), ("berlin", 8)))
@@ -55,9 +55,9 @@ class FleetDrift(FleetRule):
                 other, example = next((number, leaf) for number, leaf in entries if repr(leaf.value) == usual)
                 for number, leaf in entries:
                     if repr(leaf.value) != usual:
-                        message = f"{'.'.join(path)} is not what {fleet.name(other)} has, which shares a base"
-                        related = (Related(example.span, f"{fleet.name(other)} says this"),)
-                        hint = "put the common value into the base, and override it where that is meant"
+                        message = f"{'.'.join(path)} differs from {fleet.name(other)}, which has the same base"
+                        related = (Related(example.span, f"the value of {fleet.name(other)}"),)
+                        hint = "put the common value into the base, and override it where a cluster must differ"
                         yield self.hit(number, "cluster", message, leaf.span, hint, related)
 
 
@@ -66,9 +66,8 @@ class BaseHoldsNowhere(FleetRule):
         code="GP835",
         name="base-holds-nowhere",
         severity=Severity.WARNING,
-        summary="A value of a base is overridden by every cluster that shares it.",
-        rationale="Whoever reads the base, or changes it, believes that it says what holds. It holds in none of the"
-        " clusters that were checked.",
+        summary="Every cluster overrides a value of their common base.",
+        rationale="A reader of the base believes that the value holds, but it holds in none of the checked clusters.",
         source="gpolicy",
         bad=files(
             BASE,
@@ -94,8 +93,8 @@ class BaseHoldsNowhere(FleetRule):
             users = list(dict.fromkeys(fleet.name(user) for user, _, _ in uses))
             shown = f"{' and '.join(users[:2])}{f' and {len(users) - 2} more' if len(users) > 2 else ''}"
             verb = "overrides" if len(users) == 1 else "override"
-            message = f"{leaf.dotted} of this base holds nowhere: {shown} {verb} it"
-            hint = "write into the base what most clusters are to have"
+            message = f"{leaf.dotted} of this base holds in no cluster: {shown} {verb} it"
+            hint = "write the value that most clusters need into the base"
             yield self.hit(number, declared.label, message, leaf.span, hint)
 
 

@@ -22,9 +22,9 @@ class BaseUnused(Rule):
         code="GP614",
         name="base-unused",
         severity=Severity.WARNING,
-        summary="A document with `template: true` is extended by no other.",
-        rationale="A template is no object of its own: what it says reaches the cluster only through a document that"
-        " extends it.",
+        summary="No document extends a document with `template: true`.",
+        rationale="A template does not describe an object itself: its values reach the cluster only through a document"
+        " that extends it.",
         source="gpolicy",
         bad=f"{_BASE}---\n{GROUP}",
         good=f"{_BASE}---\n{GROUP}extends: common\n",
@@ -38,7 +38,7 @@ class BaseUnused(Rule):
         for document in documents:
             root = document.root
             if root.get("template") is True and not any(_extends(other, document) for other in documents):
-                message = f"no {root['kind']} extends {root['name']}: what it says reaches no cluster"
+                message = f"no {root['kind']} extends {root['name']}: its values reach no cluster"
                 hint = "leave `template` out to make it an object of its own, or extend it"
                 label = {"Cluster": "cluster", "NodeGroup": f"group/{root['name']}"}
                 subject = label.get(root["kind"], f"node-set/{root['name']}")

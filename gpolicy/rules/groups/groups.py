@@ -25,8 +25,9 @@ class UuidName(Rule):
         code="GP601",
         name="uuid-shaped-name",
         severity=Severity.ERROR,
-        summary="A group has a name that looks like a UUID.",
-        rationale="Ganeti looks groups up by UUID before name; its own configuration check reports such a name.",
+        summary="The name of a group looks like a UUID.",
+        rationale="Ganeti looks a group up by its UUID first, then by its name. Its own check of the configuration"
+        " reports such a name.",
         source="Ganeti 3.0, configuration check",
         bad="gpolicy: v1\nkind: NodeGroup\nname: 0b2a5f52-7cf5-4a63-8c11-6c0f3d3f8a01\n",
         good=GROUP,
@@ -46,11 +47,11 @@ class RenameImpossible(Rule):
         severity=Severity.ERROR,
         summary="renamed_from names the group itself, another declared group, or what another group comes from; or"
         " groups take one another's names in a circle.",
-        rationale="A rename takes one group from its old name to its new one; the old name must be free afterwards.",
+        rationale="A rename takes one group from its old name to its new one, so the old name must be free afterwards.",
         source="Ganeti 3.0, gnt-group rename",
         bad=f"{GROUP}renamed_from: silver\n---\n{_SILVER}",
         good=f"{GROUP}renamed_from: silver\n",
-        fix="Takes out a renamed_from that is the group's own name.",
+        fix="Removes a renamed_from that is the group's own name.",
     )
     finds_more_with_state = True
 
@@ -67,7 +68,7 @@ class RenameImpossible(Rule):
             if old.value == group.name:
                 message = f"{group.name} is to be renamed from itself"
                 removal = edits.remove_entry(group.document, ("renamed_from",))
-                fix = edits.fix("take renamed_from out", removal)
+                fix = edits.fix("remove renamed_from", removal)
                 yield self.hit(group, message, old.span, hint="leave it out", fix=fix)
             elif other is not None and other.renamed_from is None:
                 related = (Related(other.span, f"{old.value} is declared here"),)
@@ -81,7 +82,7 @@ class RenameImpossible(Rule):
                 rest = "".join(f", {name} from {source}" for name, source in names[1:])
                 reason = f"{names[0][0]} is to be renamed from {names[0][1]}{rest}"
                 also = tuple(Related(item.span, f"{item.name} is declared here") for item in takers)
-                hint = "names cannot be swapped: rename one of the groups to a new name, and go on from there later"
+                hint = "names cannot be swapped: rename one of the groups to a third name first"
                 yield self._but(group, old, reason, hint, also)
 
     def _but(self, group: GroupPolicy, old: Located[str], reason: str, hint: str, related: tuple[Related, ...]) -> Hit:
@@ -105,7 +106,7 @@ class RemovedWithContent(Rule):
         name="removed-with-content",
         severity=Severity.ERROR,
         summary="A group is to be removed, but still declares nodes, parameters, tags or an old name.",
-        rationale="Only an empty group can be removed; what else is said about it is contradictory.",
+        rationale="Only an empty group can be removed, so the rest of the document contradicts it.",
         source="Ganeti 3.0, gnt-group remove",
         bad=f"{GROUP}removed: true\nnodes: [node1.example.org]\n",
         good=f"{GROUP}removed: true\n",
@@ -121,7 +122,7 @@ class RemovedWithContent(Rule):
                 or (group.renamed_from and group.renamed_from.span)
             )
             if group.removed is not None and place:
-                message = f"{group.name} is to be removed, but more is said about it"
+                message = f"{group.name} is to be removed, but its document has other keys"
                 related = (Related(group.removed.span, "to be removed"),)
                 hint = "move its nodes to another group, and keep only name and removed"
                 yield self.hit(group, message, place, hint=hint, related=related)
@@ -149,9 +150,9 @@ class UnallocableWithoutHome(Rule):
         code="GP610",
         name="unallocable-without-home",
         severity=Severity.WARNING,
-        summary="A group is unallocable, and no other declared group takes the sizes of one of its specs.",
-        rationale="hail and hspace put nothing into an unallocable group: instances of that size can be created only"
-        " by naming their nodes. While a group is being emptied that may be meant.",
+        summary="A group is unallocable, but no other declared group takes the sizes of one of its specs.",
+        rationale="hail and hspace put nothing into an unallocable group, so you can create instances of that size"
+        " only by naming their nodes. That may be intended while a group is being emptied.",
         source="Ganeti 3.0, alloc_policy",
         bad=f"{_group('gold', 'unallocable', _LARGE)}---\n{_group('silver', 'preferred', _SMALL)}",
         good=f"{_group('gold', 'last_resort', _LARGE)}---\n{_group('silver', 'preferred', _SMALL)}",

@@ -17,8 +17,8 @@ class NodeSetEmpty(Rule):
         code="GP604",
         name="node-set-empty",
         severity=Severity.WARNING,
-        summary="A node set with neither nodes nor groups.",
-        rationale="It is about no node; what it sets is set nowhere.",
+        summary="A node set has neither nodes nor groups.",
+        rationale="It matches no node, so its values are set nowhere.",
         source="gpolicy",
         bad="gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n",
         good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n",
@@ -36,9 +36,9 @@ class NodeSetUnknownGroup(Rule):
         code="GP605",
         name="node-set-unknown-group",
         severity=Severity.WARNING,
-        summary="A node set is about a group that neither the policy nor the cluster has.",
-        rationale="Most likely the name is misspelt, and the set is about no node. Without the cluster's state only the"
-        " policy's own groups are known.",
+        summary="A node set names a group that neither the policy nor the cluster has.",
+        rationale="Most likely the name is misspelt, and the set matches no node. Without the cluster's state gpolicy"
+        " knows only the groups of the policy.",
         source="gpolicy",
         bad="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [glod]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
         good="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [gold]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
@@ -62,7 +62,7 @@ class NodeSetConflict(Rule):
         name="node-set-conflict",
         severity=Severity.ERROR,
         summary="Two node sets name the same node and set different values for one parameter.",
-        rationale="A name wins over a pattern and a pattern over a group, but here both name the node.",
+        rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node.",
         source="gpolicy",
         bad="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
         "gpolicy: v1\nkind: NodeSet\nname: slow\nnodes: [node1.example.org]\nndparams: {cpu_speed: 1}\n",
@@ -82,7 +82,7 @@ class NodeSetConflict(Rule):
                     key = (other.name, nodes.name, leaf.path)
                     if its.value != leaf.value and key not in reported:
                         reported.add(key)
-                        message = f"{leaf.path[-1]} of {name} is also set by the node set {other.name}, differently"
-                        related = (Related(its.span, f"set by {other.name} here"),)
-                        hint = "take the node out of one of the sets"
+                        message = f"the node set {other.name} sets another {leaf.path[-1]} for {name}"
+                        related = (Related(its.span, f"{other.name} sets it here"),)
+                        hint = "remove the node from one of the sets"
                         yield self.hit(nodes, message, leaf.span, hint=hint, related=related)

@@ -25,7 +25,7 @@ class NodeNamedTwice(Rule):
         name="node-named-twice",
         severity=Severity.ERROR,
         summary="Two groups name the same node.",
-        rationale="A node is in exactly one group: which of the two, the policy does not say.",
+        rationale="A node is in exactly one group, and the policy does not say in which.",
         source="Ganeti's data model",
         bad=f"{GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node1.example.org]\n",
         good=f"{GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node2.example.org]\n",
@@ -50,9 +50,9 @@ class PatternWithoutNode(Rule):
         code="GP606",
         name="pattern-without-node",
         severity=Severity.WARNING,
-        summary="A pattern of nodes fits no node of the cluster.",
-        rationale="Nodes are added with gnt-node, not by a policy: what is said about nodes that are not there has no"
-        " effect until they are. (A name that fits none is GP701, an error.)",
+        summary="A pattern matches no node of the cluster.",
+        rationale="Nodes are added with gnt-node, not by a policy: what the policy says about a missing node has no"
+        " effect until the node exists. (A name that matches none is GP701, an error.)",
         source="gpolicy",
         bad=f'{GROUP}nodes: ["rack9-*"]\n',
         good=f'{GROUP}nodes: ["node*"]\n',
@@ -65,7 +65,7 @@ class PatternWithoutNode(Rule):
         for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
             for entry in entries:
                 if is_glob(entry.value) and not any(matches(entry.value, name) for name in known):
-                    message = f"no node of the cluster fits {entry.value}"
+                    message = f"no node of the cluster matches {entry.value}"
                     yield self.hit(declared, message, entry.span, hint="correct the pattern, or add the nodes first")
 
 
@@ -100,9 +100,9 @@ class PatternsOverlap(Rule):
         code="GP611",
         name="patterns-overlap",
         severity=Severity.WARNING,
-        summary="Patterns of two groups mean the same nodes.",
-        rationale="A node is in exactly one group. A name wins over a pattern, but between two patterns nothing"
-        " decides: with such a node in the cluster the policy cannot be applied (GP702).",
+        summary="Patterns of two groups match the same nodes.",
+        rationale="A node is in exactly one group. A name wins over a pattern, but nothing decides between two"
+        " patterns: if the cluster has such a node, the policy cannot be applied (GP702).",
         source="Ganeti's data model",
         bad=f'{GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: ["node[1-4].example.org"]\n',
         good=f'{GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: [node1.example.org]\n',
@@ -127,7 +127,7 @@ class PatternsOverlap(Rule):
                 return
             if _share_nodes(entry.value, place.value):
                 reported.add(pair)
-                message = f"{place.value} and {entry.value} of group {group.name} mean the same nodes"
+                message = f"{place.value} and {entry.value} of group {group.name} match the same nodes"
                 related = (Related(entry.span, f"{group.name} is here"),)
                 hint = "narrow one of them, or name the nodes: a name wins over a pattern"
                 yield self.hit(other, message, place.span, hint=hint, related=related)
@@ -135,7 +135,7 @@ class PatternsOverlap(Rule):
     def _too_many(self, patterns: list[tuple[GroupPolicy, Located[str]]]) -> Hit:
         group, entry = patterns[-1]
         message = f"the policy has {len(patterns)} patterns of nodes: too many to compare each with each"
-        return self.hit(group, message, entry.span, hint="let more of them begin with letters, or name the nodes")
+        return self.hit(group, message, entry.span, hint="start more patterns with letters, or name the nodes")
 
 
 def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int, int]], bool]:
@@ -179,13 +179,13 @@ class PatternUnlikely(Rule):
         code="GP612",
         name="pattern-unlikely",
         severity=Severity.WARNING,
-        summary="A name or pattern of nodes fits no node that could be.",
-        rationale="In patterns * stands for any letters, ? for one and [1-4] for one of a set. Braces, a bracket that"
-        " is not closed, or a range from 4 to 1 are taken literally, or fit nothing.",
+        summary="A name or pattern of nodes cannot match any node.",
+        rationale="In patterns, * stands for any letters, ? for one letter and [1-4] for one of a set. Braces, a"
+        " bracket that is not closed and a range such as 4-1 are taken literally, or match nothing.",
         source="gpolicy",
         bad=f'{GROUP}nodes: ["node{{1..4}}.example.org"]\n',
         good=f'{GROUP}nodes: ["node[1-4].example.org"]\n',
-        fix="Turns an empty range round: 4-1 becomes 1-4.",
+        fix="Reverses an empty range: 4-1 becomes 1-4.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -225,9 +225,9 @@ class NodeSetNodeUnknown(Rule):
         code="GP613",
         name="node-in-no-group",
         severity=Severity.WARNING,
-        summary="A node set names a node that no group of the policy has, though every group says which nodes it has.",
-        rationale="Each node is in a group. Most likely the name is misspelt: what the set says is then about no node,"
-        " and the node that was meant goes without it.",
+        summary="A node set names a node that is in no group of the policy, though every group names its nodes.",
+        rationale="Each node is in a group. Most likely the name is misspelt, so the set matches no node, and the"
+        " intended node does not get its values.",
         source="gpolicy",
         bad=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [nod1.example.org]\n',
         good=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [node1.example.org]\n',

@@ -36,9 +36,9 @@ class GuardUnknownGroup(Rule):
         code="GP801",
         name="guard-unknown-group",
         severity=Severity.WARNING,
-        summary="A guard is about a group that neither the policy nor the cluster has.",
-        rationale="Most likely the name is misspelt. A guard that cannot be measured fails, and holds up every plan."
-        " Without the cluster's state only the policy's own groups are known.",
+        summary="A guard names a group that neither the policy nor the cluster has.",
+        rationale="Most likely the name is misspelt. A guard that cannot be measured fails and stops every plan."
+        " Without the cluster's state gpolicy knows only the groups of the policy.",
         source="gpolicy",
         bad=_guards("name: survive, group: glod, node_failures: 1"),
         good=_guards("name: survive, group: gold, node_failures: 1"),
@@ -61,9 +61,9 @@ class GuardUnknownSpec(Rule):
         code="GP802",
         name="guard-unknown-spec",
         severity=Severity.ERROR,
-        summary="A guard is about a spec that its group does not have.",
-        rationale="Names of specs are the policy's own: `name` of a pair in `minmax`, or its place in the list from 1."
-        " A guard that cannot be measured fails, and holds up every plan.",
+        summary="A guard names a spec that its group does not have.",
+        rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1. A"
+        " guard that cannot be measured fails and stops every plan.",
         source="gpolicy",
         bad=_guards("name: room, group: gold, spec: lagre, at_least: 4"),
         good=_GOOD,
@@ -91,7 +91,7 @@ class GuardNamedTwice(Rule):
         name="guard-named-twice",
         severity=Severity.ERROR,
         summary="Two guards have the same name.",
-        rationale="A guard is passed alone and by its name (`--allow`): one name would pass both.",
+        rationale="`--allow` overrides one guard by its name: one name would override both.",
         source="gpolicy",
         bad=_guards("name: room, spec: large, at_least: 4", "name: room, node_failures: 1"),
         good=_guards("name: room, spec: large, at_least: 4", "name: survive, node_failures: 1"),
@@ -113,7 +113,7 @@ class GuardNameTaken(Rule):
         name="guard-name-taken",
         severity=Severity.ERROR,
         summary="A guard has the name of one of gpolicy's own guards.",
-        rationale="`--allow NAME` would pass both, or be refused since the built-in one cannot be passed.",
+        rationale="`--allow NAME` would override both, or be refused because the built-in guard cannot be overridden.",
         source="gpolicy",
         bad=_guards("name: disks-stay, newly_violating: 0"),
         good=_guards("name: nobody-violates, newly_violating: 0"),
@@ -122,8 +122,8 @@ class GuardNameTaken(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for guard in context.policy.guards:
             if guard.name.value in BUILT_IN:
-                message = f"gpolicy has a guard {guard.name.value!r} of its own"
-                yield self.hit(_label(guard), message, guard.name.span, hint="give yours another name")
+                message = f"gpolicy has its own guard {guard.name.value!r}"
+                yield self.hit(_label(guard), message, guard.name.span, hint="give your guard another name")
 
 
 class GuardNeverPasses(Rule):
@@ -131,10 +131,10 @@ class GuardNeverPasses(Rule):
         code="GP805",
         name="guard-never-passes",
         severity=Severity.WARNING,
-        summary="A guard asks for more than its group's promised hardware can ever give, or lets no plan pass.",
-        rationale="Even with every node empty it fails, and holds up every plan. Counted from the group's `hardware`"
-        " and the nodes that it names; a pattern with * or ? leaves open how many there are. A guard that lets no"
-        " change pass holds up every plan as well.",
+        summary="A guard requires more than its group's promised hardware can give, or lets no plan pass.",
+        rationale="The guard fails even if every node is empty, and stops every plan. gpolicy counts with the group's"
+        " `hardware` and the nodes that it names; with a pattern (* or ?) their number is unknown. A guard that lets"
+        " no change pass stops every plan as well.",
         source="gpolicy; Resource model, Instance policies (vcpu-ratio, max_node_failures)",
         bad=_guards("name: room, group: gold, spec: large, at_least: 40"),
         good=_GOOD,
@@ -144,7 +144,7 @@ class GuardNeverPasses(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for guard in context.policy.guards:
             if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:
-                message = f"guard {guard.name.value} lets no plan pass that changes anything"
+                message = f"guard {guard.name.value} stops every plan that changes anything"
                 yield self.hit(_label(guard), message, guard.span, hint="write how many changes one plan may make")
             group = next((item for item in context.groups if guard.group and item.name == guard.group.value), None)
             nodes = promised_nodes(group) if group is not None else None
@@ -156,7 +156,7 @@ class GuardNeverPasses(Rule):
             elif guard.measure is Measure.AT_LEAST and guard.spec is not None:
                 reason = _too_many(context, group, guard, len(nodes))
             if reason:
-                message = f"guard {guard.name.value} asks for {guard.shown_limit}: {reason}"
+                message = f"guard {guard.name.value} can never pass: it requires {guard.shown_limit}, but {reason}"
                 yield self.hit(_label(guard), message, guard.span, hint="lower the number, or correct the hardware")
 
 
@@ -165,7 +165,7 @@ def _too_many(context: Context, group: GroupPolicy, guard: Guard, nodes: int) ->
         if guard.spec is not None and guard.spec.value == (pair.name or str(index)):
             for name, most in _most(context, group, pair):
                 if guard.limit > most * nodes:
-                    return f"the {name} of {nodes} nodes is for {most * nodes} of {pair.title} at most"
+                    return f"at most {most * nodes} of {pair.title} fit the {name} of {nodes} nodes"
     return ""
 
 
@@ -190,8 +190,7 @@ class GuardNeverFails(Rule):
         name="guard-never-fails",
         severity=Severity.WARNING,
         summary="A guard lets every plan pass.",
-        rationale="At least 0 instances fit whatever happens, and no loss is larger than 100%: it only looks like a"
-        " guard.",
+        rationale="At least 0 instances always fit, and no loss is larger than 100%: this guard protects nothing.",
         source="gpolicy",
         bad=_guards('name: no-shrink, capacity_loss: {at_most: "100%"}'),
         good=_guards('name: no-shrink, capacity_loss: {at_most: "10%"}'),
@@ -203,7 +202,7 @@ class GuardNeverFails(Rule):
             everything = guard.measure in ABOUT_SPECS and guard.percent and guard.limit == 100
             if nothing or everything:
                 message = f"guard {guard.name.value}: {guard.measure} {guard.shown_limit} lets every plan pass"
-                yield self.hit(_label(guard), message, guard.span, hint="write a limit, or take the guard out")
+                yield self.hit(_label(guard), message, guard.span, hint="write a limit, or remove the guard")
 
 
 class GuardCovered(Rule):
@@ -211,9 +210,9 @@ class GuardCovered(Rule):
         code="GP807",
         name="guard-covered",
         severity=Severity.WARNING,
-        summary="A guard that never decides: another one measures the same, with a limit at least as strict.",
-        rationale="Whatever it would stop the other stops already. Most likely one of the limits, or what it is about,"
-        " is not what was meant.",
+        summary="A guard never decides: another one measures the same with a limit that is at least as strict.",
+        rationale="The other guard stops everything that this one would stop. Most likely a limit, or what the guard"
+        " measures, is wrong.",
         source="gpolicy",
         bad=_guards("name: few, max_changes: 10", "name: fewer, max_changes: 5"),
         good=_guards("name: few, max_changes: 10"),
@@ -231,9 +230,9 @@ class GuardCovered(Rule):
             others = (strictest.get(_subject(guard, *about)) for about in wider)
             stricter = next((one for one in others if one not in (None, guard) and _is_as_strict(one, guard)), None)
             if stricter is not None:
-                message = f"guard {guard.name.value} never decides: {stricter.name.value} is as strict, or stricter"
+                message = f"guard {guard.name.value} never decides: {stricter.name.value} is at least as strict"
                 related = (Related(stricter.span, f"{stricter.name.value} is here"),)
-                hint = "take it out, or correct what it is about"
+                hint = "remove it, or correct what it measures"
                 yield self.hit(_label(guard), message, guard.span, hint=hint, related=related)
 
 

@@ -50,8 +50,8 @@ class TemplateOfTest(Rule):
         code="GP817",
         name="test-template",
         severity=Severity.WARNING,
-        summary="A test asks for a disk template that is unknown, not enabled or not allowed, and expects no refusal.",
-        rationale="The instance is refused because of its template, whatever the test was to show.",
+        summary="A test uses a disk template that is unknown, not enabled or not allowed, but expects no refusal.",
+        rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
         source="gpolicy",
         bad=_GROUP + _test("10G", ", disk-template: drbd"),
         good=_GOOD,
@@ -69,7 +69,7 @@ class TemplateOfTest(Rule):
             allowed = context.effective(declared, DISK_TEMPLATES) if declared else None
             reason = ""
             if template.value not in TEMPLATE_NAMES:
-                reason = "is no disk template of Ganeti"
+                reason = "is not a disk template of Ganeti"
             elif _expects_refusal(scenario):
                 continue  # that may be what it shows
             elif enabled is not None and template.value not in enabled.values:
@@ -98,9 +98,9 @@ class SpindlesOfTest(Rule):
         code="GP818",
         name="test-spindles",
         severity=Severity.WARNING,
-        summary="A test says how many spindles a disk has, but its group has no exclusive storage.",
-        rationale="Ganeti refuses spindles of a disk where exclusive storage is off. Either the flag is missing in the"
-        " group, or the test is about another one.",
+        summary="A test gives the spindles of a disk, but its group has no exclusive storage.",
+        rationale="Ganeti refuses spindles of a disk if exclusive storage is off. Either the group should have it, or"
+        " the test names the wrong group.",
         source="Partitioned Ganeti, Spindles as a resource; Ganeti 3.0",
         bad=_GROUP + _test("{size: 10G, spindles: 1}", ", disk-template: plain"),
         good=_GROUP + "ndparams: {exclusive_storage: true}\n" + _test("{size: 10G, spindles: 1}"),
@@ -116,7 +116,7 @@ class SpindlesOfTest(Rule):
             said = "is off" if leaf is not None else "is not declared"
             for sizes in _asked(scenario):
                 if any(disk.spindles for disk in sizes.disks or ()):
-                    message = f"a disk with spindles, but exclusive storage {said} in {name_of(group)}"
+                    message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
                     hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
                     yield self.hit(f"test/{scenario.name.value}", message, sizes.span, hint=hint)
                     break

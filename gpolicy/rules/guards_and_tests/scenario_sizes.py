@@ -30,9 +30,9 @@ class NeverPassesTest(Rule):
         code="GP819",
         name="test-never-passes",
         severity=Severity.WARNING,
-        summary="A test expects that an instance is taken which the policy of its group refuses.",
-        rationale="`gpolicy test` will say that it fails. Either the test has a slip in a size, or the specs no longer"
-        " allow what somebody relies on.",
+        summary="A test expects that an instance is accepted, but the policy of its group refuses it.",
+        rationale="`gpolicy test` will fail. Either a size in the test is wrong, or the specs no longer allow an"
+        " instance that somebody relies on.",
         source="gpolicy; Partitioned Ganeti, Constrained instance sizes",
         bad=_test("640G"),
         good=_test("64G"),

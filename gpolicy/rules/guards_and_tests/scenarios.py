@@ -62,8 +62,8 @@ class UnknownGroupTest(Rule):
         name="test-unknown-group",
         severity=Severity.ERROR,
         summary="A test names a group that the policy does not have.",
-        rationale="The test could not run, or would expect what can never come out. Groups of a snapshot that the"
-        " policy does not declare can be named in tests on that snapshot.",
+        rationale="The test could not run, or would expect what can never happen. A test on a snapshot may name groups"
+        " that only the snapshot has.",
         source="gpolicy",
         bad=_tests(_test(_CHECK.replace("gold", "glod"), "refused: true")),
         good=_GOOD,
@@ -87,7 +87,7 @@ class UnknownSpecTest(Rule):
         name="test-unknown-spec",
         severity=Severity.ERROR,
         summary="A test names a spec that its group does not have.",
-        rationale="Names of specs are the policy's own: `name` of a pair in `minmax`, or its place in the list from 1.",
+        rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1.",
         source="gpolicy",
         bad=_tests(_test("check_instance: {group: gold, spec: lagre}", "refused: false")),
         good=_tests(_test("check_instance: {group: gold, spec: large}", "refused: false")),
@@ -148,7 +148,7 @@ class NamedTwiceTest(Rule):
         name="test-named-twice",
         severity=Severity.WARNING,
         summary="Two tests have the same name.",
-        rationale="A report by name (`-k NAME`, JUnit) could not tell which of them failed.",
+        rationale="A report by name (`-k NAME`, JUnit) could not tell which of the two failed.",
         source="gpolicy",
         bad=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true")),
         good=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true", name="other")),
@@ -161,7 +161,7 @@ class NamedTwiceTest(Rule):
             if earlier is not scenario:
                 related = (Related(earlier.span, "the first is here"),)
                 message = f"a second test {scenario.name.value!r}"
-                yield self.hit(_label(scenario), message, scenario.span, hint="say what is new in it", related=related)
+                yield self.hit(_label(scenario), message, scenario.span, hint="give it another name", related=related)
 
 
 class UnknownNodeTest(Rule):
@@ -170,8 +170,8 @@ class UnknownNodeTest(Rule):
         name="test-unknown-node",
         severity=Severity.ERROR,
         summary="A test names a node that its cluster does not have.",
-        rationale="The names of simulated nodes are given by the test; those of promised hardware are the nodes that"
-        " the groups name.",
+        rationale="The test itself names simulated nodes; on promised hardware the nodes are those that the groups"
+        " name.",
         source="gpolicy",
         bad=_tests(_test("place: {spec: large}", "node: full", on="{simulate: {nodes: {empty: 1}}}")),
         good=_tests(_test("place: {spec: large}", "node: empty", on="{simulate: {nodes: {empty: 1}}}")),
@@ -222,9 +222,9 @@ class WithoutHardwareTest(Rule):
         code="GP815",
         name="test-without-hardware",
         severity=Severity.WARNING,
-        summary="A test names no cluster, and the groups do not promise enough hardware to run it on.",
+        summary="A test names no cluster, but the groups do not promise enough hardware to run it on.",
         rationale="Without `on` a test runs on the promised hardware: a group needs `hardware` with memory, cpus,"
-        " pv_count and pv_size, and names of nodes without * or ?. Such a test needs `gpolicy test --state`.",
+        " pv_count and pv_size, and names of nodes without * or ?. Otherwise the test needs `gpolicy test --state`.",
         source="gpolicy",
         bad=_tests(
             _test("capacity: {}", "standard: {at_least: 1}"), group=_GROUP.replace("[n1, n2]", "['node*.example.org']")
@@ -239,8 +239,8 @@ class WithoutHardwareTest(Rule):
                 continue
             asked = [item for item in context.groups if scenario.group is None or item.name == scenario.group.value]
             if asked and not any(_enough(group) for group in asked):
-                hint = "say `on: {simulate: …}`, or write hardware and nodes of the group"
-                message = "no cluster to run on: the groups promise too little"
+                hint = "write `on: {simulate: …}`, or the hardware and the nodes of the group"
+                message = "no cluster to run on: the groups promise too little hardware"
                 yield self.hit(_label(scenario), message, scenario.span, hint=hint)
 
 
@@ -257,8 +257,8 @@ class ContradictionTest(Rule):
         name="test-contradiction",
         severity=Severity.ERROR,
         summary="The expectations of a test contradict one another.",
-        rationale="An instance that is refused has no node, and one that is taken no reason to be refused: such a test"
-        " fails whatever the policy says.",
+        rationale="A refused instance has no node, and an accepted one no reason to be refused. Such a test fails"
+        " whatever the policy says.",
         source="gpolicy",
         bad=_tests(_test("place: {spec: large}", "refused: true, node: empty", on="{simulate: {nodes: {empty: 1}}}")),
         good=_tests(
@@ -280,6 +280,6 @@ class ContradictionTest(Rule):
                 wrong = () if refused else ("failing",)
             for key in wrong:
                 if key in found and found[key].wanted != ():
-                    message = f"{key} cannot be expected where {flag.title} is {str(flag.wanted).lower()}"
+                    message = f"{key} cannot be expected if {flag.title} is {str(flag.wanted).lower()}"
                     related = (Related(flag.span, "this is expected as well"),)
                     yield self.hit(_label(scenario), message, found[key].span, hint=f"leave {key} out", related=related)

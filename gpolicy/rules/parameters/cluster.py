@@ -25,8 +25,8 @@ class ImageLocation(Rule):
         name="image-location",
         severity=Severity.ERROR,
         summary="install_image or zeroing_image is neither an absolute path nor a URL.",
-        rationale="Ganeti refuses it, the zeroing image even after half of the command is done. For the same reason an"
-        " image cannot be emptied again.",
+        rationale="Ganeti refuses the value; for the zeroing image it does so after half of the command is done. For"
+        " the same reason an image cannot be set back to empty.",
         source=_SOURCE,
         bad=f"{CLUSTER}install_image: images/base.img\n",
         good=f"{CLUSTER}install_image: https://images.example.org/base.img\nzeroing_image: /srv/zero.img\n",
@@ -36,7 +36,11 @@ class ImageLocation(Rule):
         for declared, leaf in context.explicit_at(*IMAGES):
             if not re.match(r"/|(https?|ftps?)://", str(leaf.value)):
                 message = f"{leaf.dotted} is neither an absolute path nor an http or ftp URL"
-                hint = "write the full path or URL" if leaf.value else "it cannot be emptied: leave it out"
+                hint = (
+                    "write the full path or URL"
+                    if leaf.value
+                    else "an image cannot be removed again: leave the key out"
+                )
                 yield self.hit(declared, message, leaf.span, hint=hint)
 
 
@@ -45,8 +49,8 @@ class BackendMemory(Rule):
         code="GP108",
         name="backend-memory-reversed",
         severity=Severity.ERROR,
-        summary="The default minmem of instances is above their default maxmem.",
-        rationale="The cluster accepts it; every instance that takes both defaults is refused.",
+        summary="The cluster's default minmem is above its default maxmem.",
+        rationale="Ganeti accepts the defaults, but refuses every instance that uses both.",
         source="Ganeti 3.0, run: the cluster command does not check it, instance creation does",
         bad=f"{CLUSTER}beparams: {{minmem: 2G, maxmem: 1G}}\n",
         good=f"{CLUSTER}beparams: {{minmem: 1G, maxmem: 2G}}\n",
@@ -67,8 +71,8 @@ class ReservedVolumePattern(Rule):
         code="GP109",
         name="reserved-lvs-pattern",
         severity=Severity.ERROR,
-        summary="An entry of reserved_lvs is no regular expression.",
-        rationale="Ganeti stores it unchecked, and every later `gnt-cluster verify` breaks.",
+        summary="An entry of reserved_lvs is not a regular expression.",
+        rationale="Ganeti stores the entry unchecked, and every later `gnt-cluster verify` fails.",
         source=_SOURCE,
         bad=f'{CLUSTER}reserved_lvs: ["xenvg/swap["]\n',
         good=f'{CLUSTER}reserved_lvs: ["xenvg/swap[0-9]+"]\n',
@@ -80,8 +84,8 @@ class ReservedVolumePattern(Rule):
                 try:
                     re.compile(pattern)
                 except (re.error, OverflowError, RecursionError) as error:
-                    message = f"{pattern!r} is no regular expression: {error}"
-                    hint = "the whole name vg/lv is compared; escape special characters with a backslash"
+                    message = f"{pattern!r} is not a regular expression: {error}"
+                    hint = "the expression must match the whole name vg/lv; escape special characters with a backslash"
                     yield self.hit(declared, message, leaf.at(index), hint=hint)
 
 
@@ -90,10 +94,10 @@ class ReservedVolumesReach(Rule):
         code="GP160",
         name="reserved-lvs-reach",
         severity=Severity.WARNING,
-        summary="An entry of reserved_lvs covers the volumes of instances, or can cover none at all.",
-        rationale="The whole name vg/lv is compared. A pattern that also covers what Ganeti itself creates"
-        " (vg/UUID.disk0) keeps `gnt-cluster verify` from ever naming a lost or unknown volume; one without the volume"
-        " group and its slash covers nothing.",
+        summary="An entry of reserved_lvs matches the volumes of instances, or cannot match any volume.",
+        rationale="The entry must match the whole name vg/lv. If it also matches what Ganeti creates (vg/UUID.disk0),"
+        " `gnt-cluster verify` never reports a lost or unknown volume. Without the volume group and its slash it"
+        " matches nothing.",
         source="Resource model, Node parameters (reserved_lvs); gnt-cluster(8)",
         bad=f'{CLUSTER}reserved_lvs: ["xenvg/.*"]\n',
         good=f'{CLUSTER}reserved_lvs: ["xenvg/(root|swap)"]\n',
@@ -104,14 +108,14 @@ class ReservedVolumesReach(Rule):
         for declared, leaf in context.explicit_at(("reserved_lvs",)):
             for index, pattern in enumerate(texts(leaf)):
                 if not re.search(r"[/.\[\]\\*+?(|]", pattern):
-                    message = f"{pattern!r} names no volume: what is compared is the whole name vg/lv"
+                    message = f"{pattern!r} matches no volume: it must match the whole name vg/lv"
                     yield self.hit(
                         declared, message, leaf.at(index), hint=f"write the volume group first: vg/{pattern}"
                     )
                 elif any(
                     _covers(pattern, f"{group}/{self._OF_INSTANCE}") for group in _volume_groups(context, pattern)
                 ):
-                    message = f"{pattern!r} also covers the volumes of instances: none is ever reported as lost"
+                    message = f"{pattern!r} also matches the volumes of instances: lost ones are never reported"
                     hint = "name the volumes that are not Ganeti's, such as vg/(root|swap)"
                     yield self.hit(declared, message, leaf.at(index), hint=hint)
 
@@ -154,9 +158,9 @@ class BackendDefaultsOutside(Rule):
         code="GP163",
         name="backend-defaults-outside",
         severity=Severity.INFO,
-        summary="An instance that takes the cluster's backend defaults fits no spec.",
-        rationale="maxmem, vcpus and spindle_use are what an instance has that does not say otherwise. Where neither"
-        " the cluster nor a group of the policy allows such a size, each of them is refused until it names its own.",
+        summary="An instance with the cluster's backend defaults fits no spec.",
+        rationale="An instance gets maxmem, vcpus and spindle_use from these defaults unless it names its own. If"
+        " neither the cluster nor a group of the policy allows that size, Ganeti refuses each such instance.",
         source="Resource model, Instance policies; Ganeti 3.0, instance creation",
         bad=f"{CLUSTER}beparams: {{maxmem: 1G, vcpus: 4}}\nipolicy:\n  minmax:\n    - "
         + bounds("4G 64G", "1 16", "10G 1T"),
@@ -202,9 +206,9 @@ class ClusterName(Rule):
         code="GP164",
         name="cluster-name-impossible",
         severity=Severity.WARNING,
-        summary="The name of the cluster is no host name.",
-        rationale="A cluster is named by the host name of its master address. A plan is only made for the cluster of"
-        " this name (guard `right-cluster`): with another it is never made.",
+        summary="The name of the cluster is not a host name.",
+        rationale="A cluster is named by the host name of its master address. gpolicy plans only for the cluster of"
+        " this name (guard `right-cluster`), so with an impossible name there is never a plan.",
         source="Ganeti 3.0, gnt-cluster(8) init",
         bad="gpolicy: v1\nkind: Cluster\nname: my cluster\n",
         good=CLUSTER,
@@ -213,6 +217,6 @@ class ClusterName(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
         if cluster is not None and not _HOST_NAME.fullmatch(cluster.name):
-            message = f"no cluster can be called {cluster.name!r}: that is no host name"
-            hint = "write what gnt-cluster info calls it"
+            message = f"no cluster can be called {cluster.name!r}: it is not a host name"
+            hint = "write the name that `gnt-cluster info` shows"
             yield self.hit(cluster, message, cluster.span, hint=hint)

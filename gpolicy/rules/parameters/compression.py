@@ -22,7 +22,7 @@ class CompressionWithoutGzip(Rule):
         name="compression-without-gzip",
         severity=Severity.ERROR,
         summary="compression_tools does not name gzip.",
-        rationale="gzip is what both ends of an instance move can rely on; Ganeti refuses a list without it.",
+        rationale="Both ends of an instance move rely on gzip. Ganeti refuses a list without it.",
         source=_SOURCE,
         bad=f"{CLUSTER}compression_tools: [lzop]\n",
         good=f"{CLUSTER}compression_tools: [gzip, lzop]\n",
@@ -48,9 +48,9 @@ class CompressionToolName(Rule):
         code="GP165",
         name="compression-tool-name",
         severity=Severity.ERROR,
-        summary="A name in compression_tools is not a program's plain name.",
-        rationale="Ganeti takes letters, digits, dashes and underscores only: the name of a program that lies in the"
-        " path of both ends, no path and no options. `none` is its own word for no compression.",
+        summary="A name in compression_tools is not a plain program name.",
+        rationale="Ganeti accepts letters, digits, dashes and underscores: the name of a program in the search path of"
+        " both ends, without path or options. `none` means no compression.",
         source="Ganeti 3.0.2, run",
         bad=f"{CLUSTER}compression_tools: [gzip, /usr/bin/zstd]\n",
         good=f"{CLUSTER}compression_tools: [gzip, zstd]\n",
@@ -61,7 +61,7 @@ class CompressionToolName(Rule):
             for index, tool in enumerate(texts(leaf)):
                 place = leaf.document.value_span((*leaf.pointer, index))
                 if tool == "none":
-                    message = "none is Ganeti's word for no compression, and no tool"
+                    message = "none means no compression: it is not a tool"
                     yield self.hit(declared, message, place, hint="leave it out: it can always be chosen")
                 elif not re.fullmatch(r"[A-Za-z0-9_-]+", tool):
                     message = f"{tool!r} cannot be the name of a compression tool"

@@ -32,7 +32,7 @@ class DynamicResyncOff(Rule):
         name="dynamic-resync-without-plan",
         severity=Severity.ERROR,
         summary="dynamic-resync is on, but c-plan-ahead is 0.",
-        rationale="With dynamic-resync, c-plan-ahead must be non-zero: 0 turns DRBD's controller off, and Ganeti fails"
+        rationale="With dynamic-resync, c-plan-ahead must not be 0: 0 turns DRBD's controller off, and Ganeti fails"
         " when it sets up the device.",
         source=_SOURCE,
         bad=_drbd("dynamic-resync: true, c-plan-ahead: 0"),
@@ -54,8 +54,8 @@ class ResyncRatesReversed(Rule):
         code="GP121",
         name="resync-rates-reversed",
         severity=Severity.ERROR,
-        summary="The least resync rate is above the greatest.",
-        rationale="The controller cannot hold both bounds. Ganeti does not check it.",
+        summary="The minimum resync rate is above the maximum.",
+        rationale="DRBD's controller cannot keep both bounds. Ganeti does not check them.",
         source=_SOURCE,
         bad=_drbd("dynamic-resync: true, c-min-rate: 100M, c-max-rate: 60M"),
         good=_drbd("dynamic-resync: true, c-min-rate: 4M, c-max-rate: 60M"),
@@ -76,9 +76,9 @@ class ResyncParameterIgnored(Rule):
         code="GP122",
         name="resync-parameter-ignored",
         severity=Severity.INFO,
-        summary="A resync parameter that the chosen controller does not read.",
-        rationale="With dynamic-resync DRBD uses the c-* parameters, without it only resync-rate. Of the two targets"
-        " of the controller c-delay-target counts only where c-fill-target is 0.",
+        summary="A resync parameter is set that DRBD's controller does not read.",
+        rationale="With dynamic-resync, DRBD uses the c-* parameters; without it, only resync-rate. Of the"
+        " controller's two targets, c-delay-target counts only if c-fill-target is 0.",
         source=_SOURCE,
         bad=_drbd("dynamic-resync: false, c-max-rate: 90M"),
         good=_drbd("dynamic-resync: false, resync-rate: 60M"),
@@ -97,7 +97,7 @@ class ResyncParameterIgnored(Rule):
                 yield from self._ignored(context, declared, name, dynamic, reason)
             target = in_force(context, declared, _path("c-fill-target"))
             if on and target is not None and target.number > 0:
-                reason = f"c-fill-target is {target.value}; the delay counts only where that is 0"
+                reason = f"c-fill-target is {target.value}; the delay counts only if it is 0"
                 yield from self._ignored(context, declared, "c-delay-target", target, reason)
 
     def _ignored(self, context: Context, declared: Declared, name: str, cause: InForce, reason: str) -> Iterator[Hit]:
@@ -118,12 +118,12 @@ class DrbdBarriers(Rule):
         code="GP123",
         name="drbd-barriers",
         severity=Severity.ERROR,
-        summary="disk-barriers is neither n nor a subset of b, f and d.",
-        rationale="Ganeti stores anything and fails when the device is assembled: disks cannot be created or started.",
+        summary="disk-barriers is neither n nor a combination of b, f and d.",
+        rationale="Ganeti stores any text and fails when it assembles the device: disks cannot be created or started.",
         source=_SOURCE,
         bad=_drbd("disk-barriers: nb"),
         good=_drbd("disk-barriers: fb"),
-        fix="Writes letters in lower case; anything else has more than one way out.",
+        fix="Writes the letters in lower case. gpolicy does not guess what another value means.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -142,8 +142,8 @@ class DrbdProtocol(Rule):
         code="GP124",
         name="drbd-protocol",
         severity=Severity.ERROR,
-        summary="protocol is none of A, B and C.",
-        rationale="Ganeti stores anything; the connection of the disk cannot be set up.",
+        summary="protocol is not A, B or C.",
+        rationale="Ganeti stores any text, but the disk cannot connect to its peer.",
         source=f"{_SOURCE}; drbdsetup(8)",
         bad=_drbd("protocol: c"),
         good=_drbd("protocol: C"),
@@ -176,8 +176,8 @@ class DrbdRange(Rule):
         code="GP125",
         name="drbd-range",
         severity=Severity.ERROR,
-        summary="A resync parameter outside what DRBD takes.",
-        rationale="Ganeti checks only that it is a number; drbdsetup refuses it, and the disk cannot be activated.",
+        summary="A resync parameter is outside the range that DRBD accepts.",
+        rationale="Ganeti checks only that it is a number. drbdsetup refuses it, and the disk cannot be activated.",
         source=f"{_SOURCE}; drbdsetup(8), DRBD 8.3 and 8.4",
         bad=_drbd("resync-rate: -1"),
         good=_drbd("resync-rate: 60M"),
@@ -197,9 +197,9 @@ class DrbdNoWriteOrder(Rule):
         name="drbd-no-write-order",
         severity=Severity.WARNING,
         summary="disk-barriers disables barriers, flushes and drain: nothing keeps writes in order.",
-        rationale="DRBD takes the first of the three that is left. With none the peer's disk may hold later writes"
-        " without earlier ones after a crash, unless the storage below never reorders. With a battery-backed cache"
-        " `bf` is meant, which leaves drain.",
+        rationale="DRBD uses the first of the three methods that is left. With none, a crash may leave the peer's disk"
+        " with later writes but without earlier ones, unless the storage never reorders writes. For a battery-backed"
+        " cache write `bf`, which leaves drain.",
         source=f"{_SOURCE}; drbdsetup(8), write ordering method none",
         bad=_drbd("disk-barriers: bfd"),
         good=_drbd("disk-barriers: bf"),
@@ -208,8 +208,8 @@ class DrbdNoWriteOrder(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_path("disk-barriers")):
             if "".join(sorted(set(str(leaf.value)))) == "bdf":
-                message = "with barriers, flushes and drain disabled DRBD keeps no order of writes"
-                yield self.hit(declared, message, leaf.span, hint="leave drain on: write bf")
+                message = "with barriers, flushes and drain disabled DRBD does not keep writes in order"
+                yield self.hit(declared, message, leaf.span, hint="write bf, which leaves drain on")
 
 
 class DrbdProtocolNotC(Rule):
@@ -218,9 +218,9 @@ class DrbdProtocolNotC(Rule):
         name="drbd-protocol-not-c",
         severity=Severity.WARNING,
         summary="protocol is A or B: instances cannot migrate live, and a failover may lose writes.",
-        rationale="A live migration needs both nodes as primaries for a moment, which DRBD allows with protocol C only."
-        " With A and B a write counts as done before it is on the other node's disk: failing over loses those that were"
-        " on their way.",
+        rationale="A live migration needs both nodes as primaries for a moment, which DRBD allows with protocol C"
+        " only. With A and B a write counts as done before it is on the other node's disk, so a failover loses the"
+        " writes that were on their way.",
         source=f"{_SOURCE}; drbdsetup(8), protocol and allow-two-primaries",
         bad=_drbd("protocol: A"),
         good=_drbd("protocol: C"),

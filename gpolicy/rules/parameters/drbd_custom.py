@@ -86,9 +86,9 @@ class CustomForm(Rule):
         code="GP134",
         name="drbd-custom-form",
         severity=Severity.WARNING,
-        summary="disk-custom or net-custom is no list of options for drbdsetup.",
-        rationale="It is put behind the command as it is. Without the dashes a word is taken for an address or a"
-        " device, and with a quote that does not end there is no command: no disk can be activated.",
+        summary="disk-custom or net-custom is not a list of options for drbdsetup.",
+        rationale="Ganeti appends the text to the command. drbdsetup takes a word without dashes for an address or a"
+        " device, and an open quote breaks the command: no disk can be activated.",
         source=_SOURCE,
         bad=_custom('net-custom: "max-buffers 8000"'),
         good=_custom('net-custom: "--max-buffers=8000 --sndbuf-size 1M"'),
@@ -98,11 +98,11 @@ class CustomForm(Rule):
         for custom in _strings(context):
             name = custom.leaf.path[-1]
             if custom.words is None:
-                message = f"{name} has a quote that does not end"
+                message = f"{name} has an open quote"
                 yield self.hit(custom.declared, message, custom.leaf.span, hint="close the quote")
             elif custom.words and not custom.words[0].startswith("-"):
-                message = f"{name} begins with {custom.words[0]!r}, which is no option"
-                hint = f"write --{custom.words[0]}, if that is the option"
+                message = f"{name} starts with {custom.words[0]!r}, which is not an option"
+                hint = f"did you mean --{custom.words[0]}?"
                 yield self.hit(custom.declared, message, custom.leaf.span, hint=hint)
 
 
@@ -111,9 +111,10 @@ class CustomContradicts(Rule):
         code="GP135",
         name="drbd-custom-contradicts",
         severity=Severity.WARNING,
-        summary="disk-custom or net-custom sets what a parameter of its own sets.",
-        rationale="Ganeti writes the option from its parameter, and behind it the free string: drbdsetup gets both, and"
-        " the later one wins or the command is refused. Plans, reports and `gnt-cluster info` show the other value.",
+        summary="disk-custom or net-custom sets an option that has its own parameter.",
+        rationale="Ganeti writes the option from its parameter, then appends the custom text. drbdsetup gets both; the"
+        " later one wins, or drbdsetup refuses the command. Plans, reports and `gnt-cluster info` show the other"
+        " value.",
         source=_SOURCE,
         bad=_custom('disk-custom: "--c-max-rate=100M"', "c-max-rate: 60M"),
         good=_custom('disk-custom: "--al-extents=1237"', "c-max-rate: 100M"),
@@ -128,7 +129,7 @@ class CustomContradicts(Rule):
                 leaf = context.effective(custom.declared, ("diskparams", "drbd", own))
                 related = (Related(leaf.span, f"{own} is here"),) if leaf else ()
                 message = f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself from {own}"
-                hint = f"set {own}, and take --{option} out"
+                hint = f"set {own}, and remove --{option}"
                 yield self.hit(custom.declared, message, custom.leaf.span, hint=hint, related=related)
 
 
@@ -137,9 +138,9 @@ class CustomSection(Rule):
         code="GP136",
         name="drbd-custom-section",
         severity=Severity.WARNING,
-        summary="disk-custom holds an option of the network, or net-custom one of the disk.",
-        rationale="Each string is put behind a command of its own, and drbdsetup refuses an option that the command"
-        " does not have: no disk can be activated.",
+        summary="disk-custom has a network option, or net-custom has a disk option.",
+        rationale="Ganeti appends each text to its own command. drbdsetup refuses an option that the command does not"
+        " have: no disk can be activated.",
         source=_SOURCE,
         bad=_custom('disk-custom: "--max-buffers=8000"'),
         good=_custom('net-custom: "--max-buffers=8000"'),

@@ -44,21 +44,21 @@ _CONTRADICTIONS: Final = (
         "security_domain",
         "security_model",
         lambda domain, model: bool(domain) and model != "user",
-        "security_domain is for the security_model user only",
+        "security_domain requires security_model user",
         "write security_model: user, or an empty security_domain",
     ),
     _Contradiction(
         "security_model",
         "security_domain",
         lambda model, domain: model == "user" and not domain,
-        "the security_model user needs the user's name in security_domain",
+        "security_model user requires a user name in security_domain",
         "name the user that instances run as",
     ),
     _Contradiction(
         "disk_aio",
         "disk_cache",
         lambda aio, cache: aio == "native" and cache != "none",
-        "disk_aio native goes with disk_cache none only",
+        "disk_aio native requires disk_cache none",
         "write disk_cache: none, or disk_aio: threads",
         since="3.0",
     ),
@@ -66,21 +66,21 @@ _CONTRADICTIONS: Final = (
         "vnc_x509_verify",
         "vnc_x509_path",
         lambda verify, path: verify is True and not path,
-        "vnc_x509_verify needs the certificates in vnc_x509_path",
+        "vnc_x509_verify requires vnc_x509_path",
         "name the directory of the certificates",
     ),
     _Contradiction(
         "boot_order",
         "cdrom_image_path",
         lambda order, image: order == "cdrom" and not image,
-        "instances are to boot from a CD-ROM, and cdrom_image_path names none",
+        "instances are to boot from a CD-ROM, but cdrom_image_path is empty",
         "name an image, or boot from disk",
     ),
     _Contradiction(
         "root_path",
         "kernel_path",
         lambda root, kernel: bool(kernel) and not root,
-        "a kernel from outside (kernel_path) needs its root device in root_path",
+        "an external kernel (kernel_path) requires a root device in root_path",
         'name the device, or write kernel_path: "" for the instance\'s own boot loader',
     ),
     _Contradiction(
@@ -94,7 +94,7 @@ _CONTRADICTIONS: Final = (
         "spice_ip_version",
         "spice_bind",
         lambda version, bind: (version, _ip_version(bind)) in {(4, 6), (6, 4)},
-        "spice_bind is an address of the other IP version than spice_ip_version",
+        "spice_bind and spice_ip_version have different IP versions",
         "write 4 for an IPv4 address, 6 for an IPv6 one",
     ),
 )
@@ -106,8 +106,8 @@ class HypervisorContradiction(Rule):
         name="hypervisor-parameters-contradict",
         severity=Severity.ERROR,
         summary="Two parameters of KVM contradict each other.",
-        rationale="Ganeti refuses the whole command: each parameter is right by itself, the two together are not."
-        " What the policy leaves out is known with `--state` only.",
+        rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
+        " the policy leaves out only with `--state`.",
         source=_SOURCE,
         bad=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: writeback}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: none}}\n",
@@ -140,8 +140,8 @@ class SpiceWithoutBind(Rule):
         code="GP171",
         name="spice-without-bind",
         severity=Severity.ERROR,
-        summary="A parameter of SPICE is set, and spice_bind is empty.",
-        rationale="spice_bind is what gives instances a SPICE console. Ganeti refuses the others without it.",
+        summary="A SPICE parameter is set, but spice_bind is empty.",
+        rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
         source=_SOURCE,
         bad=f'{CLUSTER}hvparams:\n  kvm: {{spice_bind: "", spice_use_tls: true}}\n',
         good=f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: 127.0.0.1, spice_use_tls: true}}\n",
@@ -164,7 +164,7 @@ class SerialSpeed(Rule):
         name="serial-speed",
         severity=Severity.ERROR,
         summary="serial_speed is not a speed of a serial line.",
-        rationale="Ganeti refuses it where instances have a serial console. Without one it is not looked at.",
+        rationale="Ganeti refuses the value if instances have a serial console. Without one it does not read it.",
         source=_SOURCE,
         bad=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9200}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9600}}\n",
@@ -175,7 +175,7 @@ class SerialSpeed(Rule):
         for declared, leaf in context.explicit_at(_kvm("serial_speed")):
             console = in_force(context, declared, _kvm("serial_console"))
             if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
-                message = f"serial_speed is {leaf.value}, which is no speed of a serial line"
+                message = f"serial_speed is {leaf.value}, which is not the speed of a serial line"
                 hint = f"write one of {', '.join(map(str, SERIAL_SPEEDS))}"
                 yield self.hit(declared, message, leaf.span, hint=hint)
 
@@ -191,8 +191,8 @@ class CpuRangeReversed(Rule):
         code="GP173",
         name="cpu-range-reversed",
         severity=Severity.ERROR,
-        summary="A range of CPUs in cpu_mask ends below its beginning.",
-        rationale="Ganeti refuses it.",
+        summary="A range of CPUs in cpu_mask ends below its start.",
+        rationale="Ganeti refuses the range.",
         source=_SOURCE,
         bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "3-0"}}\n',
         good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-3"}}\n',
@@ -202,7 +202,7 @@ class CpuRangeReversed(Rule):
         for declared, leaf in context.explicit_at(*_MASKS):
             for low, high in _CPU_RANGE.findall(str(leaf.value)):
                 if _magnitude(low) > _magnitude(high):
-                    message = f"{leaf.dotted}: the range {low}-{high} ends below its beginning"
+                    message = f"{leaf.dotted}: the range {low}-{high} ends below its start"
                     yield self.hit(declared, message, leaf.span, hint=f"write {high}-{low}")
 
 
@@ -221,8 +221,9 @@ class BindAddressUnlikely(Rule):
         name="bind-address-unlikely",
         severity=Severity.WARNING,
         summary="The address of VNC or SPICE consoles is neither an IP address nor the name of an interface.",
-        rationale="What is no IP address (nor, for VNC, an absolute path) is taken for a network interface, which every"
-        " node must have, or the command is refused. No host name is looked up, and no port can be given.",
+        rationale="Ganeti takes whatever is not an IP address (or, for VNC, an absolute path) for the name of a"
+        " network interface, and refuses the command unless every node has it. It looks up no host name and accepts no"
+        " port.",
         source=_SOURCE,
         bad=f'{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: "0.0.0.0:5900"}}\n',
         good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0}}\n",

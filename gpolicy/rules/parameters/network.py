@@ -22,8 +22,8 @@ class MacPrefixMulticast(Rule):
         name="mac-prefix-multicast",
         severity=Severity.ERROR,
         summary="mac_prefix makes multicast addresses.",
-        rationale="The lowest bit of the first octet marks an address as multicast: no interface can have such a one."
-        " Ganeti does not check it, and every new instance is without network.",
+        rationale="The lowest bit of the first octet marks a multicast address, which no interface can have. Ganeti"
+        " does not check this, and new instances have no network.",
         source="IEEE 802; Ganeti 3.0 does not check it",
         bad=f'{CLUSTER}mac_prefix: "ab:00:00"\n',
         good=f'{CLUSTER}mac_prefix: "aa:00:00"\n',
@@ -33,7 +33,7 @@ class MacPrefixMulticast(Rule):
         for declared, leaf in context.explicit_at(("mac_prefix",)):
             first = re.match(r"[0-9a-f]{2}(?=:)", str(leaf.value))
             if first and int(first[0], 16) & 1:
-                message = f"addresses that begin with {first[0]} are multicast: no interface can have one"
+                message = f"addresses that start with {first[0]} are multicast: no interface can have one"
                 yield self.hit(declared, message, leaf.span, hint="write an even first octet, such as aa or 52")
 
 
@@ -42,9 +42,9 @@ class NetmaskRange(Rule):
         code="GP162",
         name="netmask-range",
         severity=Severity.ERROR,
-        summary="master_netmask is no length of a prefix.",
-        rationale="It is the number of leading bits (32 for a single IPv4 address), not a mask in dots: at most 32 for"
-        " IPv4 and 128 for IPv6. The master address cannot be set up with another.",
+        summary="master_netmask is not a prefix length.",
+        rationale="It is the number of leading bits (32 for a single IPv4 address), not a dotted mask: at most 32 for"
+        " IPv4 and 128 for IPv6. Ganeti cannot set up the master address with another value.",
         source=_SOURCE,
         bad=f"{CLUSTER}master_netmask: 255\n",
         good=f"{CLUSTER}master_netmask: 24\n",
@@ -54,7 +54,7 @@ class NetmaskRange(Rule):
         for declared, leaf in context.explicit_at(("master_netmask",)):
             if number(leaf) > 128:
                 message = f"master_netmask is {leaf.value}: no address has so many bits"
-                yield self.hit(declared, message, leaf.span, hint="write the length of the prefix, such as 24")
+                yield self.hit(declared, message, leaf.span, hint="write the prefix length, such as 24")
 
 
 _MODE: Final[Path] = ("nicparams", "mode")
@@ -71,8 +71,8 @@ class BridgeMissing(Rule):
         code="GP166",
         name="bridge-missing",
         severity=Severity.ERROR,
-        summary="Network interfaces are bridged, and their link is empty.",
-        rationale="The link names the bridge. Ganeti refuses an empty one in this mode; routed interfaces need none.",
+        summary="Network interfaces are bridged, but their link is empty.",
+        rationale="The link names the bridge. Ganeti refuses an empty link in this mode; routed interfaces need none.",
         source="Ganeti 3.0.2, run",
         bad=f'{CLUSTER}nicparams: {{mode: bridged, link: ""}}\n',
         good=f"{CLUSTER}nicparams: {{mode: bridged, link: br0}}\n",
@@ -95,9 +95,9 @@ class VlanForm(Rule):
         code="GP167",
         name="vlan-form",
         severity=Severity.WARNING,
-        summary="vlan is not in the form in which ports are given their VLANs.",
-        rationale="`n` or `.n` is an access port of VLAN n, `:n:m` a trunk of VLANs n and m, `.n:m` both. Ganeti stores"
-        " any text; the interface cannot be set up when an instance starts. VLANs are 1 to 4094.",
+        summary="vlan does not have the form of a VLAN setting.",
+        rationale="`n` or `.n` is an access port of VLAN n, `:n:m` a trunk of VLANs n and m, `.n:m` both. VLANs are 1"
+        " to 4094. Ganeti stores any text; with another form the interface cannot be set up when an instance starts.",
         source="gnt-instance(8), vlan; Ganeti 3.0.2, run: it stores any text",
         bad=f'{CLUSTER}nicparams: {{mode: openvswitch, vlan: "100,200"}}\n',
         good=f'{CLUSTER}nicparams: {{mode: openvswitch, vlan: ":100:200"}}\n',
@@ -109,6 +109,6 @@ class VlanForm(Rule):
             numbers = [int(digits) for digits in re.findall("[0-9]{1,9}", text)]
             formed = re.fullmatch(r"\.?[0-9]{1,4}|(\.[0-9]{1,4})?(:[0-9]{1,4})+", text)
             if text and not (formed and all(1 <= number <= _MOST_VLAN for number in numbers)):
-                message = f"vlan is {text!r}, which no port can be given"
+                message = f"vlan is {text!r}, which is not a VLAN setting"
                 hint = 'write "n" for an access port, ":n:m" for a trunk, ".n:m" for both; 1 to 4094'
                 yield self.hit(declared, message, leaf.span, hint=hint)

@@ -23,9 +23,9 @@ class PathNotAbsolute(Rule):
         code="GP140",
         name="path-not-absolute",
         severity=Severity.WARNING,
-        summary="A program or directory is not written as an absolute path.",
-        rationale="Ganeti runs the out-of-band program as it is written, without a shell: a relative path, or arguments"
-        " behind it, make every power command fail. Directories of file disks and the DRBD helper are refused.",
+        summary="A program or directory is not an absolute path.",
+        rationale="Ganeti runs the out-of-band program without a shell: with a relative path or with arguments every"
+        " power command fails. Ganeti refuses such directories of file disks and such a DRBD helper.",
         source="Ganeti 3.0, run: oob_program is stored unchecked",
         bad=f'{GROUP}ndparams: {{oob_program: "ipmi-power --quiet"}}\n',
         good=f"{GROUP}ndparams: {{oob_program: /usr/local/sbin/ipmi-power}}\n",
@@ -41,11 +41,11 @@ class PathNotAbsolute(Rule):
         for declared, leaf in context.explicit_at(*self._PATHS):
             text = str(leaf.value)
             if text and not text.startswith("/"):
-                message = f"{leaf.dotted} is {text!r}, which is no absolute path"
-                yield self.hit(declared, message, leaf.span, hint="write the whole path, from / on")
+                message = f"{leaf.dotted} is {text!r}, which is not an absolute path"
+                yield self.hit(declared, message, leaf.span, hint="write the whole path, starting with /")
             elif " " in text and leaf.path[-1] in ("oob_program", "drbd_usermode_helper"):
-                message = f"{leaf.dotted} is {text!r}: a program is run as it is written, without arguments"
-                yield self.hit(declared, message, leaf.span, hint="put the arguments into a script of its own")
+                message = f"{leaf.dotted} is {text!r}: Ganeti runs it as it is written, without arguments"
+                yield self.hit(declared, message, leaf.span, hint="write a script that adds the arguments")
 
 
 class CpuSpeedUnlikely(Rule):
@@ -54,12 +54,12 @@ class CpuSpeedUnlikely(Rule):
         name="cpu-speed-unlikely",
         severity=Severity.WARNING,
         summary="cpu_speed looks like a clock rate.",
-        rationale="It is a factor: 1 is the node that the others are compared with. Written in MHz it makes the"
-        " allocator believe that the node's CPUs are thousands of times as fast, and all load goes there.",
+        rationale="cpu_speed is a factor: 1 is the node that the others are compared with. Written in MHz, it makes"
+        " the allocator believe that the node's CPUs are thousands of times as fast, and all load goes there.",
         source="Ganeti since 2.12, cpu_speed in the cluster score of htools",
         bad=f"{GROUP}ndparams: {{cpu_speed: 2400}}\n",
         good=f"{GROUP}ndparams: {{cpu_speed: 1.2}}\n",
-        parameters=(RuleParameter(name="most", default=20, summary="Greatest factor that is not called unlikely."),),
+        parameters=(RuleParameter(name="most", default=20, summary="Report a cpu_speed above this factor."),),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -75,9 +75,9 @@ class OvsIncomplete(Rule):
         code="GP142",
         name="ovs-incomplete",
         severity=Severity.WARNING,
-        summary="Open vSwitch is on, and its bridge has no name or no network interface.",
-        rationale="When a node is added Ganeti makes the bridge ovs_name and connects it to the interface ovs_link."
-        " Without a name there is no bridge; without a link its instances reach nothing outside of the node.",
+        summary="Open vSwitch is on, but its bridge has no name or no network interface.",
+        rationale="When a node is added, Ganeti creates the bridge ovs_name and connects it to the interface ovs_link."
+        " Without a name there is no bridge; without a link its instances reach nothing outside the node.",
         source=_OVS_SOURCE,
         bad=f'{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: ""}}\n',
         good=f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: eth1}}\n",
@@ -103,8 +103,8 @@ class OvsIgnored(Rule):
         code="GP143",
         name="ovs-parameter-ignored",
         severity=Severity.INFO,
-        summary="ovs_name or ovs_link is set where Open vSwitch is off.",
-        rationale="They are read only when a node is added, and only where ovs is true.",
+        summary="ovs_name or ovs_link is set, but Open vSwitch is off.",
+        rationale="Ganeti reads them only when it adds a node, and only if ovs is true.",
         source=_OVS_SOURCE,
         bad=f"{GROUP}ndparams: {{ovs: false, ovs_link: eth1}}\n",
         good=f"{GROUP}ndparams: {{ovs: true, ovs_link: eth1}}\n",
@@ -131,9 +131,9 @@ class OvsOnNodeAdd(Rule):
         code="GP144",
         name="ovs-on-node-add",
         severity=Severity.INFO,
-        summary="Open vSwitch is turned on: only nodes that are added from now on get the bridge.",
-        rationale="Ganeti makes the bridge while it adds a node, and looks at the parameter at no other time. On nodes"
-        " that are there already it must be made by hand.",
+        summary="Open vSwitch is turned on, but only nodes that are added later get the bridge.",
+        rationale="Ganeti creates the bridge while it adds a node, and reads the parameter at no other time. On"
+        " existing nodes you have to create the bridge yourself.",
         source=_OVS_SOURCE,
         bad=f"{CLUSTER}ndparams: {{ovs: true, ovs_link: eth1}}\n",
         good=f"{CLUSTER}ndparams: {{ovs: false}}\n",
@@ -142,5 +142,5 @@ class OvsOnNodeAdd(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(OVS):
             if leaf.value is True:
-                message = "only nodes that are added from now on get an Open vSwitch bridge"
-                yield self.hit(declared, message, leaf.span, hint="make it by hand on nodes that are there already")
+                message = "only nodes that are added later get an Open vSwitch bridge"
+                yield self.hit(declared, message, leaf.span, hint="create it by hand on existing nodes")

@@ -23,8 +23,8 @@ class RatioBelowOne(Rule):
         name="ratio-below-one",
         severity=Severity.WARNING,
         summary="vcpu-ratio or spindle-ratio is below 1.",
-        rationale="It is the number of virtual CPUs, or of instances' spindles, to each of the node's own. Below 1 a"
-        " node refuses instances before its own are used once. Ganeti accepts it.",
+        rationale="The ratio is how many virtual CPUs, or spindles of instances, a node accepts for each of its own."
+        " Below 1 a node refuses instances before its own CPUs or spindles are used once. Ganeti accepts such a ratio.",
         source="Resource model, Instance policies; Ganeti 3.0 does not check it",
         bad=f"{GROUP}ipolicy: {{vcpu-ratio: 0.25}}\n",
         good=f"{GROUP}ipolicy: {{vcpu-ratio: 4}}\n",
@@ -46,15 +46,14 @@ class RatioUnlikely(Rule):
         name="ratio-without-limit",
         severity=Severity.INFO,
         summary="vcpu-ratio or spindle-ratio is so high that it limits nothing.",
-        rationale="Some switch a limit off that way, since Ganeti has no other; others have typed a digit too many.",
+        rationale="Some people switch a limit off in this way, since Ganeti has no other. Others have typed a digit"
+        " too many.",
         source="Resource model, Instance policies",
         bad=f"{GROUP}ipolicy: {{vcpu-ratio: 400}}\n",
         good=f"{GROUP}ipolicy: {{vcpu-ratio: 4}}\n",
         parameters=(
-            RuleParameter(name="vcpu-ratio", default=64, summary="The greatest vcpu-ratio that is a limit.", least=1),
-            RuleParameter(
-                name="spindle-ratio", default=1024, summary="The greatest spindle-ratio that is a limit.", least=1
-            ),
+            RuleParameter(name="vcpu-ratio", default=64, summary="Report a vcpu-ratio above this.", least=1),
+            RuleParameter(name="spindle-ratio", default=1024, summary="Report a spindle-ratio above this.", least=1),
         ),
     )
 

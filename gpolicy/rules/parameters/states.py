@@ -28,7 +28,7 @@ class StateOfDisabledHypervisor(Rule):
         name="hypervisor-not-enabled",
         severity=Severity.WARNING,
         summary="hv_state describes a hypervisor that is not enabled.",
-        rationale="Ganeti accepts it; it is most likely the wrong hypervisor, and no capacity is counted with it.",
+        rationale="Ganeti accepts it, but capacity is not counted with it. Most likely another hypervisor was meant.",
         source="Resource model, Hypervisor state",
         bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
@@ -60,10 +60,10 @@ class StateWithoutEffect(Rule):
         code="GP113",
         name="state-without-effect",
         severity=Severity.INFO,
-        summary="hv_state or disk_state is declared: Ganeti stores it and reads it nowhere.",
-        rationale="The resource model wanted these figures for capacity; no released Ganeti uses them. gpolicy's own"
-        " capacity model does. There is nothing to mend where that is wanted, as on a cluster that has them already and"
-        " was adopted: Ganeti cannot take them away. What a policy leaves out stays in the cluster and does no harm.",
+        summary="hv_state or disk_state is declared, which Ganeti stores but never reads.",
+        rationale="The resource model intended these figures for capacity, but no released Ganeti uses them. gpolicy's"
+        " own capacity model does. If you want that, there is nothing to fix: a cluster that has these figures keeps"
+        " them, since Ganeti cannot remove them. Figures that a policy leaves out stay in the cluster and do no harm.",
         source="Resource model, Hypervisor state and Disk state; Ganeti 2.15 to 3.1",
         bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
         good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
@@ -85,9 +85,9 @@ class StateNotCounted(Rule):
         code="GP150",
         name="state-not-counted",
         severity=Severity.INFO,
-        summary="hv_state of a hypervisor that is not the first, or disk_state of another volume group.",
-        rationale="Of several hypervisors capacity is counted with the first one's figures only, and of the volume"
-        " groups with the cluster's own (volume_group_name). Everything else is kept and read by nothing at all.",
+        summary="hv_state is about a hypervisor that is not the first, or disk_state about another volume group.",
+        rationale="Capacity is counted with the figures of the first hypervisor and of the cluster's own volume group"
+        " (volume_group_name). Nothing reads the other figures.",
         source=f"{_HV_SOURCE}; gpolicy",
         bad=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
@@ -101,11 +101,13 @@ class StateNotCounted(Rule):
             for prefix, leaf in _records(context, declared).items():
                 span = leaf.document.key_span(leaf.pointer[: len(prefix)])
                 if prefix[0] == "hv_state" and hypervisors is not None and prefix[1] in hypervisors.values[1:]:
-                    message = f"capacity is counted with the figures of {hypervisors.values[0]}, not of {prefix[1]}"
+                    message = (
+                        f"the figures of {prefix[1]} are ignored: capacity counts those of {hypervisors.values[0]} only"
+                    )
                     yield self.hit(declared, message, span)
                 if prefix[0] == "disk_state" and group and prefix[2] != group:
-                    message = f"capacity is counted of the volume group {group}, not of {prefix[2]}"
-                    hint = f"write {group}, if that is meant"
+                    message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
+                    hint = f"did you mean {group}?"
                     yield self.hit(declared, message, span, hint=hint)
 
 
@@ -129,9 +131,9 @@ class StateBeyondTotal(Rule):
         code="GP151",
         name="state-beyond-total",
         severity=Severity.WARNING,
-        summary="What is kept for the node, the hypervisor or other volumes is as much as there is, or more.",
-        rationale="Free is what the total leaves: mem_total less mem_node and mem_hv, cpu_total less cpu_node,"
-        " disk_total less disk_reserved and disk_overhead. Nothing left means that no instance fits.",
+        summary="The node, the hypervisor or other volumes keep as much as there is, or more.",
+        rationale="Free is what remains: mem_total less mem_node and mem_hv, cpu_total less cpu_node, disk_total less"
+        " disk_reserved and disk_overhead. If nothing remains, no instance fits.",
         source=f"{_HV_SOURCE} and (disk_state)",
         bad=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 64G}}\n",
         good=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 6G}}\n",
@@ -153,7 +155,12 @@ class StateBeyondTotal(Rule):
                     if total is None or not number(total) or not parts or kept < number(total) or not own:
                         continue
                     what = " and ".join(leaf.path[-1] for leaf in parts)
-                    message = f"nothing is left of {total_name} {total.value}: {what} take {kept:.0f}"
+                    verb = "leave" if len(parts) > 1 else "leaves"
+                    sizes = [
+                        str(int(size)) if total_name == "cpu_total" else amount("memory-size", int(size))
+                        for size in (kept, number(total))
+                    ]
+                    message = f"{what} ({sizes[0]}) {verb} nothing of {total_name} ({sizes[1]})"
                     others = [leaf for leaf in (*parts, total) if leaf is not own[0]]
                     related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
                     yield self.hit(declared, message, own[0].span, hint="correct one of them", related=related)
@@ -164,13 +171,13 @@ class StateUnlikely(Rule):
         code="GP152",
         name="state-size-unlikely",
         severity=Severity.WARNING,
-        summary="A size in hv_state or disk_state so small that its unit is most likely missing.",
-        rationale="Without a unit a size is in MiB: mem_node: 4 are 4 MiB, less than any system needs. Ganeti's own"
-        " option takes MiB only, so that 4 may have been meant as 4G.",
+        summary="A size in hv_state or disk_state is very small: most likely its unit is missing.",
+        rationale="A size without a unit is in MiB: mem_node: 4 means 4 MiB, less than any system needs. Ganeti's own"
+        " option takes MiB only.",
         source=f"{_HV_SOURCE} and (disk_state)",
         bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4}}\n",
         good=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
-        parameters=(RuleParameter(name="least", default=64, summary="Least size in MiB that is not called unlikely."),),
+        parameters=(RuleParameter(name="least", default=64, summary="Report a size below this, in MiB."),),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -178,7 +185,7 @@ class StateUnlikely(Rule):
         for declared, leaf in context.explicit():
             is_size = leaf.path[0] in ("hv_state", "disk_state") and not leaf.path[-1].startswith("cpu")
             if is_size and 0 < number(leaf) < least:
-                message = f"{leaf.dotted} is {leaf.value} MiB"
+                message = f"{leaf.dotted} is only {leaf.value} MiB"
                 yield self.hit(declared, message, leaf.span, hint=f"write the unit: {leaf.value}G or {leaf.value}M")
 
 
@@ -187,8 +194,8 @@ class StateBeyondHardware(Rule):
         code="GP153",
         name="state-beyond-hardware",
         severity=Severity.WARNING,
-        summary="hv_state or disk_state says that nodes have more than the hardware that their group promises.",
-        rationale="Both are said of the same nodes: one of the two is wrong, and capacity is counted with hv_state and"
+        summary="hv_state or disk_state gives nodes more than their group's promised hardware.",
+        rationale="Both describe the same nodes, so one of them is wrong. Capacity is counted with hv_state and"
         " disk_state where they are declared.",
         source=f"{_HV_SOURCE} and (disk_state); gpolicy",
         bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
@@ -202,7 +209,9 @@ class StateBeyondHardware(Rule):
                     leaf = context.own(group, (*prefix, name))
                     if leaf is not None and number(leaf) > most:
                         sizes = [_shown(name, number(leaf)), _shown(name, most)]
-                        message = f"{leaf.dotted} is {sizes[0]}, the hardware of {name_of(group)} is {sizes[1]}"
+                        message = (
+                            f"{leaf.dotted} is {sizes[0]}, but the promised hardware of {name_of(group)} is {sizes[1]}"
+                        )
                         related = (Related(span, "promised here"),)
                         hint = "correct the one that is wrong"
                         yield self.hit(group, message, leaf.span, hint=hint, related=related)
@@ -234,14 +243,16 @@ class StateBeyondNode(Rule):
         code="GP154",
         name="state-beyond-node",
         severity=Severity.WARNING,
-        summary="hv_state says that nodes have more memory or CPUs than a node of the cluster reports.",
-        rationale="Capacity counted with these figures promises what is not there. Some hypervisors report a little"
-        " less than the machine has; a tenth more is not held against the figure.",
+        summary="hv_state gives nodes more memory or CPUs than a node of the cluster reports.",
+        rationale="Capacity that is counted with these figures does not exist. Some hypervisors report a little less"
+        " than the machine has, so gpolicy tolerates a tenth more.",
         source=_HV_SOURCE,
         bad=f"{GROUP}hv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
         good=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
         parameters=(
-            RuleParameter(name="share", default=1.1, summary="How many times what a node reports is still taken."),
+            RuleParameter(
+                name="share", default=1.1, summary="Report a figure above this factor of what the node reports."
+            ),
         ),
     )
     needs_state = True
@@ -262,7 +273,7 @@ class StateBeyondNode(Rule):
                     )
             for reported, name, leaf in least.values():
                 shown = [_shown(path[-1], value) for value in (number(leaf), reported)]
-                message = f"{leaf.dotted} is {shown[0]}, node {name} reports {shown[1]}"
+                message = f"{leaf.dotted} is {shown[0]}, but node {name} reports {shown[1]}"
                 hint = "correct the figure, or declare it for fewer nodes"
                 yield self.hit(_declarer(context, leaf), message, leaf.span, hint=hint)
 

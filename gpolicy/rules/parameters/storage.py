@@ -30,8 +30,8 @@ class VolumeGroupName(Rule):
         code="GP110",
         name="volume-group-name",
         severity=Severity.ERROR,
-        summary="A name that no LVM volume group can have.",
-        rationale="The metadata volume group of drbd is not checked when it is set; disks cannot be created then.",
+        summary="A volume group has a name that LVM does not allow.",
+        rationale="Ganeti does not check drbd's metadata volume group when it is set. Creating a disk then fails.",
         source="Resource model, Disk parameters (metavg); lvm(8)",
         bad=f"{CLUSTER}diskparams:\n  drbd: {{metavg: xen/vg}}\n",
         good=f"{CLUSTER}diskparams:\n  drbd: {{metavg: xenvg}}\n",
@@ -43,7 +43,7 @@ class VolumeGroupName(Rule):
             unset = not name and leaf.path == VOLUME_GROUP
             if not unset and not re.fullmatch(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*", name):
                 message = f"{leaf.dotted}: LVM has no volume group called {name!r}"
-                hint = "letters, digits and + _ . - only, not beginning with -"
+                hint = "write letters, digits and + _ . -, but no - at the start"
                 yield self.hit(declared, message, leaf.span, hint=hint)
 
 
@@ -52,9 +52,10 @@ class UserspaceWithoutKvm(Rule):
         code="GP111",
         name="userspace-without-kvm",
         severity=Severity.WARNING,
-        summary="Disks are to be reached from userspace, and KVM is not among the enabled hypervisors.",
-        rationale="Only KVM can open a disk from userspace. The cluster command is refused when an instance of another"
-        " hypervisor has such a disk; the group command is not, and the instance fails at its next start.",
+        summary="Disks are to be accessed from userspace, but KVM is not enabled.",
+        rationale="Only KVM can access a disk from userspace. Ganeti refuses the command for the cluster if an"
+        " instance of another hypervisor has such a disk. It accepts the command for a group, and the instance then"
+        " fails at its next start.",
         source="Ganeti 3.0, run",
         bad=f"{CLUSTER}enabled_hypervisors: [xen-pvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
@@ -69,7 +70,7 @@ class UserspaceWithoutKvm(Rule):
         related = (Related(hypervisors.span, "enabled here"),) if hypervisors.span else ()
         for declared, leaf in context.explicit():
             if is_access(leaf.path) and leaf.value == "userspace":
-                message = f"{leaf.dotted}: none of {', '.join(hypervisors.values)} can use a disk from userspace"
+                message = f"{leaf.dotted}: none of {', '.join(hypervisors.values)} can access a disk from userspace"
                 yield self.hit(declared, message, leaf.span, hint="write kernelspace", related=related)
 
 
@@ -78,9 +79,9 @@ class UserspaceOfOthers(Rule):
         code="GP126",
         name="userspace-of-other-hypervisor",
         severity=Severity.ERROR,
-        summary="Disks are to be reached from userspace, and an instance that is not of KVM has such a disk.",
-        rationale="The cluster command is refused then. The group command is taken, and the instance fails at its next"
-        " start.",
+        summary="Disks are to be accessed from userspace, but an instance that does not use KVM has such a disk.",
+        rationale="Ganeti refuses the command for the cluster. It accepts the command for a group, and the instance"
+        " then fails at its next start.",
         source="Ganeti 3.0, run",
         bad=f"{GROUP}diskparams:\n  rbd: {{access: userspace}}\n",
         good=f"{GROUP}diskparams:\n  rbd: {{access: kernelspace}}\n",
@@ -103,7 +104,7 @@ class UserspaceOfOthers(Rule):
             ]
             if names:
                 shown = f"{names[0]} and {len(names) - 1} more are" if len(names) > 1 else f"{names[0]} is"
-                message = f"{leaf.dotted}: {shown} not of KVM, which alone can use a disk from userspace"
+                message = f"{leaf.dotted}: {shown} not of KVM, and only KVM can access a disk from userspace"
                 yield self.hit(declared, message, leaf.span, hint="write kernelspace")
 
 
@@ -112,9 +113,10 @@ class OtherVolumeGroup(Rule):
         code="GP127",
         name="metavg-not-counted",
         severity=Severity.INFO,
-        summary="drbd's metadata is in another volume group than the cluster's, which no capacity is counted for.",
-        rationale="Nodes report the free space of volume_group_name alone. hail and hspace (and gpolicy's own capacity)"
-        " do not see how full the other group is, nor does anything check that every node has it.",
+        summary="drbd's metadata is in another volume group than the cluster's, and capacity does not count that"
+        " group.",
+        rationale="Nodes report the free space of volume_group_name only. hail, hspace and gpolicy do not see how full"
+        " the other group is, and nothing checks that every node has it.",
         source=f"{_SOURCE} (metavg); Ganeti's issue 865",
         bad=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: ssdvg}}\n",
         good=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: xenvg}}\n",
@@ -129,7 +131,7 @@ class OtherVolumeGroup(Rule):
             is_own = any(context.own(declared, path) for path in (METAVG, VOLUME_GROUP))
             if is_own and meta and group and meta.value and group.value and meta.value != group.value:
                 place, related, note = places(context, declared, meta, group)
-                message = f"metadata goes to {meta.value}, capacity is counted of {group.value}{note}"
+                message = f"metadata goes to {meta.value}, but capacity counts {group.value} only{note}"
                 yield self.hit(declared, message, place, related=related)
 
 
@@ -138,9 +140,9 @@ class StripesBeyondVolumes(Rule):
         code="GP128",
         name="stripes-beyond-volumes",
         severity=Severity.WARNING,
-        summary="More stripes than the nodes have physical volumes.",
-        rationale="Each stripe lies on a volume of its own. Ganeti silently makes fewer stripes when it creates a disk,"
-        " and replacing it on a node with other volumes may fail.",
+        summary="Disks have more stripes than nodes have physical volumes.",
+        rationale="Each stripe needs its own volume. Ganeti silently uses fewer stripes when it creates a disk, and"
+        " replacing the disk on a node with another number of volumes may fail.",
         source=f"{_SOURCE} (stripes); Ganeti's issue 530",
         bad=f"{GROUP}hardware: {{pv_count: 2, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n",
         good=f"{GROUP}hardware: {{pv_count: 4, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n",
@@ -172,8 +174,8 @@ class StripesIgnored(Rule):
         code="GP129",
         name="stripes-ignored",
         severity=Severity.INFO,
-        summary="Stripes are set where exclusive storage is on.",
-        rationale="Under exclusive storage a disk takes whole physical volumes and is striped over all of them,"
+        summary="Stripes are set, but exclusive storage is on.",
+        rationale="With exclusive storage a disk takes whole physical volumes and is striped over all of them,"
         " whatever the parameter says.",
         source="Partitioned Ganeti, Disk",
         bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\nipolicy: {{disk-templates: [plain], vcpu-ratio: 1}}\n"
@@ -186,7 +188,7 @@ class StripesIgnored(Rule):
             exclusive = context.exclusive(declared)
             leaf = context.own(declared, _STRIPES[0])
             if exclusive is not None and leaf is not None and number(leaf) > 1:
-                message = "stripes is not used: under exclusive storage a disk is striped over its volumes"
+                message = "stripes has no effect: with exclusive storage a disk is striped over all its volumes"
                 related = (Related(exclusive.span, "exclusive storage is on here"),)
                 yield self.hit(declared, message, leaf.span, hint="leave it out", related=related)
 
@@ -196,9 +198,9 @@ class MetadataStripes(Rule):
         code="GP130",
         name="meta-stripes",
         severity=Severity.INFO,
-        summary="drbd's metadata volumes are to be striped.",
-        rationale="They are 128 MiB small: stripes spread each over several disks, whose failures then hit all of them,"
-        " and make nothing faster.",
+        summary="drbd's metadata volumes are striped.",
+        rationale="Metadata volumes are 128 MiB small. Stripes spread each of them over several disks, make nothing"
+        " faster, and let the failure of any of these disks hit them all.",
         source=f"{_SOURCE} (meta-stripes)",
         bad=f"{CLUSTER}diskparams:\n  drbd: {{meta-stripes: 4}}\n",
         good=f"{CLUSTER}diskparams:\n  drbd: {{data-stripes: 4, meta-stripes: 1}}\n",
@@ -223,9 +225,9 @@ class StorageName(Rule):
         code="GP131",
         name="storage-name",
         severity=Severity.WARNING,
-        summary="A pool, server or volume of shared storage has a name that it cannot have.",
-        rationale="Ganeti stores any text and reads it at each opening of a disk: with a wrong one existing disks"
-        " cannot be opened either, from that moment on.",
+        summary="A pool, server or volume of shared storage has an impossible name.",
+        rationale="Ganeti stores any text and reads it each time a disk is opened. With a wrong name existing disks"
+        " can no longer be opened.",
         source=f"{_SOURCE}; rbd(8), gluster(8); Ganeti 3.0 does not check it",
         bad=f"{CLUSTER}diskparams:\n  gluster: {{host: 'gluster://storage:24007'}}\n",
         good=f"{CLUSTER}diskparams:\n  gluster: {{host: storage.example.org, port: 24007}}\n",

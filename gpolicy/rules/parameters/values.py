@@ -33,8 +33,8 @@ class ParameterNotInVersion(Rule):
         code="GP101",
         name="parameter-not-in-version",
         severity=Severity.ERROR,
-        summary="A parameter, or a word for one, that the cluster's Ganeti release does not know.",
-        rationale="Ganeti refuses the whole command that carries it.",
+        summary="The cluster's Ganeti release does not know a parameter, or a word for one.",
+        rationale="Ganeti refuses the whole command that sets it.",
         source="Ganeti's constants, releases 2.15 to 3.1",
         bad=f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n',
         good=f'{CLUSTER}ganeti_version: "3.0"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n',
@@ -47,7 +47,7 @@ class ParameterNotInVersion(Rule):
             if parameter is None or parameter.path not in _unknown_in(context.version):
                 continue
             gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
-            when = f"it is gone since {parameter.until}" if gone else f"it comes with {parameter.since}"
+            when = f"it was removed in {parameter.until}" if gone else f"it comes with {parameter.since}"
             message = f"Ganeti {context.version} has no {leaf.dotted}: {when}"
             released = gone or any(known_in(parameter, version) for version in VERSIONS)
             hint = "leave it out, or correct ganeti_version" if released else "leave it out: no release has it"
@@ -59,7 +59,7 @@ class ParameterNotInVersion(Rule):
                 for declared, leaf in context.explicit_at(("hvparams", hypervisor, name)):
                     if leaf.value != word or (release_key(context.version) >= release_key(release)) is has_it:
                         continue
-                    when = f"it comes with {release}" if has_it else f"it is gone since {release}"
+                    when = f"it comes with {release}" if has_it else f"it was removed in {release}"
                     message = f"Ganeti {context.version} has no {word} for {leaf.dotted}: {when}"
                     yield self.hit(declared, message, leaf.span, hint="write another word, or correct ganeti_version")
 
@@ -69,9 +69,9 @@ class AccessInherit(Rule):
         code="GP103",
         name="access-inherit",
         severity=Severity.ERROR,
-        summary="A group is to inherit the access mode of a disk template.",
-        rationale="Ganeti refuses the word that would remove the own value: it checks for one of the two modes first."
-        " Of all disk parameters this is the only one that cannot be reset.",
+        summary="A group shall inherit the access mode of a disk template.",
+        rationale="Ganeti cannot reset this parameter: it accepts only the two modes, and refuses the word that would"
+        " remove the group's value. All other disk parameters can be reset.",
         source="Ganeti 3.0, run",
         bad=f"{GROUP}diskparams:\n  rbd: {{access: inherit}}\n",
         good=f"{GROUP}diskparams:\n  rbd: {{access: kernelspace, pool: inherit}}\n",
@@ -98,8 +98,9 @@ class NotExpressible(Rule):
         code="GP102",
         name="not-expressible",
         severity=Severity.ERROR,
-        summary="A value that Ganeti's commands cannot store as it is written.",
-        rationale="The command would be refused, or would store something else: such a policy can never be reached.",
+        summary="Ganeti's commands cannot store a value as it is written.",
+        rationale="Ganeti would refuse the command or store another value, so the cluster could never become what the"
+        " policy says.",
         source="Ganeti 3.0, its option parsers and opcodes",
         bad=f"{CLUSTER}mac_prefix: AA-00\n",
         good=f'{CLUSTER}mac_prefix: "aa:00:01"\n',
@@ -137,8 +138,8 @@ class PortRange(Rule):
         code="GP106",
         name="port-range",
         severity=Severity.ERROR,
-        summary="A TCP port outside 1 to 65535.",
-        rationale="Ganeti checks only that it is a number; nodes with such an ssh_port cannot be reached.",
+        summary="A TCP port is outside 1 to 65535.",
+        rationale="Ganeti checks only that the port is a number. It cannot reach nodes with such an ssh_port.",
         source="Ganeti 3.0 does not check it",
         bad=f"{GROUP}ndparams: {{ssh_port: 70022}}\n",
         good=f"{GROUP}ndparams: {{ssh_port: 2222}}\n",
@@ -151,7 +152,7 @@ class PortRange(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*self._PORTS):
             if not 1 <= number(leaf) <= 65535:
-                message = f"{leaf.dotted} is {leaf.value}, which is no TCP port"
+                message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
                 yield self.hit(declared, message, leaf.span, hint="write a port from 1 to 65535")
 
 
@@ -160,9 +161,9 @@ class CountBelowOne(Rule):
         code="GP107",
         name="count-below-one",
         severity=Severity.ERROR,
-        summary="A number of spindles, stripes or virtual CPUs below 1.",
-        rationale="Ganeti accepts zero and negative numbers. htools divides by the spindle count, and LVM makes no"
-        " volume of zero stripes; no instance runs without a CPU.",
+        summary="A number of spindles, stripes or virtual CPUs is below 1.",
+        rationale="Ganeti accepts zero and negative numbers. But htools divides by the spindle count, LVM creates no"
+        " volume with zero stripes, and no instance runs without a CPU.",
         source="Resource model, Node parameters and Disk parameters; Ganeti 3.0 does not check it",
         bad=f"{GROUP}ndparams: {{spindle_count: 0}}\n",
         good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
@@ -187,9 +188,9 @@ class OverrideRepeatsCluster(Rule):
         code="GP116",
         name="override-repeats-cluster",
         severity=Severity.INFO,
-        summary="A group sets the value that the cluster has.",
-        rationale="It is an override all the same: when the cluster's value changes, the group keeps this one. That may"
-        " be meant; `inherit` follows the cluster.",
+        summary="A group sets the same value as the cluster.",
+        rationale="The value is an override: when the cluster's value changes, the group keeps its own. That may be"
+        " intended; `inherit` follows the cluster.",
         source="Ganeti 3.0, run: an equal value of a group is stored and stays",
         bad=f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: 4}}\n",
         good=f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: inherit}}\n",
@@ -200,6 +201,6 @@ class OverrideRepeatsCluster(Rule):
             for path, leaf in context.leaves(group).items():
                 above = context.cluster_leaf(path) if path[0] in INHERITED_FAMILIES and not is_access(path) else None
                 if above is not None and above.value == leaf.value:
-                    message = f"{leaf.dotted} is what the cluster has, and will not follow it"
+                    message = f"{leaf.dotted} equals the cluster's value, but will not follow it"
                     related = (Related(above.span, "the cluster's value"),)
-                    yield self.hit(group, message, leaf.span, hint="write inherit, to follow", related=related)
+                    yield self.hit(group, message, leaf.span, hint="write inherit to follow it", related=related)

@@ -21,7 +21,7 @@ class MinAboveMax(Rule):
         name="spec-min-above-max",
         severity=Severity.ERROR,
         summary="A spec's minimum is above its maximum.",
-        rationale="Ganeti refuses the policy; no instance could ever fit.",
+        rationale="Ganeti refuses the policy, since no instance could fit.",
         source=f"{SIZES}; Ganeti 3.0 checks it",
         bad=group_with(spec("small", "12G 1G", "1 3", "10G 90G")),
         good=GOOD,
@@ -44,8 +44,8 @@ class SpecAllowsNothing(Rule):
         code="GP207",
         name="spec-allows-nothing",
         severity=Severity.ERROR,
-        summary="A spec whose greatest memory or CPU count is 0.",
-        rationale="Ganeti accepts zero (and negative) bounds, but no instance has no memory or no CPU.",
+        summary="The maximum memory or CPU count of a spec is 0.",
+        rationale="Ganeti accepts bounds of zero and below, but every instance has memory and a CPU.",
         source=f"{SIZES}; Ganeti 3.0 does not check it",
         bad=group_with(spec("none", "0 0", "1 3", "10G 90G")),
         good=GOOD,
@@ -56,7 +56,7 @@ class SpecAllowsNothing(Rule):
             for pair in pairs:
                 for name in ("memory-size", "cpu-count"):
                     if pair.possible and pair.maximum[name] == 0:
-                        message = f"{pair.title} allows no instance: its greatest {name} is 0"
+                        message = f"{pair.title} allows no instance: its maximum {name} is 0"
                         yield self.hit(declared, message, pair.at("max", name), hint="write a bound above 0")
 
 
@@ -81,8 +81,8 @@ class SpecMinAboveCeiling(Rule):
         code="GP213",
         name="spec-min-above-ceiling",
         severity=Severity.ERROR,
-        summary="A spec asks for more than 16 disks or 8 network interfaces.",
-        rationale="No instance of Ganeti can have so many, whatever the policy says: the spec allows none.",
+        summary="A spec requires more than 16 disks or 8 network interfaces.",
+        rationale="No instance of Ganeti can have so many, so the spec allows none.",
         source=_SOURCE,
         bad=_PAIR.replace("disk-count: 1", "disk-count: 17"),
         good=_PAIR.replace("disk-count: 1", "disk-count: 16"),
@@ -94,7 +94,7 @@ class SpecMinAboveCeiling(Rule):
                 for name, most in CEILINGS.items():
                     least = pair.minimum[name]
                     if pair.possible and least > most:
-                        message = f"{pair.title} allows no instance: it asks for {least} {_WORDS[name]} at least"
+                        message = f"{pair.title} allows no instance: it requires at least {least} {_WORDS[name]}"
                         hint = f"an instance can have {most}: write {most} or less"
                         yield self.hit(declared, message, pair.at("min", name), hint=hint)
 
@@ -109,7 +109,7 @@ class SpecMaxAboveCeiling(Rule):
         source=_SOURCE,
         bad=f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: 9')}",
         good=f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: 8')}",
-        fix="Writes Ganeti's own limit: the spec allows the same instances as before.",
+        fix="Writes Ganeti's own limit. The spec allows the same instances as before.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -130,9 +130,8 @@ class SpecMinZero(Rule):
         code="GP220",
         name="spec-min-zero",
         severity=Severity.WARNING,
-        summary="A spec's least memory or CPU count is 0.",
-        rationale="No instance has no memory or no CPU, so the bound keeps nothing out. Ganeti takes it without a"
-        " word.",
+        summary="The minimum memory or CPU count of a spec is 0.",
+        rationale="Every instance has memory and a CPU, so the bound excludes nothing. Ganeti accepts it silently.",
         source=f"{SIZES}; Ganeti 3.0 does not check it",
         bad=group_with(spec("small", "0 12G", "1 3", "10G 90G")),
         good=GOOD,
@@ -143,8 +142,8 @@ class SpecMinZero(Rule):
             for pair in pairs:
                 for name in ("memory-size", "cpu-count"):
                     if pair.minimum[name] == 0 < pair.maximum[name]:
-                        message = f"{pair.title} allows {name} from 0 on: no instance has none"
-                        hint = "write the least that an instance is to have"
+                        message = f"{pair.title} the minimum {name} is 0, but every instance has some"
+                        hint = "write the minimum that you mean"
                         yield self.hit(declared, message, pair.at("min", name), hint=hint)
 
 
@@ -153,9 +152,8 @@ class SpecWithoutDisks(Rule):
         code="GP221",
         name="spec-without-disks",
         severity=Severity.WARNING,
-        summary="A spec allows no disks, or only disks of size 0, and diskless instances are not allowed.",
-        rationale="No instance is legal that way: one with disks has too many of them, and one without needs the disk"
-        " template diskless.",
+        summary="A spec allows no disks, or only disks of size 0, but diskless instances are not allowed.",
+        rationale="No instance fits: one with disks has too many, and one without disks needs the template diskless.",
         source=f"{SIZES}; Ganeti 3.0, check of instances",
         bad=group_with(spec("small", "1G 12G", "1 3", "0 0")),
         good=GOOD,
@@ -169,7 +167,7 @@ class SpecWithoutDisks(Rule):
             for pair in pairs:
                 for name in ("disk-count", "disk-size"):
                     if pair.possible and pair.maximum[name] == 0:
-                        message = f"{pair.title} takes no instance with disks: its greatest {name} is 0"
+                        message = f"{pair.title} takes no instance with disks: its maximum {name} is 0"
                         hint = "write a bound above 0, or allow the disk template diskless"
                         yield self.hit(declared, message, pair.at("max", name), hint=hint)
 
@@ -179,14 +177,14 @@ class SpecUnlikely(Rule):
         code="GP224",
         name="spec-unlikely",
         severity=Severity.WARNING,
-        summary="The memory of a spec is far too little: its least, or its greatest for its least number of CPUs.",
-        rationale="No system runs in it. Most often a unit is missing: a number alone is MiB.",
+        summary="A spec has far too little memory: in its minimum, or in its maximum for its CPUs.",
+        rationale="No system runs in it. Most likely a unit is missing: a number without a unit is in MiB.",
         source="gpolicy",
         bad=group_with(spec("large", "16 64", "4 16", "100G 1T")),
         good=group_with(LARGE),
         parameters=(
-            RuleParameter(name="least", default=64, summary="MiB of memory that an instance has at least."),
-            RuleParameter(name="each", default=16, summary="MiB of memory for each CPU, at least."),
+            RuleParameter(name="least", default=64, summary="Report less memory for an instance, in MiB."),
+            RuleParameter(name="each", default=16, summary="Report less memory for each CPU, in MiB."),
         ),
     )
 
@@ -202,5 +200,5 @@ class SpecUnlikely(Rule):
                     yield self.hit(declared, message, pair.at("max", "memory-size"), hint="correct the unit")
                 elif 0 < pair.minimum["memory-size"] < least:
                     smallest = amount("memory-size", pair.minimum["memory-size"])
-                    message = f"{pair.title}: instances with {smallest} of memory are allowed"
+                    message = f"{pair.title} allows instances with {smallest} of memory"
                     yield self.hit(declared, message, pair.at("min", "memory-size"), hint="correct the unit")

@@ -66,7 +66,7 @@ class SpecBeyondHardware(Rule):
         name="spec-beyond-hardware",
         severity=Severity.ERROR,
         summary="The smallest instance of a spec is larger than a node of the group.",
-        rationale="No node of the group can hold such an instance: the spec allows nothing.",
+        rationale="No node of the group can hold such an instance, so the spec allows nothing.",
         source=SIZES,
         bad=_spec("96G 128G"),
         good=_spec("16G 60G"),
@@ -88,8 +88,8 @@ class SpecMaxBeyondHardware(Rule):
         name="spec-max-beyond-hardware",
         severity=Severity.WARNING,
         summary="The largest instance of a spec is larger than a node of the group.",
-        rationale="The policy allows instances that no node can hold. Tiered allocation begins with the maximum and has"
-        " to shrink it first, so its numbers are not about the size that is meant.",
+        rationale="The policy allows instances that no node can hold. Tiered allocation starts with the maximum and"
+        " has to shrink it first, so it counts instances of another size than the policy means.",
         source=SIZES,
         bad=_spec("16G 96G"),
         good=_spec("16G 60G"),
@@ -115,17 +115,17 @@ class HardwareUnlikely(Rule):
         name="hardware-unlikely",
         severity=Severity.WARNING,
         summary="The promised memory is far too much or too little for the promised CPUs, or a volume has no size.",
-        rationale="Most often a unit is wrong. What is promised is what specs, tests and suggestions are held against:"
-        " with too much of it they find nothing wrong any more.",
+        rationale="Most likely a unit is wrong. Specs, tests and suggestions are compared with the promise: if it is"
+        " too large, they find no mistake.",
         source="gpolicy",
         bad=_GROUP.replace("memory: 64G", "memory: 64T"),
         good=_GROUP,
         parameters=(
-            RuleParameter(name="least", default=16, summary="MiB of memory for each CPU, at least.", least=0),
+            RuleParameter(name="least", default=16, summary="Report less memory for each CPU, in MiB.", least=0),
             RuleParameter(
                 name="most",
                 default=1024 * 1024,
-                summary="MiB of memory for each CPU, at most.",
+                summary="Report more memory for each CPU, in MiB.",
                 least=1,
                 most=1024**3,
             ),
@@ -157,9 +157,9 @@ class SpindleUseBeyondRatio(Rule):
         code="GP223",
         name="spindle-use-beyond-ratio",
         severity=Severity.WARNING,
-        summary="A spec asks for more spindle-use than spindle-ratio lets a node have.",
-        rationale="A node takes instances up to spindle-ratio times its spindle_count, all together. hail and hspace"
-        " then refuse even the first one, and call it FailDisk, whatever disk is free.",
+        summary="A spec requires more spindle-use than spindle-ratio allows on a node.",
+        rationale="All instances of a node together may use spindle-ratio times its spindle_count. hail and hspace"
+        " refuse even the first instance and report FailDisk, however much disk is free.",
         source="Resource model, Instance policies; allocation of Ganeti 3.0",
         bad=f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: 2\n  minmax:\n    - name: busy\n      "
         + bounds("1G 12G", "1 3", "10G 90G", "6 8"),
@@ -178,7 +178,7 @@ class SpindleUseBeyondRatio(Rule):
                 least = pair.minimum["spindle-use"]
                 if least > limit:
                     message = (
-                        f"{pair.title} asks for a spindle-use of {least}; a node takes {limit:g}"
+                        f"{pair.title} requires a spindle-use of {least}, but a node takes {limit:g}"
                         f" ({number(count):g} spindles, ratio {number(ratio):g})"
                     )
                     related = (

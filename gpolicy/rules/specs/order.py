@@ -20,10 +20,10 @@ class SpecOrder(Rule):
         code="GP202",
         name="spec-order",
         severity=Severity.WARNING,
-        summary="Specs are not ordered biggest first.",
-        rationale="hspace's tiered allocation starts with the first spec and goes on to the next when it is exhausted:"
-        " with a small one first, the small instances eat what the big ones need, and the capacity comes out wrong."
-        " (The dedicated metric of hail sorts by itself, by the lower bound of disk-size.)",
+        summary="Specs are not ordered from the biggest to the smallest.",
+        rationale="hspace's tiered allocation starts with the first spec and goes on to the next when nothing more"
+        " fits. If a small spec comes first, small instances take what the big ones need, and the capacity is wrong."
+        " (hail's dedicated metric sorts specs itself, by the minimum of disk-size.)",
         source=SIZES,
         bad=group_with(SMALL, LARGE),
         good=GOOD,
@@ -64,9 +64,9 @@ class SpecGap(Rule):
         code="GP215",
         name="spec-gap",
         severity=Severity.WARNING,
-        summary="Between the specs lies a wide range of a size that no spec takes.",
-        rationale="Specs need small gaps, since bounds are inclusive. But where the next larger spec begins at many"
-        " times the end of the one below, nothing of a size between fits anywhere; most often a unit is wrong.",
+        summary="There is a wide gap between two specs: no spec takes the sizes in it.",
+        rationale="Small gaps are normal, since bounds are inclusive. But if the next larger spec starts at many times"
+        " the maximum of the one below, most likely a unit is wrong.",
         source=SIZES,
         bad=group_with(LARGE, spec("small", "64M 128M", "1 3", "10G 90G")),
         good=GOOD,
@@ -74,7 +74,7 @@ class SpecGap(Rule):
             RuleParameter(
                 name="factor",
                 default=64,
-                summary="So many times the end of the specs below must the next spec begin at.",
+                summary="Report a gap larger than this factor.",
                 least=1,
             ),
         ),
@@ -92,7 +92,7 @@ class SpecGap(Rule):
                     if high > max(low, 1) * factor:
                         message = f"no spec takes a {name} between {amount(name, low)} and {amount(name, high)}"
                         related = (Related(below.at("max", name), f"{below.title} ends here"),)
-                        hint = "if that is meant, waive it; else correct a unit, or add a spec for the sizes between"
+                        hint = "correct a unit, add a spec for these sizes, or waive the finding if the gap is intended"
                         yield self.hit(declared, message, pair.at("min", name), hint=hint, related=related)
                     below = max(below, pair, key=lambda pair: pair.maximum[name])
 
@@ -102,9 +102,9 @@ class SpecNotMonotonic(Rule):
         code="GP217",
         name="spec-not-monotonic",
         severity=Severity.WARNING,
-        summary="A spec that is otherwise the smaller one allows more memory, CPUs or disk than the larger one.",
-        rationale="Specs are counted biggest first, each beginning with its maximum. When the smaller spec has the"
-        " greater maximum, no order is right, and most often a number is mistyped.",
+        summary="The smaller of two specs allows more memory, CPUs or disk than the larger one.",
+        rationale="Specs are counted from the biggest to the smallest, each from its maximum. If the smaller spec has"
+        " a greater maximum, no order is right. Most likely a number is mistyped.",
         source=SIZES,
         bad=group_with(LARGE, spec("small", "1G 12G", "1 3", "10G 9T")),
         good=GOOD,
@@ -131,9 +131,9 @@ class SpecsWithoutOrder(Rule):
         code="GP218",
         name="specs-without-order",
         severity=Severity.INFO,
-        summary="Of two specs one takes more of one thing, the other more of another.",
-        rationale="The design asks for the biggest first. Here none is the biggest: what hspace counts depends on which"
-        " of the two stands first. That is the price of specs for computing beside specs for storage.",
+        summary="Of two specs, each allows more of something than the other.",
+        rationale="The design asks for the biggest spec first, but here neither is the biggest: hspace's count depends"
+        " on their order. Specs for computing beside specs for storage have this price.",
         source=SIZES,
         bad=group_with(
             spec("computing", "64G 128G", "16 32", "10G 20G"),
@@ -173,11 +173,10 @@ class TieredCannotCount(Rule):
         code="GP219",
         name="spec-not-countable",
         severity=Severity.INFO,
-        summary="hspace cannot count instances of a spec, or not the smaller ones.",
-        rationale="The instances that hspace makes up have one disk, and outside of exclusive storage the spindle-use"
-        " of the cluster's std. It makes them smaller by 64 MiB of memory or 256 MiB of disk at a time. A spec that"
-        " asks for two disks counts as 0, and one whose bounds lie closer together than a step is counted at its"
-        " maximum only.",
+        summary="hspace cannot count instances of a spec, or only the largest ones.",
+        rationale="hspace counts instances with one disk and, without exclusive storage, with the spindle-use of the"
+        " cluster's std. It shrinks them by 64 MiB of memory or 256 MiB of disk at a time. A spec that requires two"
+        " disks counts as 0, and if the bounds of a spec are closer than one step, hspace counts its maximum only.",
         source=_HSPACE,
         bad=group_with(spec("small", "1024 1064", "1 3", "10G 90G")),
         good=GOOD,
@@ -189,12 +188,12 @@ class TieredCannotCount(Rule):
             for pair in comparable(pairs):
                 least = pair.minimum["disk-count"]
                 if least > 1:
-                    message = f"{pair.title} asks for {least} disks: hspace counts with one, and so counts none"
+                    message = f"{pair.title} requires {least} disks, but hspace counts with one, and so counts none"
                     yield self.hit(declared, message, pair.at("min", "disk-count"))
                 low, high = (bound["spindle-use"] for bound in (pair.minimum, pair.maximum))
                 if std is not None and not low <= number(std) <= high and context.exclusive(declared) is None:
                     message = (
-                        f"{pair.title} takes a spindle-use of {low} to {high}: hspace counts with that of std,"
+                        f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of std,"
                         f" {number(std):g}, and so counts none"
                     )
                     related = (Related(std.span, "std is here"),)

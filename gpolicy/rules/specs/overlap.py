@@ -28,9 +28,9 @@ class SpecOverlap(Rule):
         name="spec-overlap",
         severity=Severity.WARNING,
         summary="Two specs overlap: some sizes belong to both.",
-        rationale="Tiered allocation counts from one spec to the next; a size that belongs to two makes the capacity"
-        " numbers depend on the order in which it is met. Bounds are inclusive: specs that only touch overlap. Ganeti"
-        " neither checks nor enforces this.",
+        rationale="Tiered allocation counts one spec after the other. If a size belongs to two specs, the capacity"
+        " depends on which of them comes first. Bounds are inclusive, so specs that only touch overlap. Ganeti does"
+        " not check this.",
         source=SIZES,
         bad=group_with(LARGE, spec("small", "1G 16G", "1 4", "10G 100G")),
         good=GOOD,
@@ -41,7 +41,7 @@ class SpecOverlap(Rule):
             region = first.overlap(second)
             if region is not None and not first.contains(second) and not second.contains(first):
                 message = f"{second.title} overlaps {first.title}: both allow {describe_region(region)}"
-                hint = "let one begin above the end of the other in at least one parameter (bounds are inclusive)"
+                hint = "start one above the maximum of the other in at least one parameter (bounds are inclusive)"
                 yield self.hit(declared, message, second.span, hint=hint, related=first.here)
 
 
@@ -51,7 +51,7 @@ class SpecContained(Rule):
         name="spec-contained",
         severity=Severity.WARNING,
         summary="A spec lies entirely inside another one.",
-        rationale="It allows nothing that the other does not allow already, and it overlaps by definition.",
+        rationale="It allows nothing that the other spec does not allow, and the two overlap.",
         source=SIZES,
         bad=group_with(LARGE, spec("half", "16G 32G", "4 8", "100G 500G")),
         good=GOOD,
@@ -72,12 +72,12 @@ class SpecDuplicate(Rule):
         code="GP204",
         name="spec-duplicate",
         severity=Severity.WARNING,
-        summary="The same spec stands twice.",
-        rationale="Ganeti keeps both without a word. The second adds nothing and is counted once more by hspace.",
+        summary="A list has the same spec twice.",
+        rationale="Ganeti silently keeps both. The second adds nothing, and hspace counts it once more.",
         source=f"{SIZES}; Ganeti 3.0 accepts duplicates",
         bad=group_with(SMALL, spec("tiny", "1G 12G", "1 3", "10G 90G")),
         good=GOOD,
-        fix="Removes the second, if it has no name of its own that something could mean.",
+        fix="Removes the second one, unless it has its own name, which something could use.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -98,7 +98,7 @@ class SpecNameTwice(Rule):
         name="spec-name-twice",
         severity=Severity.ERROR,
         summary="Two specs of one list have the same name.",
-        rationale="Guards, tests and reports mean a spec by its name.",
+        rationale="Guards, tests and reports refer to a spec by its name.",
         source="gpolicy",
         bad=group_with(LARGE, SMALL.replace("small", "large")),
         good=GOOD,
@@ -130,4 +130,4 @@ class TooManySpecs(Rule):
         for declared, leaf, pairs in context.minmax():
             if len(pairs) > MAX_PAIRS:
                 message = f"{len(pairs)} specs: only the first {MAX_PAIRS} are compared with one another"
-                yield self.hit(declared, message, leaf.at(MAX_PAIRS), hint="join sizes that belong together")
+                yield self.hit(declared, message, leaf.at(MAX_PAIRS), hint="merge specs that belong together")

@@ -21,8 +21,8 @@ class StdOutside(Rule):
         code="GP205",
         name="std-outside",
         severity=Severity.ERROR,
-        summary="The standard spec lies in none of the cluster's specs.",
-        rationale="Ganeti refuses the policy: std must lie inside at least one pair for all six parameters.",
+        summary="The standard spec (std) lies in none of the cluster's specs.",
+        rationale="Ganeti refuses the policy: all six parameters of std must lie inside one spec.",
         source=f"{SIZES}; Ganeti 3.0 checks it on the cluster",
         bad=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 512, cpu-count: 2}}\n  minmax:\n" + SMALL,
         good=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2G, cpu-count: 2}}\n  minmax:\n" + SMALL,
@@ -69,8 +69,8 @@ class StdNowhere(Rule):
         name="std-fits-no-group",
         severity=Severity.WARNING,
         summary="The cluster's std lies in no spec of any group.",
-        rationale="std is what hspace counts with. Ganeti holds it against the cluster's specs only; where every group"
-        " has specs of its own and none takes it, the count is 0 whatever is free.",
+        rationale="hspace counts with std, but Ganeti compares it with the cluster's specs only. If every group has"
+        " its own specs and none takes std, hspace counts 0.",
         source="Partitioned Ganeti, Constrained instance sizes; hspace of Ganeti 3.0",
         bad=f"{_GROUP}{bounds('16G 64G', '4 16', '100G 1T')}",
         good=f"{_GROUP}{bounds('1G 64G', '1 16', '10G 1T')}",

@@ -74,7 +74,7 @@ def without_tag(context: Context, tag: Tag) -> Fix | None:
         for index in range(len(items)):
             if document.value_span((*pointer, index)) == tag.span:
                 edits = remove_entry(document, (*pointer, index))
-                return fix("take the entry out", edits)
+                return fix("remove the entry", edits)
     return None
 
 

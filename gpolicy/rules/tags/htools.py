@@ -33,9 +33,9 @@ class TagGrammar(Rule):
         code="GP501",
         name="tag-grammar",
         severity=Severity.ERROR,
-        summary="A tag that is too long, or has characters that tags cannot have.",
-        rationale="Tags have 1 to 128 of the characters A-Z a-z 0-9 _ . + * / : @ and -. Rules written as what they"
-        " mean become longer when the htools prefix is put before them.",
+        summary="A tag is too long, or has characters that tags cannot have.",
+        rationale="A tag has 1 to 128 of the characters A-Z a-z 0-9 _ . + * / : @ and -. The entries of TagRules"
+        " become longer when gpolicy puts the htools prefix before them.",
         source="Ganeti 3.0, tag checks",
         bad="gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow:\n"
         f'    - {{from: "hv:{"4" * 60}", to: "hv:{"5" * 60}"}}\n',
@@ -46,7 +46,7 @@ class TagGrammar(Rule):
         for tag in context.tags:
             if len(tag.text) > _LONGEST:
                 message = f"the tag has {len(tag.text)} characters: {tag.text[:40]}…"
-                yield self.hit(tag.label, message, tag.span, hint=f"at most {_LONGEST} are possible")
+                yield self.hit(tag.label, message, tag.span, hint=f"a tag has at most {_LONGEST}")
             elif not re.fullmatch(r"[A-Za-z0-9_.+*/:@-]+", tag.text):
                 message = f"{tag.text!r} has characters that a tag cannot have"
                 yield self.hit(tag.label, message, tag.span, hint="use A-Z a-z 0-9 _ . + * / : @ -")
@@ -57,13 +57,13 @@ class HtoolsTagUnknown(Rule):
         code="GP502",
         name="htools-tag-unknown",
         severity=Severity.WARNING,
-        summary="A tag looks as if it were for htools, but no tool reads it.",
-        rationale="A misspelt family, a misspelt or a forgotten htools: is silently ignored: the rule that it should"
-        " make does not exist.",
+        summary="A tag looks like an htools tag, but no tool reads it.",
+        rationale="htools silently ignores a misspelt family and a misspelt or missing htools: prefix, so the rule"
+        " does not exist.",
         source=f"{LOCATION}; htools of Ganeti 2.15 to 3.1",
         bad=cluster_tags('"htools:nlocations:rack"'),
         good=cluster_tags('"htools:nlocation:rack"'),
-        fix="Writes the family that must be meant, where only one is close.",
+        fix="Writes the family that was meant, if only one is close.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -99,7 +99,7 @@ class TagWithoutSuffix(Rule):
         code="GP503",
         name="tag-without-suffix",
         severity=Severity.ERROR,
-        summary="An htools tag says what family it is of, but not what it is about.",
+        summary="An htools tag has a family, but nothing after it.",
         rationale="htools ignores a tag with an empty suffix.",
         source=LOCATION,
         bad=cluster_tags('"htools:migration:"'),
@@ -110,7 +110,7 @@ class TagWithoutSuffix(Rule):
         for tag in context.tags:
             for family, prefix in TAG_FAMILIES.items():
                 if tag.text in (prefix, prefix.rstrip(":")):
-                    message = f"nothing stands behind {prefix}: the tag has no effect"
+                    message = f"nothing follows {prefix}: the tag has no effect"
                     hint = f"write what the {family} rule is about: {prefix}NAME"
                     yield self.hit(tag.label, message, tag.span, hint=hint)
 
@@ -120,13 +120,13 @@ class TagOfTool(Rule):
         code="GP508",
         name="tag-of-tool",
         severity=Severity.ERROR,
-        summary="A tag that belongs to a tool is declared, or a prefix that covers such tags is owned.",
-        rationale="harep keeps the state of its repairs in tags …autorepair:pending: and …result:, hsqueeze marks the"
-        " nodes that it put on standby with htools:standby:auto. Whoever sets or removes them breaks what is running.",
+        summary="The policy declares a tag of a tool, or owns a prefix that covers such tags.",
+        rationale="harep keeps the state of its repairs in tags …autorepair:pending: and …result:, and hsqueeze marks"
+        " nodes on standby with htools:standby:auto. Setting or removing these tags breaks what is running.",
         source="harep and hsqueeze of Ganeti 2.15 to 3.1",
         bad="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:auto]\n",
         good="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:by-hand]\n",
-        fix="Takes the tag out, where it does not stand alone.",
+        fix="Removes the tag, unless it is the only one of its list.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -159,8 +159,8 @@ class TagWrongLevel(Rule):
         code="GP509",
         name="tag-wrong-level",
         severity=Severity.WARNING,
-        summary="A tag stands on an object where the tool that knows it does not look.",
-        rationale="The htools rules are read from the cluster's tags only, htools:standby: from nodes, and autorepair"
+        summary="A tag is on an object where its tool does not read it.",
+        rationale="htools reads its rules from the cluster's tags only, htools:standby: from nodes, and autorepair"
         " from cluster, groups and instances. Elsewhere the tag has no effect.",
         source=f"{LOCATION}; htools, harep and hsqueeze of Ganeti 2.15 to 3.1",
         bad=f'{GROUP}tags: ["htools:nlocation:rack"]\n',
@@ -178,7 +178,7 @@ class TagWrongLevel(Rule):
             else:
                 continue
             message = f"{tag.text} has no effect on a {tag.level}"
-            yield self.hit(tag.label, message, tag.span, hint=f"it is read from {right} only")
+            yield self.hit(tag.label, message, tag.span, hint=f"tools read it from {right} only")
 
 
 class AutorepairUnknown(Rule):
@@ -186,8 +186,8 @@ class AutorepairUnknown(Rule):
         code="GP510",
         name="autorepair-unknown",
         severity=Severity.WARNING,
-        summary="An autorepair tag names no kind of repair that harep knows.",
-        rationale="harep ignores it: nothing is repaired, or the suspension does not hold.",
+        summary="An autorepair tag names no repair that harep knows.",
+        rationale="harep ignores it: it repairs nothing, or does not suspend repairs.",
         source="harep of Ganeti 2.15 to 3.1",
         bad=cluster_tags('"ganeti:watcher:autorepair:migration"'),
         good=cluster_tags('"ganeti:watcher:autorepair:migrate"'),
@@ -214,9 +214,9 @@ class TagNotInVersion(Rule):
         code="GP511",
         name="tag-not-in-version",
         severity=Severity.WARNING,
-        summary="A tag family that the cluster's Ganeti release does not read yet.",
-        rationale="Location tags came into the metric, and desired locations came at all, with 2.16: before, such tags"
-        " have no effect.",
+        summary="The cluster's Ganeti release does not read a family of tags yet.",
+        rationale="Location tags count in the metric from 2.16 on, and desired locations exist from 2.16 on. Before,"
+        " such tags have no effect.",
         source=f"{LOCATION}; htools of Ganeti 2.15 and 2.16",
         bad=f'{CLUSTER}ganeti_version: "2.15"\ntags: ["htools:nlocation:rack"]\n',
         good=f'{CLUSTER}ganeti_version: "2.16"\ntags: ["htools:nlocation:rack"]\n',

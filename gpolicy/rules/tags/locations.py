@@ -31,9 +31,9 @@ class DesiredLocationWithoutDomain(Rule):
         code="GP507",
         name="desired-location-without-domain",
         severity=Severity.WARNING,
-        summary="A desired-location rule without the failure domain that it needs.",
-        rationale="An instance's desired location is compared with its primary node's location tags, and those"
-        " come from htools:nlocation only. Without it the desire is never met, and counts against every placement.",
+        summary="A desired-location rule needs a failure domain that does not exist.",
+        rationale="htools compares an instance's desired location with the location tags of its primary node, which"
+        " come from htools:nlocation only. Without them the desire is never met and makes every placement worse.",
         source=f"{LOCATION}; htools of Ganeti 2.16 and later",
         bad="gpolicy: v1\nkind: TagRules\ndesired_location: [rack]\n",
         good="gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\ndesired_location: [rack]\n",
@@ -51,7 +51,7 @@ class DesiredLocationWithoutDomain(Rule):
                 f"{domain}:".startswith(tag.suffix) or tag.suffix.startswith(f"{domain}:") for domain in domains
             ):
                 name = tag.suffix.rstrip(":")
-                message = f"no failure domain makes node tags {name}:… locations"
+                message = f"node tags {name}:… belong to no failure domain"
                 yield self.hit(tag.label, message, tag.span, hint=f"declare the failure domain {name!r}")
 
 
@@ -61,8 +61,8 @@ class FailureDomainUndivided(Rule):
         name="failure-domain-undivided",
         severity=Severity.WARNING,
         summary="All nodes of a group are in the same failure domain.",
-        rationale="Every pair of nodes shares it: there is nothing to choose, each mirrored instance counts as badly"
-        " placed, and what the domain stands for takes down the whole group.",
+        rationale="Every pair of nodes shares the domain: there is no choice, each mirrored instance counts as badly"
+        " placed, and a failure of the domain takes down the whole group.",
         source=f"{LOCATION}, Failure tags",
         bad=_GROUP + _RACKS + _rack("n1, n2, n3", "rack:1"),
         good=_DIVIDED,
@@ -77,7 +77,9 @@ class FailureDomainUndivided(Rule):
                 shared = ", ".join(sorted(nodes[0].of(domain)))
                 message = f"all {len(nodes)} nodes of group {group} have {shared}: none can be avoided"
                 label, span = _place(nodes, domain, tag)
-                yield self.hit(label, message, span, hint="tag the nodes by what they really share, or drop the domain")
+                yield self.hit(
+                    label, message, span, hint="tag the nodes by what they really share, or remove the domain"
+                )
 
 
 class FailureDomainIncomplete(Rule):
@@ -85,9 +87,9 @@ class FailureDomainIncomplete(Rule):
         code="GP520",
         name="failure-domain-incomplete",
         severity=Severity.WARNING,
-        summary="Some nodes of a group are in a failure domain, and others in none.",
-        rationale="A node without a tag of the domain counts as sharing nothing with anybody, so that redundant"
-        " instances are put on it with preference. Most likely it was forgotten.",
+        summary="Some nodes of a group are in a failure domain, others are in none.",
+        rationale="A node without a tag of the domain shares nothing with the others, so htools prefers it for"
+        " redundant instances. Most likely its tag was forgotten.",
         source=f"{LOCATION}, Failure tags",
         bad=_GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2", "rack:2"),
         good=_DIVIDED,
@@ -131,13 +133,13 @@ def _lacking_words(lacking: list[_Lacking]) -> str:
     first = lacking[0]
     if len(lacking) == 1:
         verb = "has" if len(first.nodes) == 1 else "have"
-        return f"group {first.group}: {first.shown} {verb} no tag {first.domain}:…, as other nodes of the group have"
+        return f"group {first.group}: {first.shown} {verb} no tag {first.domain}:…, unlike other nodes of the group"
     parts = []
     for domain in dict.fromkeys(item.domain for item in lacking):
         groups = [f"group {item.group}: {item.shown}" for item in lacking if item.domain == domain]
         more = f"; and nodes of {len(groups) - _MOST_GROUPS} more groups" if len(groups) > _MOST_GROUPS else ""
         parts.append(f"no tag {domain}:… ({'; '.join(groups[:_MOST_GROUPS])}{more})")
-    return f"{', '.join(parts)}, as other nodes of these groups have"
+    return f"{', '.join(parts)}, unlike other nodes of these groups"
 
 
 class NodeInTwoDomains(Rule):
@@ -145,8 +147,8 @@ class NodeInTwoDomains(Rule):
         code="GP521",
         name="node-in-two-domains",
         severity=Severity.INFO,
-        summary="A node is to have two tags of the same failure domain.",
-        rationale="It counts as sharing both with others. That is right for a node on two power feeds, and a mistake"
+        summary="A node has two tags of the same failure domain.",
+        rationale="The node shares both domains with others. That is right for a node on two power feeds, and wrong"
         " for one that moved to another rack.",
         source=f"{LOCATION}, Failure tags",
         bad=_DIVIDED + _rack("n1", "rack:3"),

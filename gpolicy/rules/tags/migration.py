@@ -44,9 +44,8 @@ class AllowMigrationForm(Rule):
         code="GP504",
         name="allowmigration-form",
         severity=Severity.ERROR,
-        summary="An allowmigration tag is not of the form FROM::TO.",
-        rationale="Both sides are migration tags and the suffix has exactly one :: between them; htools ignores any"
-        " other form.",
+        summary="An allowmigration tag does not have the form FROM::TO.",
+        rationale="Both sides are migration tags, with exactly one :: between them. htools ignores any other form.",
         source=_SOURCE,
         bad=cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4:hv:5"'),
         good=cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4::hv:5"'),
@@ -65,9 +64,9 @@ class AllowMigrationWithoutDomain(Rule):
         code="GP505",
         name="allowmigration-without-domain",
         severity=Severity.WARNING,
-        summary="An allowmigration rule is about a tag that no migration domain of the policy makes relevant.",
-        rationale="Node tags restrict migration only when a migration domain covers them: without one there is nothing"
-        " to allow, and the rule has no effect.",
+        summary="An allowmigration rule is about a tag outside all migration domains of the policy.",
+        rationale="Tags of nodes restrict migration only if a migration domain covers them. Without one there is"
+        " nothing to allow, and the rule has no effect.",
         source=_SOURCE,
         bad='gpolicy: v1\nkind: TagRules\nmigration:\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
         good='gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
@@ -91,12 +90,12 @@ class AllowMigrationPointless(Rule):
         code="GP516",
         name="allowmigration-pointless",
         severity=Severity.WARNING,
-        summary="An allowmigration rule that allows what is allowed anyway.",
-        rationale="A target that has the tag itself needs no exception, and one exception needs to be said once.",
+        summary="An allowmigration rule allows what is allowed anyway.",
+        rationale="A target with the same tag needs no exception, and an exception needs to be written only once.",
         source=_SOURCE,
         bad=_rules('{from: "hv:4", to: "hv:4"}'),
         good=_rules(_UP),
-        fix="Takes out what is said a second time.",
+        fix="Removes the repeated rule.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -105,13 +104,13 @@ class AllowMigrationPointless(Rule):
             source, target = sides(tag)
             earlier = first.setdefault(tag.suffix, tag)
             if source == target:
-                message = f"a node with {target} may receive from one with {source} anyway"
+                message = f"a node with {target} accepts instances from one with {source} anyway"
                 yield self.hit(tag.label, message, tag.span, hint="write the tag of the other nodes on one side")
             elif earlier is not tag:
-                related = (Related(earlier.span, "said here already"),)
+                related = (Related(earlier.span, "already written here"),)
                 message = f"{source} to {target} is allowed already"
                 fix = without_tag(context, tag)
-                yield self.hit(tag.label, message, tag.span, hint="take it out", related=related, fix=fix)
+                yield self.hit(tag.label, message, tag.span, hint="remove it", related=related, fix=fix)
 
 
 def _exceptions(context: Context) -> list[Tag]:
@@ -125,9 +124,9 @@ class TagWithoutNode(Rule):
         name="tag-without-node",
         severity=Severity.WARNING,
         summary="A failure domain, a migration domain or an exception is about tags that no node has.",
-        rationale="The rule has no effect: most likely the tag is misspelt, in the rule or on the nodes. Without the"
-        " cluster's state this is said only where node sets declare tags of the domain (for an exception), or a tag"
-        " that looks like one of it.",
+        rationale="The rule has no effect. Most likely the tag is misspelt, in the rule or on the nodes. Without the"
+        " cluster's state gpolicy reports this only if node sets declare tags of the domain (for an exception), or a"
+        " similar tag.",
         source=LOCATION,
         bad=_rules('{from: "hv:4", to: "hv:6"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
         good=_rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
@@ -155,7 +154,7 @@ class TagWithoutNode(Rule):
                 covering = {name for name in _domains_of(side) if name in migration}
                 is_judged = context.state is not None or not covering.isdisjoint(declared)
                 if covering and side not in known and is_judged:
-                    hint = "tag the nodes, or take the exception out"
+                    hint = "tag the nodes, or remove the exception"
                     if guess(side, known, cutoff=0.6):
                         alike = (text for text in known if not covering.isdisjoint(_domains_of(text)))
                         hint = f"nodes have {', '.join(nsmallest(8, alike))}"
@@ -172,10 +171,10 @@ class MigrationDeadEnd(Rule):
         code="GP518",
         name="migration-dead-end",
         severity=Severity.WARNING,
-        summary="Migration tags leave a node no other node of its group to migrate to.",
-        rationale="A target must have every migration tag of the source, or another tag that an exception lets in its"
-        " place. From the first node of an upgrade, or the last one with an old tag, instances cannot move: hbal and"
-        " hail leave them there, and the node cannot be emptied by migration.",
+        summary="Because of its migration tags a node cannot migrate to any other node of its group.",
+        rationale="A target must have every migration tag of the source, or another tag that an exception allows"
+        " instead. Instances cannot leave the first upgraded node, or the last one with an old tag: hbal and hail"
+        " leave them there, and the node cannot be emptied by migration.",
         source=_SOURCE,
         bad=_NODES + _rules("") + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
         good=_NODES + _rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
@@ -195,7 +194,9 @@ class MigrationDeadEnd(Rule):
                 label, span = next((place for tag in sorted(tags) if (place := node.tags[tag])), ("cluster", None))
                 tag = next((names[name] for name in names if node.of(name)), None)
                 span = span or (tag.span if tag else None)
-                message = f"no other node of group {group} may receive from {node.name} ({', '.join(sorted(tags))})"
+                message = (
+                    f"no other node of group {group} accepts instances from {node.name} ({', '.join(sorted(tags))})"
+                )
                 hint = "give another node the same tags, or allow the migration"
                 yield self.hit(label, message, span, hint=hint)
 

@@ -22,10 +22,10 @@ class RawPrefix(Rule):
         code="GP506",
         name="tag-raw-prefix",
         severity=Severity.WARNING,
-        summary="An iextags or desiredlocation tag without a closing colon.",
-        rationale="These two are compared with the beginning of instance tags as they are: `service` also means the"
-        " tags services and service-level:x. With a closing colon it means service:… only. (nlocation and migration"
-        " need none.)",
+        summary="An iextags or desiredlocation tag has no closing colon.",
+        rationale="htools compares these two families with the start of instance tags: `service` also matches the tags"
+        " services and service-level:x. With a closing colon it matches service:… only. (nlocation and migration need"
+        " no colon.)",
         source="htools of Ganeti 2.15 to 3.1; Improving location awareness of Ganeti",
         bad=cluster_tags('"htools:iextags:service"'),
         good=cluster_tags('"htools:iextags:service:"'),
@@ -34,8 +34,8 @@ class RawPrefix(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for tag in context.tags:
             if tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
-                message = f"{tag.text} means every instance tag that begins with {tag.suffix!r}"
-                hint = f"write {tag.text}: for tags {tag.suffix}:…; if the bare prefix is meant, TagRules has `raw`"
+                message = f"{tag.text} matches every instance tag that starts with {tag.suffix!r}"
+                hint = f"write {tag.text}: for tags {tag.suffix}:…, or use `raw` in TagRules for the bare prefix"
                 yield self.hit(tag.label, message, tag.span, hint=hint)
 
 
@@ -44,13 +44,13 @@ class RuleWithPrefix(Rule):
         code="GP512",
         name="tag-rule-with-prefix",
         severity=Severity.ERROR,
-        summary="An entry of a TagRules document begins with htools:.",
-        rationale="gpolicy puts the prefix before what is written: the tag would be htools:iextags:htools:iextags:x:,"
-        " and mean no tag that anybody has.",
+        summary="An entry of a TagRules document starts with htools:.",
+        rationale="gpolicy puts the prefix before each entry: the tag would be htools:iextags:htools:iextags:x:, which"
+        " matches nothing.",
         source="gpolicy",
         bad='gpolicy: v1\nkind: TagRules\nexclusion: ["htools:iextags:service"]\n',
         good="gpolicy: v1\nkind: TagRules\nexclusion: [service]\n",
-        fix="Takes the prefix out, where the entry is a plain word.",
+        fix="Removes the prefix, if the entry is a plain word.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -59,7 +59,7 @@ class RuleWithPrefix(Rule):
                 if tag.typed and written.startswith(HTOOLS):
                     meant = without_prefix(written)
                     message = f"{written.rstrip(':')} would become the tag {tag.text}"
-                    hint = f"write {meant}" if meant else "write what the rule is about"
+                    hint = f"write {meant}" if meant else "write only what the rule is about"
                     fix = edits.replace_word(context.policy, tag.span, written.rstrip(":"), meant) if meant else None
                     yield self.hit(tag.label, message, tag.span, hint=hint, fix=fix)
 
@@ -69,13 +69,13 @@ class SuffixColon(Rule):
         code="GP513",
         name="tag-suffix-colon",
         severity=Severity.WARNING,
-        summary="An nlocation or migration tag with a closing colon.",
-        rationale="htools puts the colon between these and the value itself: htools:nlocation:rack: means node tags"
-        " rack::…, which hardly any node has. (Only iextags and desiredlocation need a closing colon.)",
+        summary="An nlocation or migration tag has a closing colon.",
+        rationale="htools adds the colon itself: htools:nlocation:rack: matches node tags rack::…, which hardly any"
+        " node has. (Only iextags and desiredlocation need a closing colon.)",
         source=f"{LOCATION}; htools of Ganeti 2.15 to 3.1",
         bad=cluster_tags('"htools:nlocation:rack:"'),
         good=cluster_tags('"htools:nlocation:rack"'),
-        fix="Takes the colon away.",
+        fix="Removes the colon.",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -83,7 +83,7 @@ class SuffixColon(Rule):
         for tag in context.tags:
             if tag.family in ("nlocation", "migration") and tag.suffix.strip(":") and tag.suffix.endswith(":"):
                 meant = tag.text.rstrip(":")
-                message = f"{tag.text} means node tags {tag.suffix}:…, with two colons"
+                message = f"{tag.text} matches node tags {tag.suffix}:…, with two colons"
                 is_new = (tag.label, meant) not in there
                 fix = (
                     edits.replace_word(context.policy, tag.span, tag.text, meant) if is_new else None
@@ -96,8 +96,8 @@ class PrefixCovered(Rule):
         code="GP514",
         name="tag-prefix-covered",
         severity=Severity.WARNING,
-        summary="An exclusion or desired-location prefix that another one covers.",
-        rationale="Whatever tag begins with the longer prefix begins with the shorter one as well: the longer has no"
+        summary="An exclusion or desired-location prefix is covered by another one.",
+        rationale="Every tag that starts with the longer prefix starts with the shorter one. The longer one has no"
         " effect, and most likely the shorter one matches more than was meant.",
         source=f"htools of Ganeti 2.15 to 3.1; {LOCATION}",
         bad="gpolicy: v1\nkind: TagRules\nexclusion: [{raw: service}, service-level]\n",
@@ -113,7 +113,7 @@ class PrefixCovered(Rule):
             if wider is not None:
                 message = f"all tags {tag.suffix}… are covered by {wider.suffix}… already"
                 related = (Related(wider.span, "the wider one"),)
-                hint = "take this one out, or make the wider one narrower (a closing colon)"
+                hint = "remove this one, or narrow the wider one with a closing colon"
                 yield self.hit(tag.label, message, tag.span, hint=hint, related=related)
 
 
@@ -122,8 +122,8 @@ class OwnedPrefixReach(Rule):
         code="GP515",
         name="owned-prefix-reach",
         severity=Severity.WARNING,
-        summary="An owned prefix without a closing colon.",
-        rationale="gpolicy removes every tag that begins with the prefix and is not declared: `rack` also owns the tags"
+        summary="An owned prefix has no closing colon.",
+        rationale="gpolicy removes every undeclared tag that starts with the prefix: `rack` also owns the tags"
         " rackspace and rack-unit:7 of somebody else.",
         source="gpolicy",
         bad='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: rack, "on": [node]}\n',
@@ -135,5 +135,5 @@ class OwnedPrefixReach(Rule):
             for owned in rules.owns:
                 prefix = owned.value.prefix
                 if not prefix.endswith(":") and not is_of_tool(owned.value):
-                    message = f"owning {prefix} removes every tag that begins with it, {prefix}x:… too"
+                    message = f"owning {prefix} removes every tag that starts with it, such as {prefix}x:…"
                     yield self.hit("cluster", message, owned.span, hint=f"write {prefix}: with a colon")

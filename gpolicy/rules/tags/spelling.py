@@ -58,9 +58,9 @@ class TagAlmostInDomain(Rule):
         code="GP522",
         name="tag-almost-in-domain",
         severity=Severity.WARNING,
-        summary="A node's tag looks like one of a failure or migration domain, but is none.",
-        rationale="htools takes the tags that begin with the domain's name and a colon, letter by letter. With another"
-        " spelling the node is in no domain, or in one without a name, and nothing tells.",
+        summary="A node's tag looks like one of a failure or migration domain, but is not.",
+        rationale="htools takes the tags that start with the exact name of the domain and a colon. With another"
+        " spelling the node is in no domain, or in one without a name, and no tool reports it.",
         source=f"{LOCATION}, Failure tags and Migration tags",
         bad=f'{_RULES}{_SET}["rack:a", "rack-b"]\n',
         good=f'{_RULES}{_SET}["rack:a", "reck-b:c"]\n',
@@ -89,7 +89,7 @@ def _almost(tag: str, names: _Names) -> str:
             return f"tags of the domain {name} are {name}:…, with a colon"
     prefix, colon, _ = tag.partition(":")
     meant = names.meant(prefix) if colon else ""
-    return f"is {meant}:… meant, as the domain is called?" if meant else ""
+    return f"did you mean {meant}:…, the name of the domain?" if meant else ""
 
 
 class OwnedPrefixIdle(Rule):
@@ -97,9 +97,9 @@ class OwnedPrefixIdle(Rule):
         code="GP523",
         name="owned-prefix-idle",
         severity=Severity.WARNING,
-        summary="An owned prefix is almost that of tags in use, or is owned on other objects than have them.",
-        rationale="Tags are removed only under owned prefixes, on the objects that the entry names. With a slip in it"
-        " what is taken out of the policy stays on the cluster for ever.",
+        summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them.",
+        rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
+        " is misspelt, tags that you remove from the policy stay on the cluster.",
         source="gpolicy",
         bad=f'{_RULES.replace("rack:", "rakc:")}{_SET}["rack:a"]\n',
         good=f'{_RULES}{_SET}["rack:a"]\n',
@@ -122,12 +122,12 @@ class OwnedPrefixIdle(Rule):
                 having = used[prefix]
                 if having and not having & levels:
                     where = "s and ".join(sorted(str(level.value) for level in having))
-                    message = f"{prefix} is owned where no tags of it are declared: those are on {where}s"
+                    message = f"{prefix} is owned on objects without such tags: they are on {where}s"
                     yield self.hit("cluster", message, owned.span, hint="correct `on`")
                 elif not having and prefix.endswith(":"):
                     meant = prefixes.meant(prefix.rstrip(":"))
                     if meant:
-                        message = f"no tags begin with {prefix}: is {meant}: meant?"
+                        message = f"no tag starts with `{prefix}`; did you mean `{meant}:`?"
                         yield self.hit("cluster", message, owned.span, hint=f"write {meant}:")
 
 
@@ -136,15 +136,18 @@ class RawPrefixShort(Rule):
         code="GP524",
         name="raw-prefix-short",
         severity=Severity.WARNING,
-        summary="A raw prefix of exclusion or desired location is so short that unrelated tags begin with it.",
-        rationale="htools compares the first characters only: `raw: s` means service:dns, but also ssd or staging, and"
-        " keeps instances apart that have nothing in common.",
+        summary="A raw prefix of an exclusion or a desired location is so short that unrelated tags start with it.",
+        rationale="htools compares the first characters only: `raw: s` matches service:dns, but also ssd or staging,"
+        " and separates instances that have nothing in common.",
         source="Ganeti 3.0, htools:iextags and htools:desiredlocation, run",
         bad="gpolicy: v1\nkind: TagRules\nexclusion: [{raw: s}]\n",
         good='gpolicy: v1\nkind: TagRules\nexclusion: [{raw: "s:"}]\n',
         parameters=(
             RuleParameter(
-                name="letters", default=3, summary="The least length of a raw prefix without colon.", least=1
+                name="letters",
+                default=3,
+                summary="Report a raw prefix without a colon that is shorter than this.",
+                least=1,
             ),
         ),
     )
@@ -154,6 +157,6 @@ class RawPrefixShort(Rule):
         for tag in context.tags:
             short = 0 < len(tag.suffix) < least and not tag.suffix.endswith(":")
             if tag.typed and tag.family in ("iextags", "desiredlocation") and short:
-                message = f"{tag.suffix} is the beginning of many tags"
+                message = f"many tags start with {tag.suffix}"
                 hint = f"write {tag.suffix} without raw to mean {tag.suffix}:…, or a longer prefix"
                 yield self.hit(tag.label, message, tag.span, hint=hint)

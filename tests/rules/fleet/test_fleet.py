@@ -79,8 +79,8 @@ def test_the_value_that_fewer_clusters_have_is_the_one_that_drifts(tmp_path: Pat
     text = BASE + "".join(member(town, f"ipolicy: {{vcpu-ratio: {ratio}}}\n") for town, ratio in ratios.items())
     (item,) = hits(text, tmp_path)
     assert (item.policy, item.hit.label) == (1, "cluster")
-    assert item.hit.finding.message == "ipolicy.vcpu-ratio is not what a has, which shares a base"
-    assert [related.message for related in item.hit.finding.related] == ["a says this"]
+    assert item.hit.finding.message == "ipolicy.vcpu-ratio differs from a, which has the same base"
+    assert [related.message for related in item.hit.finding.related] == ["the value of a"]
 
 
 def test_an_override_of_the_base_does_not_drift_and_neither_does_what_is_each_cluster_s_own(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_an_override_of_the_base_does_not_drift_and_neither_does_what_is_each_cl
 def test_a_base_that_one_cluster_follows_holds(tmp_path: Path) -> None:
     two = BASE + member("a", "beparams: {vcpus: 2}\n") + member("b", "beparams: {vcpus: 4}\n")
     (item,) = hits(two, tmp_path / "two")
-    assert item.hit.finding.message == "beparams.vcpus of this base holds nowhere: a and b override it"
+    assert item.hit.finding.message == "beparams.vcpus of this base holds in no cluster: a and b override it"
     assert item.hit.finding.span is not None
     assert Path(item.hit.finding.span.file).name == "base.yaml"
     assert found(two + member("c"), tmp_path / "three") == []

@@ -53,7 +53,7 @@ def test_what_the_cluster_has_is_said(tmp_path: Path) -> None:
     [
         ("{disk_cache: writebak}", "did you mean writeback?"),
         ("{disk_type: virtio}", "Ganeti's word for it is paravirtual"),
-        ("{kernel_path: boot/vmlinuz}", "write the whole path, from / on"),
+        ("{kernel_path: boot/vmlinuz}", "write the whole path, starting with /"),
         ("{mem_path: /dev//hugepages/}", "write /dev/hugepages"),
         ('{spice_ip_version: "4"}', "write the number without quotes"),
     ],
