@@ -49,12 +49,17 @@ def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, group_name: str | No
     return all(node.facts.exclusive for node in nodes.values() if node.facts.group in relevant)
 
 
+def biggest_first(policy: Policy) -> list[int]:
+    """Return the places of the spec pairs in the order of allocation vectors: the biggest least disk first."""
+    return sorted(range(len(policy.minmax)), key=lambda place: -policy.minmax[place].min.disk_size)
+
+
 def sample_instances(policy: Policy) -> list[Instance]:
     """Return one plain instance per minimal spec, the biggest disk first.
 
     They have no disk list, hence use no spindles.
     """
-    specs = sorted((pair.min for pair in policy.minmax), key=lambda spec: -spec.disk_size)
+    specs = [policy.minmax[place].min for place in biggest_first(policy)]
     return [
         Instance(
             index=-1,

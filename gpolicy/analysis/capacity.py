@@ -22,11 +22,10 @@ from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.declared_resources import required_resources, uncounted
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedOptions, extended_capacity
-from gpolicy.analysis.loaded_state import counted_on_primary, load_state, split_instances
+from gpolicy.analysis.loaded_state import check_group, counted_on_primary, load_state, split_instances
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
-from gpolicy.errors import UsageError
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ Observer = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class PlacedSize:
     """What was placed: MiB of memory and disk, virtual CPUs, spindles, and how many of it."""
 
     memory: int
@@ -62,7 +61,7 @@ class SpecCapacity:
     spindle_use: int
     fits: int
     binding: Binding
-    tiered: tuple[Size, ...]
+    tiered: tuple[PlacedSize, ...]
 
     @property
     def fit(self) -> Fit:
@@ -84,7 +83,7 @@ class GroupCapacity:
     nodes: int
     instances: int
     specs: tuple[SpecCapacity, ...]
-    tiered: tuple[Size, ...]
+    tiered: tuple[PlacedSize, ...]
     tiered_binding: Binding
     std: Spec
     standard: Fit
@@ -139,8 +138,7 @@ def capacity(
     for a group that is not there or a template that is not enabled, and GpolicyError where the state does not hold what
     has to be known.
     """
-    if group is not None and group not in state.groups:
-        raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
+    check_group(state, group)
     loaded = load_state(state, template=wanted_template(template, enabled_templates(state)) if template else None)
     notes = []
     if declared:
@@ -214,11 +212,11 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
     )
 
 
-def _sizes(placed: tuple[Instance, ...]) -> tuple[Size, ...]:
+def _sizes(placed: tuple[Instance, ...]) -> tuple[PlacedSize, ...]:
     """Return runs of equal sizes in the order of placement; `placed` begins with the last."""
-    runs: list[Size] = []
+    runs: list[PlacedSize] = []
     for instance in reversed(placed):
-        size = Size(instance.memory, instance.disk, instance.vcpus, instance.total_spindles or 0, 1)
+        size = PlacedSize(instance.memory, instance.disk, instance.vcpus, instance.total_spindles or 0, 1)
         if runs and replace(runs[-1], count=1) == size:
             runs[-1] = replace(size, count=runs[-1].count + 1)
         else:

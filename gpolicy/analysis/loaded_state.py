@@ -11,7 +11,7 @@ from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.analysis.allocator_input import cluster_data, gaps
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
-from gpolicy.errors import GpolicyError, about
+from gpolicy.errors import GpolicyError, UsageError, about
 
 if TYPE_CHECKING:
     from gpolicy.allocator.configured_resources import NodeResources
@@ -98,6 +98,12 @@ def load_known_groups(state: ClusterState, *, like: Iterable[CountedCluster] = (
     groups = {name: group for name, group in state.groups.items() if name not in reasons}
     known = load_state(replace(state, groups=groups, nodes=nodes, instances=instances), like=like)
     return replace(known, gaps=reasons, notes=tuple(map(counted_on_primary, split)))
+
+
+def check_group(state: ClusterState, group: str | None) -> None:
+    """Raise UsageError for a group that is not there; None stands for all."""
+    if group is not None and group not in state.groups:
+        raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
 
 
 def counted_on_primary(instance: str) -> str:

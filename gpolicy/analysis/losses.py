@@ -29,20 +29,28 @@ Nodes = Mapping[int, "Node"]
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """An instance in trouble, why, and in numbers."""
+class Homeless:
+    """An instance that finds no home (or finds one only against the policy), and for want of what.
+
+    `key` is the policy's own word (`gpolicy.analysis.binding.Cause`), `detail` says it in numbers.
+    """
 
     instance: str
-    cause: Cause
+    key: str
+    explanation: str
     detail: str
 
 
+def _homeless(instance: Instance, cause: Cause, detail: str) -> Homeless:
+    return Homeless(instance.name, cause.key, cause.sentence, detail)
+
+
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LossEffect:
     """What a loss does: instances without a home, and mirrored ones that start only against the policy."""
 
-    homeless: tuple[Trouble, ...] = ()
-    strained: tuple[Trouble, ...] = ()
+    homeless: tuple[Homeless, ...] = ()
+    strained: tuple[Homeless, ...] = ()
 
 
 _BY_REASON = {
@@ -56,14 +64,14 @@ _BY_REASON = {
 
 def lose(
     nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int], engine: EngineCluster | None = None
-) -> Outcome:
+) -> LossEffect:
     """Return what becomes of the instances of `lost`, nodes of one group, on the other nodes of that group.
 
     `engine` says where they run on (`engines.losses`); without it, or where it cannot tell, the law is followed.
     """
     residents = [instances[number] for index in lost for number in nodes[index].primaries]
     if len(lost) == 1 and _all_fail_over(nodes, residents, lost[0]):
-        return Outcome()
+        return LossEffect()
     homes = None if engine is None else engine.targets(lost)
 
     def known_home(_state: Nodes, instance: Instance, _escape: Sequence[int]) -> int | None:
@@ -78,7 +86,7 @@ def lose(
     homeless, strained = [], []
     for instance, home in evacuate(state, instances, lost, None if homes is None else known_home):
         if isinstance(home, FailReason):
-            homeless.append(Trouble(instance.name, _BY_REASON[home], _failover_detail(state, instance, home)))
+            homeless.append(_homeless(instance, _BY_REASON[home], _failover_detail(state, instance, home)))
         elif instance.template is DiskTemplate.DRBD:
             strained += _strain(nodes[instance.secondary], state[instance.secondary], instance)
         elif all_at_home:
@@ -88,7 +96,7 @@ def lose(
             if None in causes:
                 raise AssertionError("the engine and the node model disagree: an instance has a home")
             homeless.append(_nowhere([state[index] for index in escape], instance, Counter(filter(None, causes))))
-    return Outcome(tuple(homeless), tuple(strained))
+    return LossEffect(tuple(homeless), tuple(strained))
 
 
 def _all_fail_over(nodes: Nodes, residents: Sequence[Instance], lost: int) -> bool:
@@ -97,21 +105,16 @@ def _all_fail_over(nodes: Nodes, residents: Sequence[Instance], lost: int) -> bo
     A fail-over takes from both nodes what it gives back, save for memory and virtual CPUs of the secondary, so what
     counts is what all together need.
     """
-    node = nodes[lost]
     by_target: dict[int, list[Instance]] = {}
     for instance in residents:
-        if instance.template is not DiskTemplate.DRBD or instance.secondary == lost or instance.forthcoming:
+        if instance.template is not DiskTemplate.DRBD or not needs_only_memory(nodes, instance, nodes[lost]):
             return False
         by_target.setdefault(instance.secondary, []).append(instance)
     for index, taken in by_target.items():
-        target = nodes.get(index)
-        if target is None or target.facts.exclusive or node.facts.exclusive or not may_migrate(node, target):
-            return False
-        if node.free_disk <= 0 or target.free_disk <= 0:
-            return False
+        target = nodes[index]
         memory = sum(item.memory for item in taken if item.uses_memory)
         cpus = target.used_cpus + sum(item.vcpus for item in taken if item.online)
-        if target.unallocated_memory - memory <= 0 or min(min(item.memory, item.vcpus) for item in taken) < 0:
+        if target.unallocated_memory - memory <= 0 or min(item.vcpus for item in taken) < 0:
             return False
         if 0 <= target.facts.vcpu_ratio < divide(cpus, target.facts.total_cpus):
             return False
@@ -119,6 +122,24 @@ def _all_fail_over(nodes: Nodes, residents: Sequence[Instance], lost: int) -> bo
         if len(set(tags)) < len(tags) or any(tag in target.exclusion_tags for tag in tags):
             return False
     return True
+
+
+def needs_only_memory(nodes: Nodes, instance: Instance, node: Node) -> bool:
+    """Whether nothing but a lack of memory can stop the fail-over of `instance` from `node`: a sure yes, or not known.
+
+    The fail-over takes from both nodes the disk that it gives back.
+    """
+    target = nodes.get(instance.secondary)
+    return (
+        target is not None
+        and target is not node
+        and not instance.forthcoming
+        and instance.memory >= 0
+        and not (node.facts.exclusive or target.facts.exclusive)
+        and node.free_disk > 0
+        and target.free_disk > 0
+        and may_migrate(node, target)
+    )
 
 
 def _failover_detail(state: Nodes, instance: Instance, reason: FailReason) -> str:
@@ -137,7 +158,7 @@ def _failover_detail(state: Nodes, instance: Instance, reason: FailReason) -> st
     return f"{name}: {secondary.free_spindles} spindles free"
 
 
-def _strain(before: Node, node: Node, instance: Instance) -> list[Trouble]:
+def _strain(before: Node, node: Node, instance: Instance) -> list[Homeless]:
     """Return what of the policy is broken when the secondary takes over `instance`; `before`: before any loss."""
     facts = node.facts
     found = []
@@ -145,17 +166,17 @@ def _strain(before: Node, node: Node, instance: Instance) -> list[Trouble]:
     if not isinstance(after, FailReason) and instance.online and 0 <= facts.vcpu_ratio < after.ratio_cpu:
         text = f"{after.used_cpus} virtual CPUs on {facts.total_cpus:g} CPUs, allowed {facts.vcpu_ratio:g} each"
         if before.ratio_cpu <= facts.vcpu_ratio:
-            found.append(Trouble(instance.name, Cause.VCPU_RATIO, f"{facts.name}: {text}"))
+            found.append(_homeless(instance, Cause.VCPU_RATIO, f"{facts.name}: {text}"))
     tags = [tag for tag in instance.exclusion_tags if tag in node.exclusion_tags]
     if tags:
-        found.append(Trouble(instance.name, Cause.TAGS, f"{facts.name}: has {', '.join(tags)} already"))
+        found.append(_homeless(instance, Cause.TAGS, f"{facts.name}: has {', '.join(tags)} already"))
     return found
 
 
-def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) -> Trouble:
+def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) -> Homeless:
     """Return why no node of `nodes` takes `instance`: the most frequent cause, and the best of the nodes."""
     if not causes:
-        return Trouble(instance.name, Cause.NO_NODES, "no other node in the group")
+        return _homeless(instance, Cause.NO_NODES, "no other node in the group")
     cause, number = causes.most_common(1)[0]
     match cause:
         case Cause.MEMORY:
@@ -176,7 +197,7 @@ def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) 
             text = cause.sentence
     others = sum(causes.values()) - number
     rest = f"; {others} nodes for other reasons" if others else ""
-    return Trouble(instance.name, cause, f"{text} on {number} nodes{rest}" if cause in _COUNTED else text)
+    return _homeless(instance, cause, f"{text} on {number} nodes{rest}" if cause in _COUNTED else text)
 
 
 _COUNTED = (Cause.MEMORY, Cause.DISK, Cause.SPINDLES)

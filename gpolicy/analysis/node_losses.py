@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.extended import MOST_SIMULATED
-from gpolicy.analysis.loaded_state import load_known_groups
-from gpolicy.analysis.losses import Outcome, Trouble, lose
+from gpolicy.analysis.loaded_state import check_group, load_known_groups
+from gpolicy.analysis.losses import Homeless, lose
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.errors import UsageError
@@ -33,19 +33,6 @@ if TYPE_CHECKING:
 
 MOST_SETS: Final = 100_000
 """Sets of nodes of a group that are looked at: most are told apart at a glance."""
-
-
-@dataclass(frozen=True, slots=True)
-class Homeless:
-    """An instance that finds no home (or finds one only against the policy), and for want of what.
-
-    `key` is the policy's own word (`gpolicy.analysis.binding.Cause`), `detail` says it in numbers.
-    """
-
-    instance: str
-    key: str
-    explanation: str
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,26 +90,19 @@ class GroupRedundancy:
         return tuple(loss for loss in self.losses if loss.absorbed)
 
 
-@dataclass(frozen=True, slots=True)
-class Redundancy:
-    """The redundancy of each group of one state, and the cluster score."""
-
-    groups: tuple[GroupRedundancy, ...]
-    score: Score
-
-
-def redundancy(state: ClusterState, *, failures: int = 1, group: str | None = None) -> Redundancy:
+def redundancy(state: ClusterState, *, failures: int = 1, group: str | None = None) -> tuple[GroupRedundancy, ...]:
     """Examine each group of `state` (or `group` alone), each as a cluster of its own: any `failures` nodes, and fewer.
 
     Raise UsageError for fewer than one failure or an unknown group, and GpolicyError where the state does not hold what
     has to be known.
     """
-    if group is not None and group not in state.groups:
-        raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
-    loaded = load_known_groups(state)
-    groups = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
-    found = [replace(group_redundancy(cluster, failures), group=name) for name, cluster in groups.items()]
-    return Redundancy(tuple(found), loaded_score(loaded))
+    check_group(state, group)
+    groups = load_known_groups(state).groups
+    return tuple(
+        replace(group_redundancy(cluster, failures), group=name)
+        for name, cluster in groups.items()
+        if group in (None, name)
+    )
 
 
 def loaded_score(loaded: LoadedState) -> Score:
@@ -158,7 +138,8 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
                 lost.add(chosen)
                 survives = min(survives, size - 1)
             if outcome.homeless or (outcome.strained and size == 1):
-                losses.append(_loss([nodes[index].facts.name for index in chosen], outcome))
+                names = tuple(nodes[index].facts.name for index in chosen)
+                losses.append(Loss(names, outcome.homeless, outcome.strained))
     shortages = [
         Shortage(node.facts.name, node.reserved_memory, node.facts.reported_free_memory)
         for node in nodes.values()
@@ -197,11 +178,3 @@ def _unsure(
         return sets
     sure = SureLosses(nodes, instances, len(sets[0]))
     return [chosen for chosen in sets if not sure.absorb(chosen)]
-
-
-def _loss(names: Sequence[str], outcome: Outcome) -> Loss:
-    return Loss(tuple(names), tuple(map(_homeless, outcome.homeless)), tuple(map(_homeless, outcome.strained)))
-
-
-def _homeless(trouble: Trouble) -> Homeless:
-    return Homeless(trouble.instance, trouble.cause.key, trouble.cause.sentence, trouble.detail)

@@ -6,25 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.ghc_numbers import fixed
-from gpolicy.analysis.wanted_instance import WantedDisk
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.enumerations import DiskTemplate
+    from gpolicy.allocator.cluster_data import Instance
     from gpolicy.cluster.state import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """The instance as it was tried: `disk` is the space charged on each of its nodes (DRBD metadata included)."""
-
-    name: str
-    memory: int
-    vcpus: int
-    disks: tuple[WantedDisk, ...]
-    disk: int
-    spindle_use: int
-    template: DiskTemplate
-    tags: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +52,7 @@ class GroupTrial:
 
 @dataclass(frozen=True, slots=True)
 class PlaceReport:
-    """Where the instance goes (`ok`, `group`, `nodes`), hail's own words for it (`info`), and the candidates.
+    """Where the `instance` goes (`ok`, `group`, `nodes`), hail's own words for it (`info`), and the candidates.
 
     `candidates` are best first, then the refused ones: all, or of very many pairs the likely best.
     `metric` is "score" or "lost-allocations"; with the latter `sizes` names the sizes that `lost_allocations` counts.
@@ -77,7 +62,7 @@ class PlaceReport:
 
     source: str
     cluster_name: str
-    instance: Placed
+    instance: Instance
     ok: bool
     info: str
     metric: str

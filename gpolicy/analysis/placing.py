@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.cluster_data import NodeData
-from gpolicy.allocator.dedicated_nodes import is_dedicated, sample_instances
+from gpolicy.allocator.dedicated_nodes import biggest_first, is_dedicated
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import RequestOptions
@@ -21,17 +21,15 @@ from gpolicy.allocator.policy_check import check_pair
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.place_report import Candidate, GroupTrial, Placed, PlaceReport
+from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
-from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk, wanted_group, wanted_instance
+from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
     from gpolicy.allocator.group_choice import GroupAnswer
     from gpolicy.allocator.merge import Cluster
     from gpolicy.cluster.state import ClusterState
-
-__all__ = ["Candidate", "GroupTrial", "PlaceReport", "PlaceRequest", "Placed", "WantedDisk", "place"]
 
 
 _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
@@ -60,7 +58,7 @@ def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None
         source=state.source,
         snapshot=state.snapshot,
         cluster_name=state.name,
-        instance=_placed(instance),
+        instance=instance,
         ok=bool(nodes),
         info=f"Request {verdict}: {', '.join(answer.messages)}",
         metric="lost-allocations" if dedicated else "score",
@@ -118,19 +116,6 @@ def _without_resources(node: NodeData) -> NodeData:
     )
 
 
-def _placed(instance: Instance) -> Placed:
-    return Placed(
-        name=instance.name,
-        memory=instance.memory,
-        vcpus=instance.vcpus,
-        disks=tuple(WantedDisk(disk.size, disk.spindles) for disk in instance.disks),
-        disk=instance.disk,
-        spindle_use=instance.spindle_use,
-        template=instance.template,
-        tags=instance.tags,
-    )
-
-
 def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...]) -> list[Candidate]:
     """Sort as hail prefers: the chosen one, the other possible ones, the refused ones in the order of the nodes."""
     ranks = {group.name: group.alloc_policy.rank for group in cluster.groups.values()}
@@ -161,9 +146,7 @@ def _sizes(cluster: Cluster, names: PairNames, answer: GroupAnswer, group: Group
         index = next(iter(cluster.groups))
     chosen = cluster.groups[index]
     shown = names.of(chosen.name, len(chosen.policy.minmax))
-    order = sorted(range(len(shown)), key=lambda place: -chosen.policy.minmax[place].min.disk_size)
-    assert len(order) == len(sample_instances(chosen.policy))  # noqa: S101
-    return tuple(shown[place] for place in order)
+    return tuple(shown[place] for place in biggest_first(chosen.policy))
 
 
 def _group_trials(cluster: Cluster, asked: PlaceSearch, answer: GroupAnswer, group: Group | None) -> list[GroupTrial]:

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from gpolicy.analysis.allocator_input import policy_of
-from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
+from gpolicy.allocator.cluster_data import Disk
 from gpolicy.analysis.pair_names import PairNames, find_pair
-from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk, of_size
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.ganeti.units import parse_size
@@ -65,20 +64,11 @@ class Words:
     spec: str | None = None
 
     def on(self, state: ClusterState, names: PairNames) -> PlaceRequest:
-        """Return the request on a cluster: the least size of the spec pair stands for what is not said.
-
-        The template is then one that the pair's group allows: a size of another group says nothing about it.
-        """
-        request = self.request
+        """Return the request on a cluster: the least size of the spec pair stands for what is not said."""
         if self.spec is None:
-            return request
-        pair, group = find_pair(self.spec, names, state, request.group)
-        exclusive = any(map(state.has_exclusive_storage, state.nodes_of(group)))
-        if request.template is None:
-            allowed = policy_of(state.groups[group].effective, f"group {group}")
-            template = first_allowed(enabled_templates(state), allowed)
-            request = replace(request, template=template.value if template else None)
-        return of_size(request, pair.min, exclusive=exclusive)
+            return self.request
+        pair, group = find_pair(self.spec, names, state, self.request.group)
+        return of_spec(self.request, pair.min, state, group)
 
 
 def read_words(words: Sequence[str]) -> Words:
@@ -194,20 +184,18 @@ def _nodes(key: str, value: Any) -> tuple[str, ...]:
     return names
 
 
-def _disks(key: str, value: Any) -> tuple[WantedDisk, ...]:
+def _disks(key: str, value: Any) -> tuple[Disk, ...]:
     items = value if isinstance(value, list) else [value]
     return tuple(disk for item in items for disk in _disk(key, item))
 
 
-def _disk(key: str, value: Any) -> list[WantedDisk]:
+def _disk(key: str, value: Any) -> list[Disk]:
     if isinstance(value, Mapping):
         extra = sorted(set(map(str, value)) - {"size", "spindles", "mode", "name", "vg", "access", "provider"})
         if extra or "size" not in value:
             raise UsageError(f"{key}: a disk has a size and spindles, not {', '.join(extra) or 'neither'}")
         spindles = value.get("spindles")
-        return [
-            WantedDisk(_size("disk size", value["size"]), None if spindles is None else _whole("spindles", spindles))
-        ]
+        return [Disk(_size("disk size", value["size"]), None if spindles is None else _whole("spindles", spindles))]
     match = _DISK.fullmatch(str(value))
     if match is None:
         raise UsageError(f"{key}={value}: a disk is SIZE or SIZE:SPINDLES, 2x20G is two of them")
@@ -218,7 +206,7 @@ def _disk(key: str, value: Any) -> list[WantedDisk]:
         )
     if count is not None and not int(count):
         raise UsageError(f"{key}={value}: that is no disk", hint="for none at all: template=diskless")
-    disk = WantedDisk(_size(key, match["size"]), None if spindles is None else int(spindles))
+    disk = Disk(_size(key, match["size"]), None if spindles is None else int(spindles))
     return [disk] * int(count or 1)
 
 

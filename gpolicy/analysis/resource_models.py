@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredNumber:
     """One declared number beside the reported one (None where nodes report no such thing). MiB or CPUs.
 
     `level` is where it is declared: node, group or cluster. `name` is Ganeti's: mem_total, disk_overhead, …
@@ -66,7 +66,7 @@ class NodeModel:
 
     node: str
     group: str
-    declared: tuple[Declared, ...]
+    declared: tuple[DeclaredNumber, ...]
     measured: Model
     configured: Model
     available_memory: int
@@ -164,7 +164,7 @@ def _nodes(loaded: LoadedState) -> Iterator[NodeModel]:
             node=item.name,
             group=state.nodes[item.name].group,
             declared=tuple(
-                Declared(name, value.value, value.level.value, getattr(values, name, None))
+                DeclaredNumber(name, value.value, value.level.value, getattr(values, name, None))
                 for name, value in stated.items()
             ),
             measured=_model(now),

@@ -13,8 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.instance_moves import may_migrate
-from gpolicy.analysis.losses import obstacles
+from gpolicy.analysis.losses import needs_only_memory, obstacles
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
@@ -54,27 +53,9 @@ class SureLosses:
                 taking = (True for obstacle in obstacles(nodes, instance, others) if obstacle is None)
                 if sum(islice(taking, self._enough)) < self._enough:
                     return None
-            elif _needs_only_memory(nodes, instance, node):
+            elif needs_only_memory(nodes, instance, node):
                 memory = instance.memory if instance.uses_memory else 0
                 needs[instance.secondary] = needs.get(instance.secondary, 0) + memory
             else:
                 return None
         return needs
-
-
-def _needs_only_memory(nodes: Nodes, instance: Instance, node: Node) -> bool:
-    """Whether nothing but a lack of memory can stop the fail-over of `instance` from `node`: a sure yes, or not known.
-
-    The fail-over takes from both nodes the disk that it gives back.
-    """
-    target = nodes.get(instance.secondary)
-    return (
-        target is not None
-        and target is not node
-        and not instance.forthcoming
-        and instance.memory >= 0
-        and not (node.facts.exclusive or target.facts.exclusive)
-        and node.free_disk > 0
-        and target.free_disk > 0
-        and may_migrate(node, target)
-    )

@@ -8,21 +8,13 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.cluster_data import Disk, Instance, Nic
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import desired_tags, exclusion_tags
-from gpolicy.analysis.allocator_input import charged_space
+from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
 from gpolicy.errors import GpolicyError, UsageError, about
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Group, Policy, Spec
     from gpolicy.cluster.state import ClusterState
-
-
-@dataclass(frozen=True, slots=True)
-class WantedDisk:
-    """One disk of the instance: MiB, and its spindles (physical volumes; exclusive storage only)."""
-
-    size: int
-    spindles: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +29,7 @@ class PlaceRequest:
     name: str = "new"
     memory: int | None = None
     vcpus: int | None = None
-    disks: tuple[WantedDisk, ...] | None = None
+    disks: tuple[Disk, ...] | None = None
     spindle_use: int | None = None
     template: str | None = None
     tags: tuple[str, ...] = ()
@@ -123,7 +115,7 @@ def _disks(request: PlaceRequest, std: Spec, template: DiskTemplate, data: Clust
             raise UsageError("an instance with disks is not diskless")
         return ()
     if request.disks is not None:
-        return tuple(Disk(disk.size, disk.spindles) for disk in request.disks)
+        return request.disks
     exclusive = any(node.exclusive_storage for node in data.nodes)
     return spec_disks(std, exclusive=exclusive)
 
@@ -138,7 +130,7 @@ def spec_disks(spec: Spec, *, exclusive: bool) -> tuple[Disk, ...]:
 
 def of_size(request: PlaceRequest, spec: Spec, *, exclusive: bool) -> PlaceRequest:
     """Return `request` with what it does not say taken from `spec`; `exclusive`: its disks get its spindles."""
-    disks = tuple(WantedDisk(disk.size, disk.spindles) for disk in spec_disks(spec, exclusive=exclusive))
+    disks = spec_disks(spec, exclusive=exclusive)
     return replace(
         request,
         memory=spec.memory if request.memory is None else request.memory,
@@ -147,6 +139,19 @@ def of_size(request: PlaceRequest, spec: Spec, *, exclusive: bool) -> PlaceReque
         spindle_use=spec.spindle_use if request.spindle_use is None else request.spindle_use,
         nic_count=spec.nic_count if request.nic_count is None and not request.networks else request.nic_count,
     )
+
+
+def of_spec(request: PlaceRequest, spec: Spec, state: ClusterState, group: str | None) -> PlaceRequest:
+    """Return `request` with what it does not say taken from `spec` and from `group`, where one is given.
+
+    The template is then one that the group allows: a size of another group says nothing about it.
+    """
+    if request.template is None and group is not None:
+        policy = policy_of(state.groups[group].effective, f"group {group}")
+        template = first_allowed(enabled_templates(state), policy)
+        request = replace(request, template=template.value if template else None)
+    nodes = [node for node in state.nodes.values() if group in (None, node.group)]
+    return of_size(request, spec, exclusive=any(state.has_exclusive_storage(node) for node in nodes))
 
 
 def _check_networks(request: PlaceRequest, state: ClusterState) -> None:

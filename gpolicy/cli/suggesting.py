@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What sizes are wanted, as it was written, and how to show them. Names as in `suggest.suggestion.Request`."""
+    """What sizes are wanted, as it was written, and how to show them. Names as in `SuggestRequest`."""
 
     state: str
     options: SourceOptions
@@ -44,7 +44,7 @@ def suggest(request: Request) -> int:
     from gpolicy.suggest import suggesting  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
     from gpolicy.suggest.size_names import parse_mix, parse_sizes  # noqa: PLC0415
-    from gpolicy.suggest.suggestion import Request as Wanted  # noqa: PLC0415
+    from gpolicy.suggest.suggestion import SuggestRequest as Wanted  # noqa: PLC0415
 
     wanted = Wanted(
         template=request.template,

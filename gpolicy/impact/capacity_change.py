@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import SpecPair
-from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
+from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.capacity import GroupCapacity, Observer, count_cluster, prefixed
@@ -108,10 +108,10 @@ def _vectors(before: GroupCapacity | None, after: GroupCapacity | None, sides: S
         [node for node in side.initial.nodes.values() if not node.facts.offline] for side in (sides.before, sides.after)
     )
     return AllocationVectors(
-        names=_by_disk(before, old),
+        names=tuple(before.specs[place].name for place in biggest_first(old)),
         before=_summed(now, old),
         after=_summed(then, old),
-        new_names=_by_disk(after, new),
+        new_names=tuple(after.specs[place].name for place in biggest_first(new)),
         new_after=_summed(then, new),
     )
 
@@ -149,12 +149,6 @@ def _pairs(found: GroupCapacity | None) -> list[SpecPair]:
 
 def _weightless(pair: SpecPair) -> bool:
     return pair.min.memory <= 0 and pair.min.disk_size <= 0 and pair.min.cpus <= 0
-
-
-def _by_disk(found: GroupCapacity, policy: Policy) -> tuple[str, ...]:
-    """Return the names of the pairs in the order in which allocation vectors count them."""
-    order = sorted(range(len(policy.minmax)), key=lambda place: -policy.minmax[place].min.disk_size)
-    return tuple(found.specs[place].name for place in order)
 
 
 def _summed(nodes: Sequence[Node], policy: Policy) -> tuple[int, ...]:

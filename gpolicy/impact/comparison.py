@@ -34,7 +34,7 @@ class GroupMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class StateComparison:
     """A cluster before and after a change. Groups are in the order of `after`, then those that are removed."""
 
     before: ClusterState
@@ -42,7 +42,7 @@ class Comparison:
     groups: tuple[GroupMatch, ...]
 
 
-def compare(before: ClusterState, after: ClusterState) -> Comparison:
+def compare(before: ClusterState, after: ClusterState) -> StateComparison:
     """Return the comparison of two states. A renamed group keeps its UUID."""
     by_uuid = {group.identity.uuid: name for name, group in before.groups.items() if group.identity.uuid}
     found = []
@@ -50,7 +50,7 @@ def compare(before: ClusterState, after: ClusterState) -> Comparison:
         known = by_uuid.get(group.identity.uuid) if group.identity.uuid else None
         found.append(GroupMatch(known or (name if name in before.groups and known is None else None), name))
     left = [name for name in before.groups if name not in {match.before for match in found}]
-    return Comparison(before, after, (*found, *(GroupMatch(name, None) for name in left)))
+    return StateComparison(before, after, (*found, *(GroupMatch(name, None) for name in left)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class LoadedComparison:
         return (*self.before.notes, *self.after.notes)
 
 
-def load(compared: Comparison) -> LoadedComparison:
+def load(compared: StateComparison) -> LoadedComparison:
     """Load both states. Raise GpolicyError where no group of one of them is known."""
     old = load_known_groups(compared.before)
     new = load_known_groups(compared.after, like=old.clusters)

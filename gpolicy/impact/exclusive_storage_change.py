@@ -29,13 +29,13 @@ from gpolicy.impact.storage_findings import (
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Disk, Instance, Node
-    from gpolicy.impact.comparison import Comparison
+    from gpolicy.impact.comparison import StateComparison
     from gpolicy.policy.model import Hardware
 
 _FIRST_DEFECT: Final = (3, 0)  # before, Python compared a number with text without complaint
 
 
-def exclusive_storage_change(compared: Comparison, promised: Mapping[str, Hardware]) -> ExclusiveStorageChange:
+def exclusive_storage_change(compared: StateComparison, promised: Mapping[str, Hardware]) -> ExclusiveStorageChange:
     """Return what exclusive storage is after the changes; hardware is `promised` by group, by the name afterwards.
 
     Volumes are those that were measured, else those that the policy promises, else not known.

@@ -6,14 +6,14 @@ Each part compares the cluster now with the cluster as it will be. A part is Non
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from gpolicy.analysis.resource_models import ResourceModel, resource_models
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.comparison import Comparison, LoadedComparison, compare, load
+from gpolicy.impact.comparison import LoadedComparison, compare, load
 from gpolicy.impact.exclusive_storage_change import exclusive_storage_change
 from gpolicy.impact.fit_change import CapacityChange
 from gpolicy.impact.location_change import LocationChange, location_change
@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Hardware
 
-_Source = TypeVar("_Source")
 _Part = TypeVar("_Part")
 
 PARTS: Final = ("violations", "capacity", "redundancy", "location", "exclusive_storage", "resource_model")
 """The parts of an impact, as `Impact` and `unavailable` name them."""
 
 
-_COUNTED: Final = ("capacity", "redundancy", "resource_model")
+_COUNTED: Final = frozenset({"capacity", "redundancy", "resource_model"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,35 +78,31 @@ def impact(
     """
     unavailable: dict[str, str] = {}
 
-    def measured(part: str, source: _Source | None, measure: Callable[[_Source], _Part]) -> _Part | None:
-        if part not in parts or source is None:
+    def measured(part: str, measure: Callable[[], _Part]) -> _Part | None:
+        if part not in parts:
             return None
         try:
-            return measure(source)
+            return measure()
         except GpolicyError as error:
             unavailable[part] = error.message
             return None
 
     compared, tell = compare(before, after), observer or (lambda _what: None)
-    violations = measured("violations", compared, lambda states: violation_change(states, names))
-    counted = _loaded(compared, unavailable, [part for part in parts if part in _COUNTED])
-    return Impact(
-        violations=violations,
-        capacity=measured("capacity", counted, lambda states: capacity_change(states, names, tell)),
-        redundancy=measured("redundancy", counted, lambda states: redundancy_change(states, failures, tell)),
-        location=measured("location", compared, location_change),
-        exclusive_storage=measured(
-            "exclusive_storage", compared, lambda states: exclusive_storage_change(states, hardware or {})
-        ),
-        resource_model=measured("resource_model", counted, lambda states: resource_model_change(states, tell)),
-        unavailable={part: unavailable[part] for part in PARTS if part in unavailable},
+    found = Impact(
+        violations=measured("violations", lambda: violation_change(compared, names)),
+        location=measured("location", lambda: location_change(compared)),
+        exclusive_storage=measured("exclusive_storage", lambda: exclusive_storage_change(compared, hardware or {})),
     )
-
-
-def _loaded(compared: Comparison, unavailable: dict[str, str], parts: Sequence[str]) -> LoadedComparison | None:
-    """Return the comparison loaded for `parts`; None where there are none, or where they cannot be known."""
+    counted = _COUNTED.intersection(parts)
     try:
-        return load(compared) if parts else None
+        if counted:
+            loaded = load(compared)
+            found = replace(
+                found,
+                capacity=measured("capacity", lambda: capacity_change(loaded, names, tell)),
+                redundancy=measured("redundancy", lambda: redundancy_change(loaded, failures, tell)),
+                resource_model=measured("resource_model", lambda: resource_model_change(loaded, tell)),
+            )
     except GpolicyError as error:
-        unavailable |= dict.fromkeys(parts, error.message)
-        return None
+        unavailable |= dict.fromkeys(counted, error.message)
+    return replace(found, unavailable={part: unavailable[part] for part in PARTS if part in unavailable})

@@ -17,7 +17,7 @@ from gpolicy.analysis.location import (
 )
 
 if TYPE_CHECKING:
-    from gpolicy.impact.comparison import Comparison
+    from gpolicy.impact.comparison import StateComparison
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class LocationChange:
     desired_missing: Compared[DesiredLocationMissing] = Compared()
 
 
-def location_change(compared: Comparison) -> LocationChange:
+def location_change(compared: StateComparison) -> LocationChange:
     """Return what differs between two states of a cluster in location and migration; groups by their names after."""
     old = LocationFacts(compared.before, {match.before: match.name for match in compared.groups if match.before})
     new = LocationFacts(compared.after, {})

@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameter import Path, Value
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Instance
-    from gpolicy.impact.comparison import Comparison
+    from gpolicy.impact.comparison import StateComparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class ViolationChange:
     minmem_no_longer: tuple[InstanceViolation, ...] = ()
 
 
-def violation_change(compared: Comparison, names: PairNames) -> ViolationChange:
+def violation_change(compared: StateComparison, names: PairNames) -> ViolationChange:
     """Return whose verdict the changes between two states of a cluster change, and who violates the policy anyway.
 
     `names` are those of the spec pairs after the changes. Raise GpolicyError where a group has no instance policy.
@@ -68,18 +68,28 @@ def violation_change(compared: Comparison, names: PairNames) -> ViolationChange:
     now = _Judge(
         before, {name: _names_of_equal_pairs(group.effective, then, name) for name, group in before.groups.items()}
     )
-    found = _Found()
+    found: dict[str, list[InstanceViolation]] = {}
+    unknown = []
     for instance in after.instances.values():
         old, new = now.verdict(instance), then.verdict(instance)
         if None in (old.conforms, new.conforms):
             if not _same_measure(now, then, instance):
-                found.unknown.append(_unknown(instance, old, new))
+                unknown.append(_unknown(instance, old, new))
             continue
-        _sort(instance, old, new, (found.newly, found.still, found.no_longer))
+        verdicts = {"": (old, new)}
         if instance.minmem != instance.maxmem:
-            old, new = now.minmem_verdict(instance), then.minmem_verdict(instance)
-            _sort(instance, old, new, (found.minmem_newly, found.minmem_still, found.minmem_no_longer))
-    return found.change()
+            verdicts["minmem_"] = now.minmem_verdict(instance), then.minmem_verdict(instance)
+        for prefix, (was, will) in verdicts.items():
+            kind = _kind(was, will)
+            if kind is not None:
+                item = InstanceViolation(
+                    instance=instance.name,
+                    primary_node=instance.primary_node,
+                    before=was.violation,
+                    after=will.violation,
+                )
+                found.setdefault(f"{prefix}{kind}", []).append(item)
+    return ViolationChange(unknown=tuple(unknown), **{kind: tuple(items) for kind, items in found.items()})
 
 
 class _Judge:
@@ -122,39 +132,11 @@ def _same_measure(old: _Judge, new: _Judge, instance: Instance) -> bool:
     return same and old.state.on_exclusive_storage(instance) == new.state.on_exclusive_storage(instance)
 
 
-class _Found:
-    """Instances by what becomes of them."""
-
-    def __init__(self) -> None:
-        self.newly: list[InstanceViolation] = []
-        self.still: list[InstanceViolation] = []
-        self.no_longer: list[InstanceViolation] = []
-        self.unknown: list[UnknownViolation] = []
-        self.minmem_newly: list[InstanceViolation] = []
-        self.minmem_still: list[InstanceViolation] = []
-        self.minmem_no_longer: list[InstanceViolation] = []
-
-    def change(self) -> ViolationChange:
-        return ViolationChange(
-            newly=tuple(self.newly),
-            still=tuple(self.still),
-            no_longer=tuple(self.no_longer),
-            unknown=tuple(self.unknown),
-            minmem_newly=tuple(self.minmem_newly),
-            minmem_still=tuple(self.minmem_still),
-            minmem_no_longer=tuple(self.minmem_no_longer),
-        )
-
-
-def _sort(instance: Instance, old: Verdict, new: Verdict, lists: tuple[list[InstanceViolation], ...]) -> None:
-    newly, still, no_longer = lists
-    item = InstanceViolation(
-        instance=instance.name, primary_node=instance.primary_node, before=old.violation, after=new.violation
-    )
-    if item.after:
-        (still if item.before else newly).append(item)
-    elif item.before:
-        no_longer.append(item)
+def _kind(old: Verdict, new: Verdict) -> str | None:
+    """Return the field of `ViolationChange` that an instance belongs to; None where it conforms on both sides."""
+    if new.violation:
+        return "still" if old.violation else "newly"
+    return "no_longer" if old.violation else None
 
 
 def _unknown(instance: Instance, old: Verdict, new: Verdict) -> UnknownViolation:

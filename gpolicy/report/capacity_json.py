@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from gpolicy.analysis.binding import Binding
-from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, Size, SpecCapacity, spec_values
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize, SpecCapacity, spec_values
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
 from gpolicy.analysis.shown_score import Score
 from gpolicy.analysis.stranded import Stranded
@@ -98,7 +98,7 @@ def binding_data(binding: Binding) -> dict[str, Any]:
     }
 
 
-def _sizes(sizes: tuple[Size, ...]) -> list[dict[str, int]]:
+def _sizes(sizes: tuple[PlacedSize, ...]) -> list[dict[str, int]]:
     return [
         {
             "memory-size": size.memory,
@@ -111,7 +111,7 @@ def _sizes(sizes: tuple[Size, ...]) -> list[dict[str, int]]:
     ]
 
 
-def _total(sizes: tuple[Size, ...]) -> int:
+def _total(sizes: tuple[PlacedSize, ...]) -> int:
     return sum(size.count for size in sizes)
 
 

@@ -16,7 +16,7 @@ from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import GroupCapacity, spec_values
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss
-from gpolicy.analysis.resource_models import Declared, NodeModel
+from gpolicy.analysis.resource_models import DeclaredNumber, NodeModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.violations import Breach
 from gpolicy.impact.fit_change import AllocationVectors, FitChange
@@ -28,7 +28,7 @@ from gpolicy.report.capacity_json import binding_data, capacity_of_group
 _DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
     AllocationVectors: ("lost",),
     Breach: ("beyond",),
-    Declared: ("differs",),
+    DeclaredNumber: ("differs",),
     FitChange: ("delta", "percent"),
     GroupRedundancyChange: ("newly_lost",),
     Loss: ("absorbed",),

@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpolicy.analysis.place_report import Candidate, GroupTrial, Placed, PlaceReport
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.colour import Tone
 from gpolicy.report.answer import NOTHING, Answer, Cell, Line, Name, Section, Table, Weight, count, rough_size, size
 
@@ -124,7 +125,7 @@ def _untried_words(group: GroupTrial) -> str:
     return f"group {group.group} was not tried: {group.message.removeprefix(f'Group {group.group}: ')}"
 
 
-def _instance_words(instance: Placed) -> str:
+def _instance_words(instance: Instance) -> str:
     """Return the size of an instance in words."""
     alike = itertools.groupby(_disk(disk.size, disk.spindles) for disk in instance.disks)
     disks = ", ".join(_times(len(list(group)), text) for text, group in alike) or "no disk"

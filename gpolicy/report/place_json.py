@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict
 from typing import Any, Final
 
-from gpolicy.analysis.placing import Candidate, PlaceReport
+from gpolicy.analysis.place_report import Candidate, PlaceReport
 
 FORMAT_VERSION: Final = "1.1"
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gpolicy.analysis.node_losses import GroupRedundancy, Homeless, Loss
+from gpolicy.analysis.losses import Homeless
+from gpolicy.analysis.node_losses import GroupRedundancy, Loss
 from gpolicy.analysis.shown_score import Score
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, names, size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.analysis.resource_models import Declared, GroupModel, NodeModel, ResourceModel
+from gpolicy.analysis.resource_models import DeclaredNumber, GroupModel, NodeModel, ResourceModel
 from gpolicy.impact.impact import ResourceModelChange
 from gpolicy.report.answer import (
     NOTHING,
@@ -97,7 +97,7 @@ def _declared(model: ResourceModel, weight: Weight) -> Table:
     )
 
 
-def _amount(item: Declared, number: int | None) -> str:
+def _amount(item: DeclaredNumber, number: int | None) -> str:
     return NOTHING if number is None else f"{number:,}" if item.name in _CPUS else size(number)
 
 

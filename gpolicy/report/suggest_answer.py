@@ -27,7 +27,7 @@ from gpolicy.report.answer import (
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Spec
     from gpolicy.suggest.suggestion import Mix, OldPair, Size, Suggestion, SuggestReport
-    from gpolicy.suggest.tiling import Resources
+    from gpolicy.suggest.tiling import Amounts
 
 _RIGHT: Final = frozenset({"a node", "now", "then", "by hail", "empty", "fill it", "memory", "CPUs", "volumes", "disk"})
 _NAMES_SHOWN: Final = 5
@@ -172,7 +172,7 @@ def _counts_words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {name}" for name, number in counts.items())
 
 
-def _left_words(left: Resources) -> str:
+def _left_words(left: Amounts) -> str:
     parts = [f"{_human(left.memory)} memory", f"{left.cpus} virtual CPUs"]
     if left.volumes is not None:
         parts.append(f"{left.volumes} volumes")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gpolicy.analysis.binding import Binding
     from gpolicy.analysis.counted_cluster import Fit
     from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport, Waste
-    from gpolicy.suggest.tiling import Resources
+    from gpolicy.suggest.tiling import Amounts
 
 FORMAT_VERSION: Final = "1.1"
 
@@ -129,5 +129,5 @@ def _binding(binding: Binding) -> dict[str, Any]:
     return {"binding": binding.cause.key, "explanation": binding.cause.sentence}
 
 
-def _resources(found: Resources) -> dict[str, Any]:
+def _resources(found: Amounts) -> dict[str, Any]:
     return {"memory": found.memory, "cpus": found.cpus, "disk": found.disk, "volumes": found.volumes}

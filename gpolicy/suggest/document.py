@@ -17,7 +17,7 @@ from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow
 
 if TYPE_CHECKING:
     from gpolicy.ganeti.parameter import Path, Values
-    from gpolicy.suggest.suggestion import NodeKind, Request, Size, Suggestion, SuggestReport
+    from gpolicy.suggest.suggestion import NodeKind, Size, Suggestion, SuggestReport, SuggestRequest
 
 _NODES_SHOWN: Final = 6
 _MINMAX: Final = ("ipolicy", "minmax")
@@ -42,12 +42,12 @@ def documents(report: SuggestReport) -> str:
     return "---\n".join(item.document for item in report.groups)
 
 
-def document(suggestion: Suggestion, request: Request, source: str) -> str:
+def document(suggestion: Suggestion, request: SuggestRequest, source: str) -> str:
     """Return the document as text."""
     return file_text(_lines(suggestion, request, source))
 
 
-def _lines(made: Suggestion, request: Request, source: str) -> Iterator[str]:
+def _lines(made: Suggestion, request: SuggestRequest, source: str) -> Iterator[str]:
     yield from modelines(f"../{SCHEMA_FILE}")
     yield from comment_lines(
         f"Sizes that tile the nodes of group {made.group}, suggested from what {source} shows of them. What is not"
@@ -137,7 +137,7 @@ def _hardware(made: Suggestion) -> dict[str, Node]:
     return found
 
 
-def _memory(made: Suggestion, request: Request) -> str:
+def _memory(made: Suggestion, request: SuggestRequest) -> str:
     text = (
         f"Memory: measured, less {request.margin:g} % because it differs a little from boot to boot, parted and rounded"
         " down. A node must be left with some free memory, so nothing is used to the last MiB."

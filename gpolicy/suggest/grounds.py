@@ -19,7 +19,7 @@ from gpolicy.suggest.volumes import smallest_volume, usable_volume
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Policy
     from gpolicy.cluster.state import ClusterState, Group
-    from gpolicy.suggest.suggestion import NodeKind, Request
+    from gpolicy.suggest.suggestion import NodeKind, SuggestRequest
     from gpolicy.suggest.tiling import Tiling
 
 
@@ -28,7 +28,7 @@ class Grounds:
     """Finds them out. `data` is the group alone, as the allocator is told of it."""
 
     state: ClusterState
-    request: Request
+    request: SuggestRequest
     data: ClusterData
 
     def dedicated(self) -> bool:

@@ -12,7 +12,7 @@ from gpolicy.allocator.placement import NO_FAILURES, Attempt, Placement, SingleC
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.suggest.suggestion import Mix
-from gpolicy.suggest.tiling import Resources
+from gpolicy.suggest.tiling import Amounts
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Policy
@@ -150,11 +150,11 @@ def _placed_in(state: AllocationState, instances: Mapping[str, Instance]) -> dic
     return counts
 
 
-def _left(state: AllocationState, counted: CountedCluster) -> Resources:
+def _left(state: AllocationState, counted: CountedCluster) -> Amounts:
     """Return what is free on all nodes that take instances."""
     nodes = [node for node in state.nodes.values() if not node.facts.offline]
     exclusive = any(node.facts.exclusive for node in nodes)
-    return Resources(
+    return Amounts(
         sum(max(0, node.unallocated_memory) for node in nodes),
         sum(max(0, node.facts.high_cpus - node.used_cpus) for node in nodes),
         sum(node.free_disk for node in nodes) if counted.template and counted.template.local else None,

@@ -17,14 +17,14 @@ from gpolicy.allocator.merge import merge
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.declared_resources import declared
 from gpolicy.suggest.suggestion import NodeHardware, NodeKind
-from gpolicy.suggest.tiling import Resources
+from gpolicy.suggest.tiling import Amounts
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, NodeData
     from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.allocator.node import Node
     from gpolicy.cluster import state as observed
-    from gpolicy.suggest.suggestion import Request
+    from gpolicy.suggest.suggestion import SuggestRequest
 
 
 ALIKE: Final = 0.97
@@ -62,7 +62,7 @@ def emptied(data: ClusterData, volume: int | None = None) -> ClusterData:
 
 
 def node_hardware(
-    empty: ClusterData, state: observed.ClusterState, template: DiskTemplate, ratio: float, request: Request
+    empty: ClusterData, state: observed.ClusterState, template: DiskTemplate, ratio: float, request: SuggestRequest
 ) -> list[NodeHardware]:
     """Return the nodes of `empty` (one group, emptied) that take instances; `ratio` virtual CPUs for each CPU."""
     merged = merge(empty, static_kvm_node_memory=KVM_NODE_MEMORY).nodes
@@ -95,7 +95,7 @@ def _hardware(
         disk = max(0, min(node.free_disk, int(node.total_disk) - reserved) - 1)
     return NodeHardware(
         name=node.name,
-        room=Resources(
+        room=Amounts(
             max(0, memory),
             max(0, cpus - kept_cpus),
             disk,
@@ -125,7 +125,7 @@ def kinds_of(nodes: Iterable[NodeHardware]) -> tuple[NodeKind, ...]:
     )
 
 
-def _sorting(room: Resources) -> tuple[int, ...]:
+def _sorting(room: Amounts) -> tuple[int, ...]:
     return room.cpus, room.volumes or 0, room.memory, room.disk or 0
 
 
@@ -139,8 +139,8 @@ def _alike(node: NodeHardware, another: NodeHardware) -> bool:
     )
 
 
-def _least(rooms: list[Resources]) -> Resources:
-    return Resources(
+def _least(rooms: list[Amounts]) -> Amounts:
+    return Amounts(
         min(room.memory for room in rooms),
         rooms[0].cpus,
         None if rooms[0].disk is None else min(room.disk or 0 for room in rooms),

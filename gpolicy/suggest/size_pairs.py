@@ -17,7 +17,7 @@ from gpolicy.errors import UsageError
 from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.suggestion import Bounds
-from gpolicy.suggest.tiling import Resources, Tiling
+from gpolicy.suggest.tiling import Amounts, Tiling
 
 STEP: Final = 4
 """MiB: the command line rounds sizes up to it, so no bound lies between."""
@@ -56,13 +56,13 @@ def pairs(
     return result
 
 
-def _well_apart(size: Resources, smaller: Resources) -> bool:
+def _well_apart(size: Amounts, smaller: Amounts) -> bool:
     return smaller.memory + STEP <= size.memory and (
         size.volumes is None or smaller.volumes is None or smaller.volumes < size.volumes
     )
 
 
-def _fixed(size: Resources, smaller: Resources | None, one_more: int, high: Spec, volume: int | None) -> Spec:
+def _fixed(size: Amounts, smaller: Amounts | None, one_more: int, high: Spec, volume: int | None) -> Spec:
     """Return least values a little below `high`; with less memory than `one_more`, one more would fit on a node."""
     memory = _coarse(_up(round(size.memory * (1 - _SLACK))), size.memory)
     memory = max(memory, _up(one_more + 1), smaller.memory + STEP if smaller else 0)
@@ -77,7 +77,7 @@ def _fixed(size: Resources, smaller: Resources | None, one_more: int, high: Spec
     return Spec(min(memory, high.memory), high.cpus, min(disk, high.disk_size), 1, 1, spindles)
 
 
-def _ranging(smaller: Resources | None, high: Spec, today: Policy) -> Spec:
+def _ranging(smaller: Amounts | None, high: Spec, today: Policy) -> Spec:
     least = [pair.min for pair in today.minmax] or [today.std]
     disk = min(spec.disk_size for spec in least)
     if smaller is not None and smaller.volumes is not None and smaller.disk is not None:
@@ -92,7 +92,7 @@ def _ranging(smaller: Resources | None, high: Spec, today: Policy) -> Spec:
     )
 
 
-def _disk(size: Resources, today: Policy) -> int:
+def _disk(size: Amounts, today: Policy) -> int:
     if size.disk is not None:
         return size.disk
     return max((pair.max.disk_size for pair in today.minmax), default=today.std.disk_size)

@@ -14,7 +14,7 @@ from gpolicy.allocator.repeated_allocation import DivisionError
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
-from gpolicy.analysis.loaded_state import group_data
+from gpolicy.analysis.loaded_state import check_group, group_data
 from gpolicy.analysis.violations import violations_of
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Policy, SpecPair
     from gpolicy.analysis.capacity import Observer
     from gpolicy.cluster.state import ClusterState, Group
-    from gpolicy.suggest.suggestion import Bounds, Mix, NodeKind, Request
+    from gpolicy.suggest.suggestion import Bounds, Mix, NodeKind, SuggestRequest
     from gpolicy.suggest.tiling import Tiling
 
 _MOST_MARGIN: Final = 50.0
 
 
 def suggest(
-    state: ClusterState, request: Request, *, group: str | None = None, observer: Observer | None = None
+    state: ClusterState, request: SuggestRequest, *, group: str | None = None, observer: Observer | None = None
 ) -> SuggestReport:
     """Return suggestions for `group`, or for every group that has nodes.
 
@@ -76,9 +76,8 @@ def _silent(_what: str) -> None:
     pass
 
 
-def _check(state: ClusterState, request: Request, group: str | None) -> None:
-    if group is not None and group not in state.groups:
-        raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
+def _check(state: ClusterState, request: SuggestRequest, group: str | None) -> None:
+    check_group(state, group)
     if request.template is not None:
         wanted_template(request.template, enabled_templates(state))
     if request.vcpu_ratio is not None and not 0 < request.vcpu_ratio < 10_000:
@@ -97,7 +96,7 @@ class _Maker:
     """Makes the suggestion for one group, of which `data` is all that the allocator is told."""
 
     state: ClusterState
-    request: Request
+    request: SuggestRequest
     data: ClusterData
     tell: Observer
 

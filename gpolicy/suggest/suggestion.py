@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpolicy.analysis.binding import Binding
     from gpolicy.analysis.counted_cluster import Fit
     from gpolicy.cluster.state import Snapshot
-    from gpolicy.suggest.tiling import Ground, Resources
+    from gpolicy.suggest.tiling import Amounts, Ground
 
 Bounds = Literal["fixed", "ranges"]
 """fixed: an instance is of one of the sizes, give or take a few percent. ranges: it may be smaller as well."""
@@ -23,7 +23,7 @@ DEFAULT_MARGIN = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class SuggestRequest:
     """What sizes are wanted.
 
     `divisors` are the parts of a node (None: what suits the hardware), `mix` the weight of each. `bounds` None: fixed
@@ -52,7 +52,7 @@ class NodeHardware:
     """
 
     name: str
-    room: Resources
+    room: Amounts
     total_memory: int
     kept_memory: int
     total_cpus: int
@@ -65,7 +65,7 @@ class NodeKind:
     """Nodes of the same hardware; `room` is the least of each resource among them."""
 
     nodes: tuple[NodeHardware, ...]
-    room: Resources
+    room: Amounts
 
     def allowed(self, spindle_use: int, copies: int) -> int | None:
         """Return how many instances of so much spindle use a node may have, with as many copies; None: any number."""
@@ -84,7 +84,7 @@ class Size:
 
     name: str
     divisor: int
-    size: Resources
+    size: Amounts
     pair: SpecPair
     a_node: tuple[int, ...]
     now: Fit
@@ -113,7 +113,7 @@ class Waste:
     kind: int
     name: str
     count: int
-    left: Resources
+    left: Amounts
     share: float
 
 
@@ -134,7 +134,7 @@ class Mix:
     binding: Binding | None
     best: Mapping[str, int]
     more: Mapping[str, int]
-    left: Resources
+    left: Amounts
     n1: bool
 
 
@@ -157,7 +157,7 @@ class Suggestion:
     writes_ratio: bool
     volume: int | None
     kinds: tuple[NodeKind, ...]
-    measure: Resources
+    measure: Amounts
     sizes: tuple[Size, ...]
     today: tuple[OldPair, ...]
     stranded: tuple[Waste, ...]

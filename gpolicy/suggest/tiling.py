@@ -42,7 +42,7 @@ _SHRUNK: Final = 0.2  # full is meant to be a node
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
+class Amounts:
     """Memory and disk in MiB, virtual CPUs, physical volumes. None where there is no such thing to share out.
 
     Of a node: the most that instances may use together. Of a size: what one instance uses at most.
@@ -72,7 +72,7 @@ class Ground:
         return -(-count // (self.nodes - 1)) if self.mirrored and count else 0
 
 
-def part(node: Resources, divisor: int, ground: Ground) -> Resources | None:
+def part(node: Amounts, divisor: int, ground: Ground) -> Amounts | None:
     """Return the size of which `divisor` fill `node`, unrounded; None where it would be none."""
     memory = node.memory // (divisor + ground.kept(divisor))
     cpus = min(node.cpus // divisor, ground.threads)
@@ -83,12 +83,12 @@ def part(node: Resources, divisor: int, ground: Ground) -> Resources | None:
     if volumes is not None and ground.volume is not None:
         volumes //= divisor
         disk = min(volumes * ground.volume, disk if disk is not None else volumes * ground.volume)
-    found = Resources(_floor(memory, _STEP), cpus, None if disk is None else _floor(disk, _STEP), volumes)
+    found = Amounts(_floor(memory, _STEP), cpus, None if disk is None else _floor(disk, _STEP), volumes)
     too_small = found.memory < LEAST_MEMORY or cpus < 1 or volumes == 0
     return None if too_small or (found.disk is not None and found.disk < LEAST_DISK) else found
 
 
-def fitting(node: Resources, size: Resources, ground: Ground, allowed: int | None = None) -> int:
+def fitting(node: Amounts, size: Amounts, ground: Ground, allowed: int | None = None) -> int:
     """Return how many of `size` the empty `node` takes; mirrored: with as many as secondary, and N+1 kept.
 
     `allowed` is how many the spindle-ratio lets be there, where it says so.
@@ -106,9 +106,9 @@ def fitting(node: Resources, size: Resources, ground: Ground, allowed: int | Non
     return count
 
 
-def left_over(node: Resources, size: Resources, count: int, ground: Ground) -> Resources:
+def left_over(node: Amounts, size: Amounts, count: int, ground: Ground) -> Amounts:
     """Return what `count` of `size` leave of `node`. Memory that is kept for N+1 is not left over."""
-    return Resources(
+    return Amounts(
         node.memory - (count + ground.kept(count)) * size.memory,
         node.cpus - count * size.cpus,
         None if node.disk is None or size.disk is None else node.disk - count * _disk(size, ground),
@@ -116,12 +116,12 @@ def left_over(node: Resources, size: Resources, count: int, ground: Ground) -> R
     )
 
 
-def _disk(size: Resources, ground: Ground) -> int:
+def _disk(size: Amounts, ground: Ground) -> int:
     assert size.disk is not None  # noqa: S101 (asked by the callers)
     return 2 * (size.disk + DRBD_METADATA) if ground.mirrored else size.disk
 
 
-def wasted(node: Resources, size: Resources, ground: Ground, count: int | None = None) -> float:
+def wasted(node: Amounts, size: Amounts, ground: Ground, count: int | None = None) -> float:
     """Return which share of `node` nobody uses when it is filled with `size`: that of the resource it wastes most.
 
     `count` is how many fill it, if others than `fitting` says.
@@ -144,11 +144,11 @@ def wasted(node: Resources, size: Resources, ground: Ground, count: int | None =
 class Tiling:
     """Sizes by divisor, biggest first, and the node that they are parts of."""
 
-    measure: Resources
-    sizes: dict[int, Resources]
+    measure: Amounts
+    sizes: dict[int, Amounts]
 
 
-def tiling(kinds: Sequence[tuple[Resources, int]], ground: Ground, divisors: Sequence[int] | None) -> Tiling | None:
+def tiling(kinds: Sequence[tuple[Amounts, int]], ground: Ground, divisors: Sequence[int] | None) -> Tiling | None:
     """Return the sizes that waste least on nodes of these kinds (with their number); None if there is none.
 
     The measure is one kind of node, the least of each resource of all, or a little less that divides them. The sizes
@@ -169,9 +169,9 @@ def tiling(kinds: Sequence[tuple[Resources, int]], ground: Ground, divisors: Seq
     return None if best is None else Tiling(best[1].measure, _rounded(best[1].sizes, ground))
 
 
-def _measures(kinds: Sequence[tuple[Resources, int]]) -> list[Resources]:
+def _measures(kinds: Sequence[tuple[Amounts, int]]) -> list[Amounts]:
     nodes = [node for node, _ in kinds]
-    least = Resources(
+    least = Amounts(
         min(node.memory for node in nodes),
         min(node.cpus for node in nodes),
         None if any(node.disk is None for node in nodes) else min(node.disk or 0 for node in nodes),
@@ -182,8 +182,8 @@ def _measures(kinds: Sequence[tuple[Resources, int]]) -> list[Resources]:
     return list(dict.fromkeys([least, *frequent, *(shared if len(kinds) > 1 else [])]))
 
 
-def _fraction(node: Resources, over: int, under: int) -> Resources:
-    return Resources(
+def _fraction(node: Amounts, over: int, under: int) -> Amounts:
+    return Amounts(
         node.memory * over // under,
         node.cpus * over // under,
         None if node.disk is None else node.disk * over // under,
@@ -191,9 +191,9 @@ def _fraction(node: Resources, over: int, under: int) -> Resources:
     )
 
 
-def _no_more(node: Resources, other: Resources) -> Resources:
+def _no_more(node: Amounts, other: Amounts) -> Amounts:
     """Return the less of each resource."""
-    return Resources(
+    return Amounts(
         min(node.memory, other.memory),
         min(node.cpus, other.cpus),
         None if node.disk is None or other.disk is None else min(node.disk, other.disk),
@@ -201,12 +201,12 @@ def _no_more(node: Resources, other: Resources) -> Resources:
     )
 
 
-def _mean_waste(kinds: Sequence[tuple[Resources, int]], size: Resources, ground: Ground) -> float:
+def _mean_waste(kinds: Sequence[tuple[Amounts, int]], size: Amounts, ground: Ground) -> float:
     total = sum(count for _, count in kinds)
     return sum(wasted(node, size, ground) * count for node, count in kinds) / total
 
 
-def _choices(parts: dict[int, Resources]) -> Iterator[tuple[int, ...]]:
+def _choices(parts: dict[int, Amounts]) -> Iterator[tuple[int, ...]]:
     """Give the sets of divisors to choose from: full, and up to two parts that are smaller than one another."""
     others = [k for k in parts if k > 1]
     for more in range(len(USUAL) if parts else 0):
@@ -215,7 +215,7 @@ def _choices(parts: dict[int, Resources]) -> Iterator[tuple[int, ...]]:
                 yield 1, *chosen
 
 
-def _distinct(sizes: Sequence[Resources]) -> bool:
+def _distinct(sizes: Sequence[Amounts]) -> bool:
     """Return whether each is smaller than the one before: in memory, and in volumes where they count."""
     return all(
         small.memory < big.memory and (small.volumes is None or big.volumes is None or small.volumes < big.volumes)
@@ -230,18 +230,18 @@ def _strangeness(divisors: tuple[int, ...]) -> float:
     return far * _UNUSUAL + crossed * _NOT_NESTED + (len(USUAL) - len(divisors)) * _MISSING
 
 
-def _rounded(sizes: dict[int, Resources], ground: Ground) -> dict[int, Resources]:
+def _rounded(sizes: dict[int, Amounts], ground: Ground) -> dict[int, Amounts]:
     """Return the sizes with memory and disk rounded down to a grain that all share, so that parts of parts fit."""
     memory = _grain([size.memory for size in sizes.values()])
     disks = [size.disk for size in sizes.values() if size.disk is not None]
     disk = _grain(disks) if disks else _STEP
     return {
-        k: Resources(_floor(size.memory, memory), size.cpus, _round_disk(size, disk, ground), size.volumes)
+        k: Amounts(_floor(size.memory, memory), size.cpus, _round_disk(size, disk, ground), size.volumes)
         for k, size in sizes.items()
     }
 
 
-def _round_disk(size: Resources, grain: int, ground: Ground) -> int | None:
+def _round_disk(size: Amounts, grain: int, ground: Ground) -> int | None:
     """Return the disk rounded down, but never so far that it would take a volume less."""
     if size.disk is None:
         return None

@@ -6,17 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpolicy.analysis.allocator_input import policy_of
-from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
+from gpolicy.allocator.cluster_data import Disk
 from gpolicy.analysis.pair_names import pair_names
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk, of_size
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.errors import GpolicyError
 from gpolicy.testing.instances import whole_spec
 from gpolicy.testing.outcome import CannotRunError, Check, checked, known_name
 
 if TYPE_CHECKING:
-    from gpolicy.analysis.placing import Candidate, PlaceReport
+    from gpolicy.analysis.place_report import Candidate, PlaceReport
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Expectation, Scenario, Sizes
@@ -39,24 +38,17 @@ def _request(policy: Policy, state: ClusterState, sizes: Sizes) -> PlaceRequest:
     group = known_name(sizes.group, state.groups, "group") if sizes.group else None
     used = {node.group for node in state.nodes.values()}
     of = group or (next(iter(used)) if len(used) == 1 else None)
-    template = sizes.template.value if sizes.template else None
-    if template is None and of is not None:
-        found = first_allowed(enabled_templates(state), policy_of(state.groups[of].effective, f"group {of}"))
-        template = found.value if found else None
     request = PlaceRequest(
         memory=sizes.memory,
         vcpus=sizes.cpus,
-        disks=None if sizes.disks is None else tuple(WantedDisk(disk.size, disk.spindles) for disk in sizes.disks),
+        disks=None if sizes.disks is None else tuple(Disk(disk.size, disk.spindles) for disk in sizes.disks),
         spindle_use=sizes.spindle_use,
-        template=template,
+        template=sizes.template.value if sizes.template else None,
         tags=sizes.tags,
         group=group,
         nic_count=sizes.nic_count,
     )
-    spec = whole_spec(policy, state, sizes, of)
-    nodes = [node for node in state.nodes.values() if of in (None, node.group)]
-    exclusive = bool(nodes) and all(state.has_exclusive_storage(node) for node in nodes)
-    return of_size(request, spec, exclusive=exclusive)
+    return of_spec(request, whole_spec(policy, state, sizes, of), state, of)
 
 
 def _check(report: PlaceReport, expectation: Expectation) -> Check:

@@ -22,7 +22,7 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
     assert question is not None  # noqa: S101 (the schema asks for it)
     group = _group(state, scenario)
     try:
-        (found,) = redundancy(state, failures=question.failures, group=group).groups
+        (found,) = redundancy(state, failures=question.failures, group=group)
     except GpolicyError as error:
         raise CannotRunError(error.message, scenario.span, hint=error.hint) from None
     if found.unavailable is not None:

@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from gpolicy.allocator.cluster_data import ClusterData, Spec
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Spec
 from gpolicy.analysis.allocator_input import cluster_data
-from gpolicy.analysis.placing import PlaceRequest, WantedDisk
+from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
@@ -25,7 +25,7 @@ def requested(request: dict[str, Any]) -> PlaceRequest:
         name=request["name"],
         memory=request["memory"],
         vcpus=request["vcpus"],
-        disks=tuple(WantedDisk(disk["size"], disk.get("spindles")) for disk in request["disks"]),
+        disks=tuple(Disk(disk["size"], disk.get("spindles")) for disk in request["disks"]),
         spindle_use=request["spindle_use"],
         template=request["disk_template"],
         tags=tuple(request["tags"]),

@@ -14,8 +14,9 @@ from gpolicy.allocator.merge import merge
 from gpolicy.analysis import place_search
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.pair_names import PairNames, find_pair
-from gpolicy.analysis.placing import PlaceReport, PlaceRequest, WantedDisk, place
-from gpolicy.analysis.wanted_instance import of_size
+from gpolicy.analysis.place_report import PlaceReport
+from gpolicy.analysis.placing import place
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_size
 from gpolicy.cluster.simulated import simulated_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
@@ -100,10 +101,10 @@ def test_every_dedicated_candidate_is_what_the_allocator_finds_for_it_alone() ->
 
 
 def test_reasons_are_the_policy_s_own_words_with_numbers() -> None:
-    small = place(dedicated([0, 3]), PlaceRequest(memory=500, vcpus=1, disks=(WantedDisk(10240, 1),), template="plain"))
+    small = place(dedicated([0, 3]), PlaceRequest(memory=500, vcpus=1, disks=(Disk(10240, 1),), template="plain"))
     assert [item.reason for item in small.candidates] == ["ipolicy.minmax", "ipolicy.minmax"]
     assert small.candidates[0].detail == "memory-size 500M (1022M to 1G) (pair 3 of 3)"
-    full = place(dedicated([3]), PlaceRequest(memory=2048, vcpus=1, disks=(WantedDisk(20480, 2),), template="plain"))
+    full = place(dedicated([3]), PlaceRequest(memory=2048, vcpus=1, disks=(Disk(20480, 2),), template="plain"))
     assert (full.candidates[0].reason, full.candidates[0].htools_reason) == ("memory", "FailMem")
     assert full.candidates[0].detail == "three-quarter0: 2G memory wanted, 1G free"
     assert full.reason == "refused by memory (1)"
@@ -137,7 +138,7 @@ def shared(vcpu: str = "1.0", tags: str = "", spindles: str = "32.0") -> Cluster
         ),
         (
             shared("8.0"),
-            PlaceRequest(disks=(WantedDisk(102400),)),
+            PlaceRequest(disks=(Disk(102400),)),
             "disk",
             "n0: 100.1G disk wanted, 97.7G free",
         ),
@@ -166,7 +167,7 @@ def test_what_is_not_said_is_taken_from_std() -> None:
     report = place(shared("8.0"), PlaceRequest())
     instance = report.instance
     assert (instance.memory, instance.vcpus, instance.spindle_use) == (128, 1, 1)
-    assert (instance.disks, instance.disk, instance.template.value) == ((WantedDisk(1024),), 1152, "drbd")
+    assert (instance.disks, instance.disk, instance.template.value) == ((Disk(1024),), 1152, "drbd")
     assert report.ok
     assert report.chosen is not None
     assert report.chosen.score is not None
@@ -209,7 +210,7 @@ def test_an_offline_node_is_told_of() -> None:
         (PlaceRequest(template="tape"), "there is no disk template 'tape'"),
         (PlaceRequest(nodes=("n9",)), "there is no node 'n9'"),
         (PlaceRequest(memory=0), "memory of the instance is 0"),
-        (PlaceRequest(template="diskless", disks=(WantedDisk(4),)), "an instance with disks is not diskless"),
+        (PlaceRequest(template="diskless", disks=(Disk(4),)), "an instance with disks is not diskless"),
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused(request_: PlaceRequest, message: str) -> None:
@@ -247,7 +248,7 @@ def test_the_template_is_one_of_a_group_that_has_nodes() -> None:
 def test_of_very_many_pairs_the_best_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer stays, each primary has some candidates, and a note counts the pairs that are left out."""
     state = simulated_state("p,12,2t,64g,16,4;p,9,3t,96g,24,6")
-    request = PlaceRequest(memory=1024, vcpus=1, disks=(WantedDisk(1024),), template="drbd")
+    request = PlaceRequest(memory=1024, vcpus=1, disks=(Disk(1024),), template="drbd")
     whole = place(state, request)
     monkeypatch.setattr(place_search, "MOST_PAIRS", 80)
     short = place(state, request)

@@ -17,7 +17,8 @@ from htools.random_requests import allocation
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import charged_space
-from gpolicy.analysis.placing import PlaceReport, place
+from gpolicy.analysis.place_report import PlaceReport
+from gpolicy.analysis.placing import place
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError

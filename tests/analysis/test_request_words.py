@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.analysis.placing import PlaceRequest, WantedDisk
+from gpolicy.allocator.cluster_data import Disk
 from gpolicy.analysis.request_words import read_words
+from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.errors import GpolicyError, UsageError
 
 
@@ -16,7 +17,7 @@ def test_words_mean_what_ganeti_s_names_mean() -> None:
     words = read_words(
         ["half", "maxmem=4G", "cpus=2", "disk=20G,10G:2", "disk=2x1G", "tags=a,b", "group=g", "spindle-use=3", "nics=2"]
     )
-    disks = (WantedDisk(20480), WantedDisk(10240, 2), WantedDisk(1024), WantedDisk(1024))
+    disks = (Disk(20480), Disk(10240, 2), Disk(1024), Disk(1024))
     assert words.spec == "half"
     assert words.request == PlaceRequest(
         memory=4096, vcpus=2, disks=disks, tags=("a", "b"), group="g", spindle_use=3, nic_count=2
@@ -42,7 +43,7 @@ def test_nothing_is_asked_for_twice(words: list[str], message: str) -> None:
 def test_a_file_holds_the_same_words(tmp_path: Path) -> None:
     file = tmp_path / "want.yaml"
     file.write_text("memory-size: 4G\ncpu-count: 2\ndisks: [20G, {size: 10G, spindles: 2}]\ndisk-template: plain\n")
-    expected = PlaceRequest(memory=4096, vcpus=2, disks=(WantedDisk(20480), WantedDisk(10240, 2)), template="plain")
+    expected = PlaceRequest(memory=4096, vcpus=2, disks=(Disk(20480), Disk(10240, 2)), template="plain")
     assert read_words([str(file)]).request == expected
     assert read_words([str(file), "memory=8G"]).request.memory == 8192
 
@@ -56,7 +57,7 @@ def test_a_request_for_hail_is_read(tmp_path: Path) -> None:
     }  # fmt: skip
     file.write_text(json.dumps({"cluster_tags": [], "request": request}))
     assert read_words([str(file)]).request == PlaceRequest(
-        name="web1", memory=512, vcpus=1, disks=(WantedDisk(1024),), template="drbd", spindle_use=1, tags=("a",),
+        name="web1", memory=512, vcpus=1, disks=(Disk(1024),), template="drbd", spindle_use=1, tags=("a",),
         nic_count=1,
     )  # fmt: skip
 

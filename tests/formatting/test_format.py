@@ -16,7 +16,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.formatting.formatting import format_text
 from gpolicy.starter.starter_policy import starter_files
 from gpolicy.suggest.suggesting import suggest
-from gpolicy.suggest.suggestion import Request
+from gpolicy.suggest.suggestion import SuggestRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = sorted((ROOT / "policies").rglob("*.yaml"))
@@ -51,7 +51,7 @@ def test_what_init_writes_is_in_form() -> None:
 
 def test_what_suggest_writes_is_in_form() -> None:
     state = read_state(f"snapshot:{ROOT / 'policies/two-groups.snapshot.json'}")
-    report = suggest(state, Request())
+    report = suggest(state, SuggestRequest())
     assert report.groups
     for made in report.groups:
         assert formatted(made.document) == made.document

@@ -8,7 +8,8 @@ import pytest
 
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.analysis.node_losses import GroupRedundancy, Homeless, Loss
+from gpolicy.analysis.losses import Homeless
+from gpolicy.analysis.node_losses import GroupRedundancy, Loss
 from gpolicy.analysis.shown_score import Score
 from gpolicy.analysis.violations import PolicyViolation, Verdict
 from gpolicy.impact.declared_guards import declared_guards, failures_asked

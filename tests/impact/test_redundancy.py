@@ -52,7 +52,7 @@ def test_each_verdict_is_that_of_the_law() -> None:
     kept = lost = 0
     for state in states():
         data = cluster_data(state)
-        for place, found in enumerate(redundancy(state, failures=2).groups):
+        for place, found in enumerate(redundancy(state, failures=2)):
             cluster = CountedCluster(group_data(data, place), None).cluster
             names = {node.facts.name: index for index, node in cluster.nodes.items()}
             single = {
@@ -86,17 +86,17 @@ def test_fail_overs_that_surely_break_nothing_are_told_as_the_long_way_tells_the
         return False
 
     monkeypatch.setattr(losses, "_all_fail_over", unsure)
-    slow = [redundancy(state).groups for state in states()]
+    slow = [redundancy(state) for state in states()]
     monkeypatch.undo()
-    assert [redundancy(state).groups for state in states()] == slow
+    assert [redundancy(state) for state in states()] == slow
     assert sum(answers) > 50
 
 
 def test_the_engine_tells_losses_as_the_law_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "engine_cluster", lambda _nodes, _instances: None)
-    law = [redundancy(state, failures=2).groups for state in states()]
+    law = [redundancy(state, failures=2) for state in states()]
     monkeypatch.undo()
-    assert [redundancy(state, failures=2).groups for state in states()] == law
+    assert [redundancy(state, failures=2) for state in states()] == law
     assert sum(len(loss.homeless) for groups in law for group in groups for loss in group.losses) > 100
 
 
@@ -199,7 +199,7 @@ def cluster(
 
 
 def only(state: ClusterState, failures: int = 1) -> GroupRedundancy:
-    return redundancy(state, failures=failures).groups[0]
+    return redundancy(state, failures=failures)[0]
 
 
 def trouble(found: GroupRedundancy) -> dict[tuple[str, ...], list[tuple[str, str, str]]]:

@@ -16,7 +16,7 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_known_groups
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.resource_models import Declared, NodeModel, ResourceModel, resource_models
+from gpolicy.analysis.resource_models import DeclaredNumber, NodeModel, ResourceModel, resource_models
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.cluster.unreadable import RAPI
@@ -104,9 +104,9 @@ def test_what_is_declared_stands_beside_what_is_reported() -> None:
     found = model(cluster(nodes={"a": {**hv("mem_hv", 100), **hv("cpu_node", 3), **disk("disk_reserved", 10)}}))
     overhead = 16384 - 1000 - 2048 - 13000
     assert found.declared == (
-        Declared("mem_hv", 100, "node", overhead),
-        Declared("cpu_node", 3, "node", 1),
-        Declared("disk_reserved", 10, "node", None),
+        DeclaredNumber("mem_hv", 100, "node", overhead),
+        DeclaredNumber("cpu_node", 3, "node", 1),
+        DeclaredNumber("disk_reserved", 10, "node", None),
     )
     assert [item.differs for item in found.declared] == [True, True, False]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gpolicy.allocator.cluster_data import Spec, SpecPair
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.analysis.capacity import GroupCapacity, Size, SpecCapacity
+from gpolicy.analysis.capacity import GroupCapacity, PlacedSize, SpecCapacity
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.location import (
     DesiredLocationMissing,
@@ -17,8 +17,9 @@ from gpolicy.analysis.location import (
     SharedDomain,
     Unmovable,
 )
-from gpolicy.analysis.node_losses import GroupRedundancy, Homeless, Loss, Shortage
-from gpolicy.analysis.resource_models import Declared, GroupModel, Model, NodeModel, ResourceModel
+from gpolicy.analysis.losses import Homeless
+from gpolicy.analysis.node_losses import GroupRedundancy, Loss, Shortage
+from gpolicy.analysis.resource_models import DeclaredNumber, GroupModel, Model, NodeModel, ResourceModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.stranded import Room, Stranded
 from gpolicy.analysis.violations import Breach, PolicyViolation, Verdict
@@ -81,11 +82,11 @@ def counted(
                 1,
                 fits,
                 MEMORY,
-                (Size(pair.max.memory, pair.max.disk_size, pair.max.cpus, 0, fits),) if fits else (),
+                (PlacedSize(pair.max.memory, pair.max.disk_size, pair.max.cpus, 0, fits),) if fits else (),
             )
             for name, pair, fits in pairs
         ),
-        tiered=(Size(65536, 1048576, 16, 0, 2), Size(12288, 92160, 3, 0, 5)),
+        tiered=(PlacedSize(65536, 1048576, 16, 0, 2), PlacedSize(12288, 92160, 3, 0, 5)),
         tiered_binding=MEMORY,
         std=STANDARD,
         standard=Fit(standard, SPINDLES, STANDARD),
@@ -94,8 +95,8 @@ def counted(
     )
 
 
-def runs(pair: SpecPair, fits: int) -> tuple[Size, ...]:
-    return (Size(pair.max.memory, pair.max.disk_size, pair.max.cpus, 0, fits),) if fits else ()
+def runs(pair: SpecPair, fits: int) -> tuple[PlacedSize, ...]:
+    return (PlacedSize(pair.max.memory, pair.max.disk_size, pair.max.cpus, 0, fits),) if fits else ()
 
 
 def capacity_change(named: Named = plain) -> CapacityChange:
@@ -342,7 +343,10 @@ def resource_model(named: Named = plain) -> ResourceModelChange:
         node = NodeModel(
             node=named("node1"),
             group=named("shared"),
-            declared=(Declared("mem_node", declared, "cluster", 4096), Declared("cpu_node", 2, "cluster", None)),
+            declared=(
+                DeclaredNumber("mem_node", declared, "cluster", 4096),
+                DeclaredNumber("cpu_node", 2, "cluster", None),
+            ),
             measured=Model(100000, 2000000, 48),
             configured=Model(100000 + 4096 - declared, 2000000, 46),
             available_memory=190000,

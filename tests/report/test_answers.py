@@ -11,9 +11,10 @@ from command_line import ROOT
 from plan_samples import HOSTILE
 from rendered import Page, html_of, markdown_of, mentions, page_of_markdown, text_of
 
+from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.wanted_instance import PlaceRequest, WantedDisk
+from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.colour import Tone
@@ -36,7 +37,7 @@ from gpolicy.report.outcomes_answer import outcomes_answer
 from gpolicy.report.place_answer import place_answer
 from gpolicy.report.suggest_answer import suggest_answer
 from gpolicy.suggest.suggesting import suggest
-from gpolicy.suggest.suggestion import Request
+from gpolicy.suggest.suggestion import SuggestRequest
 from gpolicy.testing.outcome import Check, Outcome
 
 FORMS: tuple[Callable[[Answer], Page], ...] = (
@@ -53,7 +54,7 @@ def state() -> ClusterState:
 
 @pytest.mark.parametrize("shown", FORMS, ids=FORM_NAMES)
 def test_a_placement_shows_every_candidate(state: ClusterState, shown: Callable[[Answer], Page]) -> None:
-    request = PlaceRequest(memory=4096, vcpus=2, disks=(WantedDisk(20480),), template=DiskTemplate.DRBD.value)
+    request = PlaceRequest(memory=4096, vcpus=2, disks=(Disk(20480),), template=DiskTemplate.DRBD.value)
     report = place(state, request)
     page = shown(place_answer(report))
     possible, *refused = page.tables
@@ -83,7 +84,7 @@ def test_a_placement_that_goes_nowhere_says_so_first(state: ClusterState) -> Non
 
 @pytest.mark.parametrize("shown", FORMS, ids=FORM_NAMES)
 def test_suggested_sizes_come_with_their_document(state: ClusterState, shown: Callable[[Answer], Page]) -> None:
-    report = suggest(state, Request(mix={1: 2, 2: 3}))
+    report = suggest(state, SuggestRequest(mix={1: 2, 2: 3}))
     page = shown(suggest_answer(report))
     for item in report.groups:
         rows = [row for table in page.tables for row in table]
@@ -129,7 +130,7 @@ def test_outcomes_say_what_was_expected_and_found(shown: Callable[[Answer], Page
 def test_the_best_candidates_stand_apart_from_the_thousands(
     state: ClusterState, shown: Callable[[Answer], Page]
 ) -> None:
-    report = place(state, PlaceRequest(memory=1024, vcpus=1, disks=(WantedDisk(1024),)))
+    report = place(state, PlaceRequest(memory=1024, vcpus=1, disks=(Disk(1024),)))
     few = shown(place_answer(report)).tables
     assert len(few[0]) == 1 + sum(item.ok for item in report.candidates)
     candidate = report.candidates[0]

@@ -15,7 +15,7 @@ from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.suggest.size_names import divisor_of, parse_mix, parse_sizes, size_name
 from gpolicy.suggest.suggesting import suggest
-from gpolicy.suggest.suggestion import Mix, Request, Suggestion
+from gpolicy.suggest.suggestion import Mix, Suggestion, SuggestRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "policies" / "two-groups.snapshot.json"
@@ -23,8 +23,8 @@ CONFIG = ROOT / "tests" / "data" / "clusters" / "full" / "config.data"
 EVEN = Hardware(memory=262144, kept=2048, cpus=33, volumes=12, disk=12 * 1048576)
 
 
-def one(state: ClusterState, request: Request | None = None, name: str | None = None) -> Suggestion:
-    (found,) = suggest(state, request or Request(), group=name).groups
+def one(state: ClusterState, request: SuggestRequest | None = None, name: str | None = None) -> Suggestion:
+    (found,) = suggest(state, request or SuggestRequest(), group=name).groups
     return found
 
 
@@ -66,7 +66,7 @@ def test_measured_volumes_count_and_not_the_average() -> None:
     found = one(replace(state, nodes=nodes))
     assert found.volume == 1040000
     assert found.notes == ()
-    assert one(state, Request(volume=1000000)).volume == 1000000
+    assert one(state, SuggestRequest(volume=1000000)).volume == 1000000
 
 
 def test_volumes_of_unlike_sizes_are_said_to_be_so() -> None:
@@ -110,7 +110,7 @@ def test_prime_numbers_of_cpus(cpus: int) -> None:
 
 def test_with_drbd_memory_is_parted_by_what_one_other_node_would_hand_over() -> None:
     node = Hardware(memory=102400, kept=0, disk=1048576, cpus=64)
-    found = one(group(*[node] * 5), Request(template="drbd", margin=0))
+    found = one(group(*[node] * 5), SuggestRequest(template="drbd", margin=0))
     parts = {size.name: 102399 // size.pair.max.memory for size in found.sizes}
     assert parts == {"full": 2, "half": 3, "quarter": 5}
     disks = {size.name: 1048575 // (2 * (size.pair.max.disk_size + 128)) for size in found.sizes}
@@ -128,12 +128,12 @@ def test_ranges_follow_one_another_without_a_gap() -> None:
     pairs = [size.pair for size in found.sizes]
     assert [big.min.memory for big in pairs[:-1]] == [small.max.memory + 4 for small in pairs[1:]]
     assert found.std_in == named(found)[-1]
-    assert one(group(*[Hardware()] * 3), Request(bounds="fixed")).std_in is None
+    assert one(group(*[Hardware()] * 3), SuggestRequest(bounds="fixed")).std_in is None
 
 
 def test_nodes_of_unlike_hardware_get_sizes_that_divide_both() -> None:
     large, small = Hardware(memory=403456, cpus=49, disk=6000000), Hardware(memory=270000, cpus=33, disk=4000000)
-    found = one(group(large, large, small, small, small), Request(template="plain", vcpu_ratio=1))
+    found = one(group(large, large, small, small, small), SuggestRequest(template="plain", vcpu_ratio=1))
     assert [len(kind.nodes) for kind in found.kinds] == [3, 2]
     assert [size.a_node for size in found.sizes] == [(1, 1), (2, 3), (4, 6)]
     assert all(left.share < 0.02 for left in found.stranded if left.name != "full")
@@ -150,7 +150,7 @@ def test_what_the_node_keeps_by_hv_state_is_not_given_away() -> None:
 
 
 def test_stored_sizes_are_what_the_command_line_would_store() -> None:
-    for found in suggest(read_snapshot(DEMO), Request()).groups:
+    for found in suggest(read_snapshot(DEMO), SuggestRequest()).groups:
         for size in found.sizes:
             for spec in (size.pair.min, size.pair.max):
                 assert spec.memory % 4 == spec.disk_size % 4 == 0
@@ -160,7 +160,7 @@ def test_stored_sizes_are_what_the_command_line_would_store() -> None:
 
 
 def mixed(mix: dict[int, int], *, nodes: int = 8) -> list[Mix]:
-    return list(one(group(*[EVEN] * nodes, exclusive=True), Request(mix=mix, divisors=(1, 2, 4))).mixes)
+    return list(one(group(*[EVEN] * nodes, exclusive=True), SuggestRequest(mix=mix, divisors=(1, 2, 4))).mixes)
 
 
 def test_a_mix_fills_the_nodes() -> None:
@@ -193,40 +193,44 @@ def test_one_node_holds_what_fills_it_but_nothing_that_could_be_made_good() -> N
     assert [size.then.fits for size in found.sizes] == [0, 0, 0]
     assert [size.placeable.fits for size in found.sizes if size.placeable] == [1, 2, 4]
     with pytest.raises(UsageError, match="drbd takes two nodes"):
-        one(group(EVEN), Request(template="drbd"))
+        one(group(EVEN), SuggestRequest(template="drbd"))
 
 
 def test_without_figures_of_the_nodes_there_is_one_clear_error() -> None:
     with pytest.raises(GpolicyError, match="not known: memory") as caught:
-        suggest(read_config_file(CONFIG), Request())
+        suggest(read_config_file(CONFIG), SuggestRequest())
     assert caught.value.hint is not None
 
 
 @pytest.mark.parametrize(
     ("state", "request_", "message"),
     [
-        (group(EVEN, EVEN, flags="YY"), Request(), "no node is online"),
-        (group(Hardware(memory=100, kept=0), Hardware(memory=100, kept=0)), Request(), "too small for any instance"),
-        (group(replace(EVEN, cpus=2, own_cpus=2), exclusive=True), Request(), "no memory or no CPUs"),
-        (group(EVEN, EVEN, templates="plain"), Request(template="drbd"), "does not allow drbd"),
-        (group(EVEN, EVEN, exclusive=True), Request(template="drbd"), "plain disks only"),
-        (group(EVEN, EVEN, exclusive=True), Request(divisors=(1, 13)), "no part-13"),
-        (group(EVEN, EVEN), Request(vcpu_ratio=0.0), "makes no sense"),
-        (group(EVEN, EVEN), Request(margin=99), "makes no sense"),
-        (group(EVEN, EVEN), Request(mix={3: 1}, divisors=(1, 2)), "not among --sizes: third"),
+        (group(EVEN, EVEN, flags="YY"), SuggestRequest(), "no node is online"),
+        (
+            group(Hardware(memory=100, kept=0), Hardware(memory=100, kept=0)),
+            SuggestRequest(),
+            "too small for any instance",
+        ),
+        (group(replace(EVEN, cpus=2, own_cpus=2), exclusive=True), SuggestRequest(), "no memory or no CPUs"),
+        (group(EVEN, EVEN, templates="plain"), SuggestRequest(template="drbd"), "does not allow drbd"),
+        (group(EVEN, EVEN, exclusive=True), SuggestRequest(template="drbd"), "plain disks only"),
+        (group(EVEN, EVEN, exclusive=True), SuggestRequest(divisors=(1, 13)), "no part-13"),
+        (group(EVEN, EVEN), SuggestRequest(vcpu_ratio=0.0), "makes no sense"),
+        (group(EVEN, EVEN), SuggestRequest(margin=99), "makes no sense"),
+        (group(EVEN, EVEN), SuggestRequest(mix={3: 1}, divisors=(1, 2)), "not among --sizes: third"),
     ],
 )
-def test_what_cannot_be_is_said(state: ClusterState, request_: Request, message: str) -> None:
+def test_what_cannot_be_is_said(state: ClusterState, request_: SuggestRequest, message: str) -> None:
     with pytest.raises(GpolicyError, match=message):
         suggest(state, request_)
 
 
 def test_other_groups_are_passed_over_with_the_reason() -> None:
-    report = suggest(read_snapshot(DEMO), Request())
+    report = suggest(read_snapshot(DEMO), SuggestRequest())
     assert [item.group for item in report.groups] == ["dedicated", "default"]
     assert report.passed_over == {"spare": "group spare: drbd takes two nodes, and only one is online"}
     with pytest.raises(UsageError, match="no group 'gold'"):
-        suggest(read_snapshot(DEMO), Request(), group="gold")
+        suggest(read_snapshot(DEMO), SuggestRequest(), group="gold")
 
 
 # --- names ---------------------------------------------------------------------------------------------------------

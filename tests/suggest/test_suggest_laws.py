@@ -29,13 +29,13 @@ from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.suggest.document import declared_values
 from gpolicy.suggest.suggesting import suggest, with_values
-from gpolicy.suggest.suggestion import Request, Size, Suggestion
+from gpolicy.suggest.suggestion import Size, Suggestion, SuggestRequest
 
 WRITTEN = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def one(state: ClusterState, **wanted: object) -> Suggestion:
-    (found,) = suggest(state, Request(**wanted)).groups  # type: ignore[arg-type]
+    (found,) = suggest(state, SuggestRequest(**wanted)).groups  # type: ignore[arg-type]
     return found
 
 
