@@ -78,6 +78,11 @@ def declared(state: ClusterState, node: ObservedNode) -> Declared:
     return found
 
 
+def declared_numbers(state: ClusterState, node: ObservedNode) -> dict[str, int]:
+    """Return the numbers that are declared for `node`, whichever level declares them."""
+    return {name: item.value for name, item in declared(state, node).items()}
+
+
 def uncounted(state: ClusterState) -> list[str]:
     """Return, for people, what is declared and does not count: other hypervisors, other volume groups."""
     counted = set(prefixes(state))

@@ -114,10 +114,16 @@ def allowed_sizes(values: Mapping[Path, Value], group: str, names: Sequence[str 
     minmax, templates = values.get(_MINMAX), values.get(_TEMPLATES)
     if not isinstance(minmax, list) or not minmax or not isinstance(templates, list):
         raise GpolicyError(f"group {group}: its instance policy has no minmax or no disk-templates")
-    pairs = tuple((_bounds(pair, "min"), _bounds(pair, "max")) for pair in minmax)
+    pairs = bounds_of(minmax)
     return AllowedSizes(
         group, pairs, tuple(str(name) for name in templates), (*names, *(None for _ in pairs))[: len(pairs)]
     )
+
+
+def bounds_of(minmax: Value) -> tuple[tuple[_Bounds, _Bounds], ...]:
+    """Return the least and the greatest values of each spec pair, as far as they are numbers."""
+    pairs = minmax if isinstance(minmax, list) else []
+    return tuple((_bounds(pair, "min"), _bounds(pair, "max")) for pair in pairs)
 
 
 def _bounds(pair: Value, key: str) -> _Bounds:
@@ -128,13 +134,9 @@ def _bounds(pair: Value, key: str) -> _Bounds:
 def verdict_on(instance: Instance, policy: AllowedSizes, *, exclusive: bool, memory: int) -> Verdict:
     """Return the verdict on an instance as if it had `memory` (MiB); `exclusive`: one of its nodes is."""
     general: list[Breach] = []
-    spindles: int | None = instance.spindle_use
-    if exclusive:
-        counts = [disk.spindles for disk in instance.disks]
-        known = [count for count in counts if count is not None]
-        spindles = sum(known) if len(known) == len(counts) else None
-        if spindles is None:
-            general.append(Breach(parameter="spindles"))
+    spindles = instance.disk_spindles if exclusive else instance.spindle_use
+    if spindles is None:
+        general.append(Breach(parameter="spindles"))
     general += _template_breaches(instance, policy.templates)
     amounts, unknown = _amounts(instance, memory, spindles)
     breaches = [list(_pair_breaches(pair, amounts)) for pair in policy.pairs]

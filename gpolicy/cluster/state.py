@@ -145,6 +145,12 @@ class Instance:
     summed_disk: Disk | None = None
     position: int | None = field(default=None, compare=False)
 
+    @property
+    def disk_spindles(self) -> int | None:
+        """The spindles of all its disks; None where one has no count recorded."""
+        counts = [disk.spindles for disk in self.disks if disk.spindles is not None]
+        return sum(counts) if len(counts) == len(self.disks) else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:

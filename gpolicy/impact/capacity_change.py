@@ -16,8 +16,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.capacity import GroupCapacity, Observer, count_cluster, prefixed
 from gpolicy.impact.comparison import LoadedComparison, Sides, measured
-from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange
-from gpolicy.impact.pair_match import matched_pairs
+from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange, matched_pairs
 from gpolicy.plan.change import some
 
 if TYPE_CHECKING:

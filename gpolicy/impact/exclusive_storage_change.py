@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.ganeti.parameter import Values
+from gpolicy.analysis.violations import bounds_of
 from gpolicy.ganeti.parameters import release_key
 from gpolicy.ganeti.volume_arithmetic import is_empty, sizes_differ, usable_size, volumes_needed
 from gpolicy.impact.storage_findings import (
@@ -216,28 +216,19 @@ def _disk_findings(number: int, disk: Disk, turn: Turn, smallest: int | None) ->
 def _numbers(instance: Instance, view: _View, *, exclusive: bool) -> SpindleNumbers:
     node = view.state.nodes[instance.primary_node]
     policy = view.state.groups[node.group].effective
-    counts = [disk.spindles for disk in instance.disks]
-    known = [count for count in counts if count is not None]
-    total = sum(known) if len(known) == len(counts) else None
+    total, key = instance.disk_spindles, "spindle-use"
     count, ratio = view.state.in_force(node, ("ndparams", "spindle_count")), policy.get(("ipolicy", "spindle-ratio"))
     return SpindleNumbers(
         spindle_use=instance.spindle_use,
         disk_spindles=total,
         compared=total if exclusive else instance.spindle_use,
-        spec_spindle_use=tuple(_spec_spindle_use(policy)),
+        spec_spindle_use=tuple(
+            (low[key], high[key])
+            for low, high in bounds_of(policy.get(("ipolicy", "minmax")))
+            if key in low and key in high
+        ),
         spindle_count=count if isinstance(count, int) else None,
         physical_volumes=view.count(node),
         spindle_ratio=float(ratio) if isinstance(ratio, int | float) else None,
         in_use=not exclusive,
     )
-
-
-def _spec_spindle_use(policy: Values) -> Iterator[tuple[int, int]]:
-    """Give the least and the most `spindle-use` of each pair of a policy."""
-    pairs = policy.get(("ipolicy", "minmax"))
-    for pair in pairs if isinstance(pairs, list) else ():
-        low, high = (pair.get("min"), pair.get("max")) if isinstance(pair, dict) else (None, None)
-        least = low.get("spindle-use") if isinstance(low, dict) else None
-        most = high.get("spindle-use") if isinstance(high, dict) else None
-        if isinstance(least, int) and isinstance(most, int):
-            yield least, most

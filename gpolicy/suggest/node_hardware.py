@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
-from gpolicy.analysis.declared_resources import declared
+from gpolicy.analysis.declared_resources import declared_numbers
 from gpolicy.suggest.suggestion import NodeHardware, NodeKind
-from gpolicy.suggest.tiling import Amounts
+from gpolicy.suggest.tiling import Amounts, combined
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, NodeData
@@ -67,24 +67,19 @@ def node_hardware(
     """Return the nodes of `empty` (one group, emptied) that take instances; `ratio` virtual CPUs for each CPU."""
     merged = merge(empty, static_kvm_node_memory=KVM_NODE_MEMORY).nodes
     return [
-        _hardware(node, merged[node.index], _kept(state, state.nodes[node.name]), template, ratio, request.margin)
+        _hardware(node, merged[node.index], declared_numbers(state, state.nodes[node.name]), template, ratio, request)
         for node in empty.nodes
         if not node.offline
     ]
 
 
-def _kept(state: observed.ClusterState, node: observed.Node) -> dict[str, int]:
-    """Return what hv_state and disk_state say of a node."""
-    return {name: item.value for name, item in declared(state, node).items()}
-
-
 def _hardware(
-    node: NodeData, merged: Node, kept: Mapping[str, int], template: DiskTemplate, ratio: float, margin: float
+    node: NodeData, merged: Node, kept: Mapping[str, int], template: DiskTemplate, ratio: float, request: SuggestRequest
 ) -> NodeHardware:
     total = int(node.total_memory)
     keeps = kept.get("mem_node", 0) + kept.get("mem_hv", 0)
     measured = min(merged.unallocated_memory, merged.forth_free_memory)
-    memory = min(math.floor(measured * (1 - margin / 100)), measured - 1, total - keeps - 1)
+    memory = min(math.floor(measured * (1 - request.margin / 100)), measured - 1, total - keeps - 1)
     kept_cpus = max(node.node_cpus, kept.get("cpu_node", 0))
     cpus = math.floor(ratio * node.total_cpus) if ratio > 0 else int(node.total_cpus)
     while cpus > 0 and 0 < ratio < cpus / node.total_cpus:
@@ -120,7 +115,9 @@ def kinds_of(nodes: Iterable[NodeHardware]) -> tuple[NodeKind, ...]:
             home.append(node)
     kinds.sort(key=lambda kind: -len(kind))
     return tuple(
-        NodeKind(nodes=tuple(sorted(kind, key=lambda node: node.name)), room=_least([node.room for node in kind]))
+        NodeKind(
+            nodes=tuple(sorted(kind, key=lambda node: node.name)), room=combined(min, [node.room for node in kind])
+        )
         for kind in kinds
     )
 
@@ -136,13 +133,4 @@ def _alike(node: NodeHardware, another: NodeHardware) -> bool:
     return all(
         min(first, second) >= ALIKE * max(first, second)
         for first, second in ((one.memory, other.memory), (one.disk or 0, other.disk or 0))
-    )
-
-
-def _least(rooms: list[Amounts]) -> Amounts:
-    return Amounts(
-        min(room.memory for room in rooms),
-        rooms[0].cpus,
-        None if rooms[0].disk is None else min(room.disk or 0 for room in rooms),
-        rooms[0].volumes,
     )

@@ -11,7 +11,7 @@ Sources: design documents "partitioned Ganeti" and "dedicated allocation".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import log2
@@ -52,6 +52,21 @@ class Amounts:
     cpus: int
     disk: int | None
     volumes: int | None = None
+
+
+def combined(combine: Callable[[Sequence[int]], int], items: Sequence[Amounts]) -> Amounts:
+    """Return what `combine` makes of each resource of `items`; None where one of them has no such thing."""
+
+    def of(amounts: Sequence[int | None]) -> int | None:
+        known = [amount for amount in amounts if amount is not None]
+        return combine(known) if len(known) == len(amounts) else None
+
+    return Amounts(
+        combine([item.memory for item in items]),
+        combine([item.cpus for item in items]),
+        of([item.disk for item in items]),
+        of([item.volumes for item in items]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,35 +185,14 @@ def tiling(kinds: Sequence[tuple[Amounts, int]], ground: Ground, divisors: Seque
 
 
 def _measures(kinds: Sequence[tuple[Amounts, int]]) -> list[Amounts]:
-    nodes = [node for node, _ in kinds]
-    least = Amounts(
-        min(node.memory for node in nodes),
-        min(node.cpus for node in nodes),
-        None if any(node.disk is None for node in nodes) else min(node.disk or 0 for node in nodes),
-        None if any(node.volumes is None for node in nodes) else min(node.volumes or 0 for node in nodes),
-    )
+    least = combined(min, [node for node, _ in kinds])
     frequent = [node for node, _ in sorted(kinds, key=lambda kind: -kind[1])[:_MOST_MEASURES]]
-    shared = [_no_more(_fraction(node, over, under), least) for node in frequent for over, under in _FRACTIONS]
+    shared = [combined(min, [_fraction(node, *part), least]) for node in frequent for part in _FRACTIONS]
     return list(dict.fromkeys([least, *frequent, *(shared if len(kinds) > 1 else [])]))
 
 
 def _fraction(node: Amounts, over: int, under: int) -> Amounts:
-    return Amounts(
-        node.memory * over // under,
-        node.cpus * over // under,
-        None if node.disk is None else node.disk * over // under,
-        None if node.volumes is None else node.volumes * over // under,
-    )
-
-
-def _no_more(node: Amounts, other: Amounts) -> Amounts:
-    """Return the less of each resource."""
-    return Amounts(
-        min(node.memory, other.memory),
-        min(node.cpus, other.cpus),
-        None if node.disk is None or other.disk is None else min(node.disk, other.disk),
-        None if node.volumes is None or other.volumes is None else min(node.volumes, other.volumes),
-    )
+    return combined(lambda amounts: amounts[0] * over // under, [node])
 
 
 def _mean_waste(kinds: Sequence[tuple[Amounts, int]], size: Amounts, ground: Ground) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.analysis.declared_resources import declared
+from gpolicy.analysis.declared_resources import declared_numbers
 from gpolicy.cluster.simulated import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
 from gpolicy.ganeti.parameter import Level
@@ -186,7 +186,7 @@ def _filled_in(*machines: Machine) -> Machine:
 
 def _measured(state: ClusterState, node: Node, machine: Machine) -> Node:
     """Return the node with all that it has free."""
-    kept = _hypervisor_state(state, node)
+    kept = declared_numbers(state, node)
     if machine.memory is None or machine.cpus is None:
         missing = [name for name in ("memory", "cpus") if getattr(machine, name) is None]
         hint = f"write {' and '.join(missing)} beside the nodes, or as `hardware` of group {node.group}"
@@ -249,11 +249,6 @@ def _filled(state: ClusterState, node: Node, simulated: SimulatedNode) -> Node:
         spindles_free=None if volumes is None else volumes - quarters * (volumes // 4),
     )
     return replace(node, resources=used)
-
-
-def _hypervisor_state(state: ClusterState, node: Node) -> dict[str, int]:
-    """Return what is declared of a node under the first hypervisor: its own value, else the group's or cluster's."""
-    return {name: item.value for name, item in declared(state, node).items()}
 
 
 def _as_reported(node: Node) -> Node:

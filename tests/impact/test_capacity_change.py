@@ -23,8 +23,7 @@ from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Group, Identity
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
-from gpolicy.impact.fit_change import CapacityChange, GroupCapacityChange
-from gpolicy.impact.pair_match import matched_pairs
+from gpolicy.impact.fit_change import CapacityChange, GroupCapacityChange, matched_pairs
 
 
 def spec(memory: int, cpus: int, disk: int, spindles: int = 1) -> dict[str, Value]:
