@@ -102,25 +102,12 @@ def _stated(path: Path, own: Values, default: int | None) -> int | None:
     return None if path[-1] in _TOTALS and value == 0 else value
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
-    """What a node reports, or what follows from it (MiB, CPUs).
+def reported(node: Node, cluster: Cluster) -> dict[str, int]:
+    """Return what `node` of a loaded cluster reports, or what follows from it, by Ganeti's names (MiB, CPUs).
 
     `mem_hv` is memory that is missing after node and running instances, `disk_overhead` disk that is missing after the
     instances: what htools finds out by itself. `mem_node` is what htools counts with: 4096 MiB under KVM.
     """
-
-    mem_total: int
-    mem_node: int
-    mem_hv: int
-    cpu_total: int
-    cpu_node: int
-    disk_total: int
-    disk_overhead: int
-
-
-def reported(node: Node, cluster: Cluster) -> Reported:
-    """Return what `node` of a loaded cluster reports."""
     facts = node.facts
     used = sum(
         cluster.instances[index].disk
@@ -128,15 +115,15 @@ def reported(node: Node, cluster: Cluster) -> Reported:
         if cluster.instances[index].template.local
     )
     disk = truncate(facts.total_disk)
-    return Reported(
-        mem_total=truncate(facts.total_memory),
-        mem_node=facts.node_memory,
-        mem_hv=max(0, facts.unaccounted_memory),
-        cpu_total=truncate(facts.total_cpus),
-        cpu_node=facts.node_cpus,
-        disk_total=disk,
-        disk_overhead=max(0, disk - node.free_disk - used),
-    )
+    return {
+        "mem_total": truncate(facts.total_memory),
+        "mem_node": facts.node_memory,
+        "mem_hv": max(0, facts.unaccounted_memory),
+        "cpu_total": truncate(facts.total_cpus),
+        "cpu_node": facts.node_cpus,
+        "disk_total": disk,
+        "disk_overhead": max(0, disk - node.free_disk - used),
+    }
 
 
 def required_resources(loaded: LoadedState) -> dict[str, NodeResources]:
@@ -156,13 +143,8 @@ def node_resources(state: ClusterState, counted: CountedCluster) -> dict[str, No
     """
     found = {}
     for item in counted.data.nodes:
-        stated = declared(state, state.nodes[item.name])
-        if not stated or item.offline:
-            continue
-        values = reported(counted.cluster.nodes[item.index], counted.cluster)
-        numbers = {name: stated[name].value if name in stated else getattr(values, name, 0) for name in _NAMES}
-        found[item.name] = NodeResources(**numbers)
+        stated = declared_numbers(state, state.nodes[item.name])
+        if stated and not item.offline:
+            values = reported(counted.cluster.nodes[item.index], counted.cluster)
+            found[item.name] = NodeResources(**values | stated)
     return found
-
-
-_NAMES: Final = (*HV_STATE, *DISK_STATE)

@@ -164,8 +164,7 @@ def _nodes(loaded: LoadedState) -> Iterator[NodeModel]:
             node=item.name,
             group=state.nodes[item.name].group,
             declared=tuple(
-                DeclaredNumber(name, value.value, value.level.value, getattr(values, name, None))
-                for name, value in stated.items()
+                DeclaredNumber(name, value.value, value.level.value, values.get(name)) for name, value in stated.items()
             ),
             measured=_model(now),
             configured=_model(then),

@@ -10,11 +10,10 @@ from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.extended_capacity import ExtendedOptions
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames, pair_names
-from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
 from gpolicy.testing.ablation import leaving_out
-from gpolicy.testing.outcome import CannotRunError, Check, checked, known_name
+from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, known_name
 
 if TYPE_CHECKING:
     from gpolicy.analysis.capacity import GroupCapacity
@@ -45,13 +44,8 @@ def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario) -> l
     group = _group(state, scenario, question)
     names = pair_names(policy, state)
     state = _with_standard(state, question)
-    try:
+    with errors_at(question.template.span if question.template else scenario.span):
         counted = _counted(state, group, scenario, question, names)
-    except CannotRunError:
-        raise
-    except GpolicyError as error:
-        place = question.template.span if question.template else scenario.span
-        raise CannotRunError(error.message, place, hint=error.hint) from None
     return [_check(counted, expectation) for expectation in scenario.expectations]
 
 

@@ -12,8 +12,7 @@ from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
 from gpolicy.analysis.pair_names import find_pair, pair_names
 from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Node, Resources
-from gpolicy.errors import UsageError
-from gpolicy.testing.outcome import CannotRunError, known_name
+from gpolicy.testing.outcome import CannotRunError, errors_at, known_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,10 +31,8 @@ def whole_spec(policy: Policy, state: ClusterState, sizes: Sizes, group: str | N
     if sizes.spec is None:
         values = state.groups[group].effective if group else state.cluster.own
         return policy_of(values, f"group {group}" if group else "cluster").std
-    try:
+    with errors_at(sizes.spec.span):
         pair, _ = find_pair(sizes.spec.value, pair_names(policy, state), state, group)
-    except UsageError as error:
-        raise CannotRunError(error.message, sizes.spec.span, hint=error.hint) from None
     return pair.min if sizes.bound == "min" else pair.max
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpolicy.errors import GpolicyError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from gpolicy.findings import Span
     from gpolicy.policy.scenario import Action, Expectation
@@ -21,6 +22,17 @@ class CannotRunError(GpolicyError):
     def __init__(self, message: str, span: Span | None = None, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.span = span
+
+
+@contextmanager
+def errors_at(span: Span) -> Iterator[None]:
+    """Raise errors of what is asked inside as CannotRunError at `span`, where they do not know a better place."""
+    try:
+        yield
+    except CannotRunError:
+        raise
+    except GpolicyError as error:
+        raise CannotRunError(error.message, span, hint=error.hint) from None
 
 
 def known_name(named: Located[str], objects: Mapping[str, object], what: str) -> str:

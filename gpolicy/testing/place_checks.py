@@ -10,9 +10,8 @@ from gpolicy.allocator.cluster_data import Disk
 from gpolicy.analysis.pair_names import pair_names
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
-from gpolicy.errors import GpolicyError
 from gpolicy.testing.instances import whole_spec
-from gpolicy.testing.outcome import CannotRunError, Check, checked, known_name
+from gpolicy.testing.outcome import Check, checked, errors_at, known_name
 
 if TYPE_CHECKING:
     from gpolicy.analysis.place_report import Candidate, PlaceReport
@@ -25,12 +24,8 @@ def check_place(policy: Policy, state: ClusterState, scenario: Scenario) -> list
     """Return what came out of placing the instance of a test."""
     assert scenario.sizes is not None  # noqa: S101 (the schema asks for it)
     sizes = scenario.sizes
-    try:
+    with errors_at(sizes.span):
         report = place(state, _request(policy, state, sizes), names=pair_names(policy, state))
-    except CannotRunError:
-        raise
-    except GpolicyError as error:
-        raise CannotRunError(error.message, sizes.span, hint=error.hint) from None
     return [_check(report, expectation) for expectation in scenario.expectations]
 
 

@@ -6,8 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from gpolicy.analysis.node_losses import redundancy
-from gpolicy.errors import GpolicyError
-from gpolicy.testing.outcome import CannotRunError, Check, checked, known_name
+from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, known_name
 
 if TYPE_CHECKING:
     from gpolicy.analysis.node_losses import GroupRedundancy, Loss
@@ -21,10 +20,8 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
     question = scenario.redundancy
     assert question is not None  # noqa: S101 (the schema asks for it)
     group = _group(state, scenario)
-    try:
+    with errors_at(scenario.span):
         (found,) = redundancy(state, failures=question.failures, group=group)
-    except GpolicyError as error:
-        raise CannotRunError(error.message, scenario.span, hint=error.hint) from None
     if found.unavailable is not None:
         raise CannotRunError(found.unavailable, scenario.span, hint="ask for fewer failures, or on fewer nodes")
     if found.nodes < question.failures:
