@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 from gpolicy.adopt.file_names import file_names
@@ -18,9 +17,9 @@ from gpolicy.adopt.soundness import Place, unsound_places
 from gpolicy.adopt.tag_rules import TAG, RuleTags, rule_tags
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.ganeti.parameters import DEFAULT_VERSION, VERSIONS, default_in, parameter_at, position, release_key
+from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, parameter_at, position
 from gpolicy.plan.diff import TOOL_TAGS
-from gpolicy.plan.plan import release_key_or_none
+from gpolicy.plan.plan import release_of
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.writing.documents import (
     SCHEMA_FILE,
@@ -71,19 +70,11 @@ def _lowest(unsound: dict[Place, str]) -> dict[Place, str]:
     return {place: unsound[place] for place in next(filter(None, levels))}
 
 
-@cache
-def ganeti_version(software_version: str | None) -> str | None:
-    """Return the newest known release that is not newer than the cluster's; None if there is none or it is unknown."""
-    release = release_key_or_none(software_version) if software_version else None
-    known = [version for version in VERSIONS if release and release_key(version) <= release]
-    return known[-1] if known else None
-
-
 class _Adoption:
     def __init__(self, state: ClusterState, excluded: Mapping[Place, str]) -> None:
         self.state = state
         self.excluded = excluded
-        self.version = ganeti_version(state.software_version)
+        self.version = release_of(state)
         self.release = self.version or DEFAULT_VERSION
         self.writer = Writer(self.release)
         self.files: dict[str, str] = {}

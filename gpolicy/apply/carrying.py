@@ -50,16 +50,14 @@ class ClusterIdentity:
     name: str
     uuid: str | None
 
-    def check(self, state: ClusterState) -> None:
-        """Raise CarryingError if `state` is of another cluster."""
+    def other(self, state: ClusterState) -> str:
+        """Return in words which other cluster `state` is of; nothing if it is of this one."""
         uuid = state.cluster.identity.uuid
-        if state.name != self.name or (None not in (uuid, self.uuid) and uuid != self.uuid):
-            found = f"{state.name} ({uuid})" if state.name == self.name else state.name
-            wanted = f"{self.name} ({self.uuid})" if state.name == self.name else self.name
-            raise CarryingError(
-                f"another cluster answers: {found} instead of {wanted}; no further step was begun",
-                hint="is --to still the right address? --resume goes on once it is",
-            )
+        if state.name != self.name:
+            return f"another cluster answers: {state.name} instead of {self.name}"
+        if None in (uuid, self.uuid) or uuid == self.uuid:
+            return ""
+        return f"another cluster with the name {self.name} answers: its UUID is {uuid} instead of {self.uuid}"
 
 
 class Progressing(Protocol):
@@ -253,7 +251,9 @@ class Carrier:
     def glance(self) -> Sight:
         """Return a new look at the cluster, as soon as it can be had."""
         state = self._reaching(self.runner.glance)
-        self.cluster.check(state)
+        if other := self.cluster.other(state):
+            hint = "is --to still the right address? --resume goes on once it is"
+            raise CarryingError(f"{other}; no further step was begun", hint=hint)
         return Sight.of(state)
 
     def last_look(self) -> Sight:

@@ -345,16 +345,9 @@ def _nothing_unknown(jobs: Mapping[str, int], history: History) -> None:
 
 def right_cluster(plan: Plan, state: ClusterState) -> None:
     """Raise RefusedError if the plan is for another cluster."""
-    uuid = state.cluster.identity.uuid
-    if state.name != plan.cluster:
-        hint = "is --to the right one? If the cluster was renamed, make a fresh plan"
-        raise RefusedError(f"the plan is for cluster {plan.cluster}, this is {state.name}; nothing was done", hint=hint)
-    if None not in (uuid, plan.cluster_uuid) and uuid != plan.cluster_uuid:
-        raise RefusedError(
-            f"this is another cluster with the name {plan.cluster}: its UUID is {uuid}, the plan is for"
-            f" {plan.cluster_uuid}; nothing was done",
-            hint="is --to the right one? If the cluster was made anew, make a fresh plan",
-        )
+    if other := ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state):
+        hint = "is --to the right address? If the cluster was renamed or made anew, make a fresh plan"
+        raise RefusedError(f"{other}; nothing was done", hint=hint)
     release = release_of(state)
     if release not in (None, plan.version):
         raise RefusedError(

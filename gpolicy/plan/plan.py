@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.snapshot import state_digest
@@ -15,11 +19,12 @@ from gpolicy.plan.built_in_guards import GuardResult, judge, outlook
 from gpolicy.plan.change import Change, NotCompared
 from gpolicy.plan.contents import Observed, observed, touched
 from gpolicy.plan.diff import diff
-from gpolicy.plan.digest import policy_digest
 from gpolicy.plan.step import Step
 from gpolicy.plan.steps import Basis, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
-from gpolicy.policy.model import Policy
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
+
+_RELEASE: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})*(?=[~-]|$)")  # 3.1.0~rc2 counts as 3.1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,21 +94,15 @@ def check_safe(plan: Plan) -> None:
 def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = frozenset()) -> Plan:
     """Return the plan that makes `state` what `policy` declares; `allowed` names guards to override."""
     difference = diff(policy, state)
-    version = command_version(policy, state)
-    errors = any(finding.severity == "error" for finding in difference.findings)
+    plan = refused_plan(policy, state, difference.findings)
+    errors = any(finding.severity is Severity.ERROR for finding in difference.findings)
     seen = observed(state, touched(difference.changes))
     staying = nodes_that_stay(difference.changes, state)
     basis = Basis(objects={name: item.values for name, item in seen.items()}, gaps=state.unreadable, staying=staying)
-    stepping = make_steps([] if errors else difference.changes, basis, version)
+    stepping = make_steps([] if errors else difference.changes, basis, plan.version)
     view = outlook(policy, state, difference.changes, stepping.impossible)
-    return Plan(
-        cluster=state.name,
-        cluster_uuid=state.cluster.identity.uuid,
-        source=state.source,
-        snapshot=state.snapshot,
-        version=version,
-        policy_digest=policy_digest(policy),
-        state_digest=state_digest(state),
+    return replace(
+        plan,
         state_digest_rapi=state_digest(state, besides=unreadable.RAPI),
         observed=seen,
         staying=tuple(sorted(staying)),
@@ -112,19 +111,17 @@ def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = 
         steps=tuple(stepping.steps),
         guards=tuple(judge(view, allowed)),
         unreadable=tuple(difference.unreadable),
-        findings=tuple(difference.findings),
-        notes=state.notes,
     )
 
 
 def refused_plan(policy: Policy, state: ClusterState, findings: list[Finding]) -> Plan:
-    """Return the plan of a policy with errors: no steps, and `findings` say why."""
+    """Return the plan of a policy with errors, as `findings` say: it has no steps."""
     return Plan(
         cluster=state.name,
         cluster_uuid=state.cluster.identity.uuid,
         source=state.source,
         snapshot=state.snapshot,
-        version=command_version(policy, state),
+        version=release_of(state) or policy.version,
         policy_digest=policy_digest(policy),
         state_digest=state_digest(state),
         findings=tuple(findings),
@@ -132,22 +129,40 @@ def refused_plan(policy: Policy, state: ClusterState, findings: list[Finding]) -
     )
 
 
-def command_version(policy: Policy, state: ClusterState) -> str:
-    """Return the release whose commands are rendered: the cluster's own where it is known, else the policy's."""
-    return release_of(state) or policy.version
-
-
 def release_of(state: ClusterState) -> str | None:
     """Return the newest release with commands of ours that is not newer than the cluster's; None if it is unknown."""
-    parts = release_key_or_none(state.software_version) if state.software_version else None
-    known = [version for version in VERSIONS if parts and release_key(version) <= parts]
+    numbers = _RELEASE.match(state.software_version or "")
+    known = [version for version in VERSIONS if numbers and release_key(version) <= release_key(numbers[0])]
     return known[-1] if known else None
 
 
-def release_key_or_none(version: str) -> tuple[int, ...] | None:
-    """Return the sort key of a release, or None for a text that is none ("3.1.0~rc2" counts as 3.1.0)."""
-    numbers = version.partition("~")[0].partition("-")[0]
-    try:
-        return release_key(numbers)
-    except ValueError:
-        return None
+def policy_digest(policy: Policy) -> str:
+    """Return `sha256:…` over what `policy` declares, whatever its files, comments and order."""
+    content = {
+        "version": policy.version,
+        "cluster": policy.cluster.name if policy.cluster else None,
+        "objects": {declared.label: _content(declared) for declared in policy.objects},
+        "cluster_tags": None if policy.cluster_tags is None else sorted({tag.value for tag in policy.cluster_tags}),
+        "owned": sorted([owned.prefix, sorted(owned.levels)] for owned in policy.owned),
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=str)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _content(declared: Declared) -> dict[str, object]:
+    content: dict[str, object] = {
+        "leaves": [[list(path), _state(leaf.value)] for path, leaf in sorted(declared.leaves.items())],
+        "tags": None if declared.tags is None else sorted(tag.value for tag in declared.tags),
+    }
+    if isinstance(declared, GroupPolicy):
+        content["nodes"] = None if declared.nodes is None else [node.value for node in declared.nodes]
+        content["removed"] = declared.removed is not None
+        content["renamed_from"] = declared.renamed_from.value if declared.renamed_from else None
+    if isinstance(declared, NodeSetPolicy):
+        content["nodes"] = [node.value for node in declared.nodes]
+        content["groups"] = [group.value for group in declared.groups]
+    return content
+
+
+def _state(value: object) -> object:
+    return {"inherit": True} if value is INHERIT else {"value": value}

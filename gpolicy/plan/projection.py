@@ -11,14 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
+from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, PhysicalVolume, Resources
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.volume_arithmetic import is_empty, usable_size
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, some, words
-from gpolicy.plan.measurements import resources_when_turned
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 _NO_VALUES: Final = (NAME, MEMBERSHIP, TAGS)
+_ROUNDING: Final = 8  # MiB: by how much each volume may be counted larger or smaller than in its group
 
 
 def projected(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
@@ -156,3 +157,39 @@ def _own(own: Mapping[Path, Value], changes: Sequence[Change]) -> Values:
 
 def _tags(tags: frozenset[str], changes: Sequence[Change]) -> frozenset[str]:
     return next((frozenset(words(change.after)) for change in changes if change.path == TAGS), tags)
+
+
+def resources_when_turned(node: Node, *, on: bool) -> Resources:
+    """Return what `node` measures after exclusive storage is turned on or off, worked out from its physical volumes.
+
+    Under exclusive storage only empty volumes count as free, each without margin and reserve (design document
+    "partitioned Ganeti", "Exclusive use of disks"). Where the volumes are not known, the figures become unknown.
+    """
+    measured = node.resources
+    if measured.disk_total is None:
+        return measured
+    volumes = _of_one_group(node, measured.disk_total)
+    if volumes is None:
+        return replace(measured, disk_free=None, spindles_total=None, spindles_free=None)
+    if not on:
+        free = sum(volume.free for volume in volumes)
+        return replace(measured, disk_free=free, spindles_total=None, spindles_free=None)
+    empty = sum(1 for volume in volumes if is_empty(volume.size, volume.free))
+    smallest = min((volume.size for volume in volumes), default=0)
+    return replace(
+        measured,
+        disk_free=empty * usable_size(smallest),
+        spindles_total=len(volumes),
+        spindles_free=empty,
+    )
+
+
+def _of_one_group(node: Node, disk_total: int) -> tuple[PhysicalVolume, ...] | None:
+    """Return the volumes, if they are known and make up the volume group that Ganeti measures.
+
+    Ganeti lists the volumes of all groups, and does not say which is in which.
+    """
+    volumes = node.physical_volumes
+    if volumes is None or abs(sum(volume.size for volume in volumes) - disk_total) > _ROUNDING * max(len(volumes), 1):
+        return None
+    return volumes

@@ -12,7 +12,7 @@ from gpolicy.ganeti.values import FAMILIES, canonical
 from gpolicy.policy.schema_kinds import schemas
 from gpolicy.writing.first_keys import BELOW
 from gpolicy.writing.written import LeftOut, written_value
-from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow_fits, nested, scalar
+from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, flow_fits, nested, scalar
 
 Comment = Callable[[Path, Node], str]
 """Says what stands behind a value; empty for nothing."""
@@ -107,14 +107,9 @@ def _leaf(path: Path, node: Node, indent: int, comment: Comment) -> list[str]:
         lines = [f"{' ' * indent}minmax:  # a pair may have a `name:`, by which guards, tests and reports speak of it"]
         for pair in node:
             assert isinstance(pair, dict)  # noqa: S101 (written_value makes them so)
-            lines += [f"{' ' * indent}  - min: {_flow(pair['min'])}", f"{' ' * indent}    max: {_flow(pair['max'])}"]
+            lines += [f"{' ' * indent}  - min: {flow(pair['min'])}", f"{' ' * indent}    max: {flow(pair['max'])}"]
         return lines
     return entry(path[-1], node, indent=indent, comment=comment(path, node), as_flow=True)
-
-
-def _flow(node: Node) -> str:
-    assert isinstance(node, dict)  # noqa: S101 (a spec)
-    return "{" + ", ".join(f"{key}: {scalar(value, flow=True)}" for key, value in node.items()) + "}"  # type: ignore[arg-type]
 
 
 def compared_with(reference: Values | None, name: str, same: str = "", *, version: str = DEFAULT_VERSION) -> Comment:

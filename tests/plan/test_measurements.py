@@ -13,8 +13,7 @@ from real_ganeti import TREES, needs_ganeti
 
 from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume, Resources
 from gpolicy.ganeti.parameter import Values
-from gpolicy.plan.measurements import resources_when_turned
-from gpolicy.plan.projection import projected
+from gpolicy.plan.projection import projected, resources_when_turned
 
 TIB = 1024**2
 MEASURED = Resources(memory_total=1000, memory_free=500, disk_total=3000, disk_free=2500, cpu_total=8)
