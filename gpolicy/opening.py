@@ -1,8 +1,8 @@
-"""Open files by names that strangers had a hand in: below one directory, regular, of bounded size.
+"""Open files whose names strangers may have chosen: only regular ones, below one directory, of bounded size.
 
-A tree of files from a pull request may hold links to anywhere, pipes that block and names that no file can have. A name
-is resolved, the result is held against the directory, and then opened component by component without following a link:
-what changes in between is an error, and never another file. All failures are OSErrors whose text is fit for a message.
+The files of a pull request may be links to anywhere, pipes that block, or have impossible names. So a name is resolved,
+the result must lie below the directory, and it is opened component by component without following a link: a change in
+between is an error, and never leads to another file. All failures are OSErrors whose text is fit for a message.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class OutsideError(OSError):
 
 
 def reason(error: OSError | ValueError) -> str:
-    """Return what went wrong with a file, without its name. A ValueError is what Python raises of names."""
+    """Return what went wrong with a file, without its name. Python raises ValueError for impossible names."""
     return "no file can have this name" if isinstance(error, ValueError) else error.strerror or str(error)
 
 
 def real_path(path: str | Path) -> Path:
-    """Return where a path leads, links followed, also where nothing is there. Raise OSError for what is no name."""
+    """Return where a path leads, links followed, even if nothing is there. Raise OSError for an impossible name."""
     try:
         return Path(os.path.realpath(path))
     except ValueError as error:
@@ -112,9 +112,9 @@ def work_tree(directory: Path) -> Path | None:
 
 
 def is_common(directory: Path) -> bool:
-    """Return whether a directory is one of those that hold what has nothing to do with one another.
+    """Return whether unrelated files lie side by side in a directory.
 
-    These are /, /etc, the home directory of the user, and directories like /tmp, where all may write (sticky ones).
+    That is so for /, /etc, the home directory of the user, and directories like /tmp, where all may write (sticky).
     """
     if directory in (Path(directory.anchor), Path("/etc"), real_path(Path("~").expanduser())):
         return True
@@ -210,7 +210,7 @@ def check_target(target: Target) -> os.stat_result | None:
     if stat.S_ISLNK(found.st_mode):
         raise OSError("it is a symbolic link, and gpolicy writes through none; name the file that it leads to")
     if not stat.S_ISREG(found.st_mode):
-        raise OSError("it is there and is no ordinary file")
+        raise OSError("it exists and is not a regular file")
     return found
 
 

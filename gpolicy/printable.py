@@ -1,4 +1,4 @@
-r"""What may be shown on a terminal or in a log: text that moves no cursor, hides nothing and fakes no line.
+r"""Text that is safe on a terminal or in a log: it moves no cursor, hides nothing and fakes no line.
 
 Names, values and messages come from policies, plans and clusters, and hold anything. Reports give their lines to
 `as_text`, the command line writes through a stream that calls `printable` on whatever it is told to write

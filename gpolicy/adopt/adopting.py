@@ -1,8 +1,7 @@
-"""Write the policy that a cluster has now: its plan is empty, and its text is made to be read and edited.
+"""Write the policy that a cluster has now: its plan is empty, and people can read and edit it.
 
-Everything that stands in it has been read back by our own loader and passes check. What the source cannot show, what
-the language cannot say, what Ganeti's commands could not restore and what no policy should ask for is left out, said in
-a comment, and listed.
+Our own loader has read it back, and it passes check. It leaves out, and lists in comments, what the source cannot show,
+what a policy cannot say, what Ganeti's commands could not restore, and what no policy should ask for.
 """
 
 from __future__ import annotations
@@ -41,19 +40,19 @@ _DEFAULTS_UNMANAGED: Final = frozenset({"hvparams", "enabled_data_collectors", "
     "install_image",
     "zeroing_image",
 }
-"""What hardly anybody sets at the cluster, or Ganeti cannot unset: written only where it differs from the default."""
+"""Values that are rarely set at the cluster, or that Ganeti cannot unset: written only where they are not defaults."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """A policy as text by relative path, and what of the cluster is not in it."""
+    """A policy as text by relative path, and what it leaves out of the cluster."""
 
     files: dict[str, str]
     left_out: tuple[LeftOut, ...] = ()
 
 
 def adopt(state: ClusterState) -> Adopted:
-    """Return the policy that the cluster of `state` has now. A plan from it for the same state is empty."""
+    """Return the policy that the cluster of `state` has now. Its plan for the same state is empty."""
     excluded: dict[Place, str] = {}
     for _ in range(_MOST_ROUNDS):
         adopted = _Adoption(state, excluded).run()

@@ -1,4 +1,4 @@
-"""Node sets: the nodes that have the same own values and tags, together."""
+"""Node sets: nodes with the same own values and tags."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _sets(described: Described) -> list[list[str]]:
 
 
 def _name(nodes: list[str], tags: list[str]) -> str:
-    """Return a name that says something: the only node's, or the tags that the nodes share."""
+    """Return a telling name: that of the only node, or the tags that the nodes share."""
     if len(nodes) == 1:
         return nodes[0]
     text = " ".join(tags)

@@ -1,4 +1,4 @@
-"""What check calls an error in an adopted policy: a cluster can be in a state that no policy should ask for."""
+"""Errors that check finds in an adopted policy: a cluster can be in a state that no policy should ask for."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gpolicy.policy.source_file import YamlDocument
 from gpolicy.policy.yaml_reader import read_yaml
 
 Place = tuple[str, str]
-"""An object and what of it, as `LeftOut` has them."""
+"""An object and one of its values, as in `LeftOut`."""
 
 
 def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place, str]:
-    """Return what must not stand in the policy that `files` hold, and why: one entry for each error of `check`."""
+    """Return what the policy in `files` must not say, and why: one entry for each error that check finds."""
     policy = policy_of(files)
     errors = [finding for finding in _findings(policy, state) if finding.severity is Severity.ERROR]
     if not errors:

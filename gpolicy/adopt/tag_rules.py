@@ -1,7 +1,7 @@
-"""Cluster tags that htools reads, turned back into what they mean.
+"""Turn cluster tags that htools reads into tag rules.
 
-Only where the meaning is exact: `htools:iextags:service:` is `service`, but `htools:iextags:service` also means
-services:…, and is written `raw`. What no rule can say stays an ordinary tag of the cluster.
+This is done only where the meaning is exact: `htools:iextags:service:` is `service`, but `htools:iextags:service` also
+matches services:…, and becomes `raw`. A tag that no rule can express stays an ordinary tag of the cluster.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST_PREFIX: Final = 100
 
 @dataclass(slots=True)
 class RuleTags:
-    """What the tags of a cluster say; `others` of the `declared` ones are those that no rule can say."""
+    """The tag rules in the tags of a cluster; `others` are the `declared` tags that no rule can express."""
 
     exclusion: list[Node] = field(default_factory=list)
     desired_location: list[Node] = field(default_factory=list)
@@ -42,7 +42,7 @@ class RuleTags:
 
 
 def rule_tags(tags: Iterable[str]) -> RuleTags:
-    """Return what `tags` say; each must be one by Ganeti's grammar."""
+    """Return the rules in `tags`, each of which must follow Ganeti's grammar."""
     rules = RuleTags()
     for tag in sorted(tags):
         rules.declared.append(tag)

@@ -1,4 +1,4 @@
-"""What the allocator is told: policies, groups, nodes and instances as plain frozen values.
+"""The input of the allocator: policies, groups, nodes and instances as plain frozen values.
 
 Sizes are MiB as int unless said otherwise. Totals are floats since htools reads them as doubles.
 Elements refer to each other by index; the readers give indices in the order of the input.

@@ -6,9 +6,8 @@ Source: Ganeti design document "Resource model". There a node's resources are pa
     memory free = mem_total - sum of the instances - mem_node - mem_hv
     disk free   = disk_total - sum of the instances - disk_overhead
 
-A stopped instance keeps its resources; only one that is `ADMIN_offline` gives its memory and CPUs back.
-htools itself does none of this: it uses measured values. So `configured_cluster` takes the place of the merge
-(`gpolicy.allocator.merge`), beside the exact mode.
+A stopped instance keeps its resources; only an `ADMIN_offline` one gives its memory and CPUs back. htools itself uses
+measured values, so `configured_cluster` replaces the merge (`gpolicy.allocator.merge`) for this model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The closed lists of names that Ganeti's allocator knows, in the order that the allocator gives them.
+"""The enumerations of Ganeti's allocator, in its own order.
 
-The order matters: disk templates are printed, alloc policies are preferred and failure reasons are
-sorted by their place in the list (htools, `DiskTemplate`, `AllocPolicy`, `FailMode`).
+The order decides how disk templates are printed, which allocation policies are preferred and how failure
+reasons are sorted (htools, `DiskTemplate`, `AllocPolicy`, `FailMode`).
 """
 
 from __future__ import annotations

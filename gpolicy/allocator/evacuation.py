@@ -111,9 +111,9 @@ def evacuate(
 
 
 class Narrowing:
-    """Finds the best move of one instance after the other with the compiled engine, so that the law has little to try.
+    """Finds the best move of one instance after the other with the compiled engine, so that the law tries little.
 
-    Where there is no engine, or where it cannot tell, all candidates are left to the law.
+    Where there is no engine, or where it cannot tell, the law tries all candidates.
     """
 
     def __init__(self, nodes: Nodes, instances: Mapping[int, Instance], wanted: Sequence[int]) -> None:

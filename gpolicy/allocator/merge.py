@@ -1,6 +1,6 @@
-"""From a cluster as read to a state that can be calculated with: tags resolved, instances loaded.
+"""Turn a cluster as read into a state to calculate with: tags resolved, instances loaded on their nodes.
 
-This is what htools calls merging and what every backend goes through (htools, Loader: `mergeData`).
+htools calls this merging, and every source goes through it (htools, Loader: `mergeData`).
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ def _settle(node: Node, instances: Mapping[int, Instance]) -> None:
 
 
 def inconsistent_nodes(cluster: Cluster) -> list[tuple[Node, int, int]]:
-    """Return (node, missing memory MiB, missing disk MiB) of nodes whose books do not add up.
+    """Return (node, missing memory MiB, missing disk MiB) of nodes whose figures do not add up.
 
     More than 512 MiB of memory or 1 GiB of disk must be missing (htools, Loader: `checkData`).
     """

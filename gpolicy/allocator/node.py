@@ -1,4 +1,4 @@
-"""The state of one node while instances come and go, and the derived quantities.
+"""The state of one node while instances come and go, and quantities that follow from it.
 
 Two books are kept, as in htools: the real one, and a second one ("forth") that also counts
 forthcoming instances and starts from the reported free memory. A `Node` is treated as a value: the

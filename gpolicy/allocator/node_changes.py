@@ -1,8 +1,8 @@
-"""Putting an instance on a node and taking it off again: every check, every derived value.
+"""Add an instance to a node and remove it again: every check, every derived value.
 
 The order of the checks decides which reason is reported, and the order of the operations decides the
-last bit of the ratios. Strict additions honour policy limits and N+1; forced ones only what cannot be
-(no memory, no disk, no spindles left).
+last bit of the ratios. Ordinary additions honour policy limits and N+1; forced ones fail only where no
+memory, no disk or no spindles are left.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Placements that the engine has chosen, made on the nodes of the law: its own functions add the instances.
+"""Repeat the placements that the engine has chosen with the law's own functions.
 
-Many placements on one node are added together, as one instance of their size: their checks only get harsher from one
-to the next, so what holds for all of them together holds for each. Where sums could be rounded otherwise than step by
-step, or all together are refused, each one is added by itself.
+Many placements on one node are added together, as one instance of their total size: the checks get harsher from one to
+the next, so what all of them together pass, each one passes. Where a sum could be rounded otherwise than step by step,
+or where all together are refused, each one is added by itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which groups a capacity run may use, given nodes that fail N+1 already."""
+"""The groups that a capacity run may use, given nodes that fail N+1 already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy wants of the objects of one cluster: globs and sets resolved to groups and nodes."""
+"""The groups and nodes of one cluster that a policy is about: globs, node sets and renames resolved."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DesiredNode:
 
 @dataclass(slots=True)
 class Desired:
-    """All that a policy wants of one cluster, and what does not fit together."""
+    """All that a policy wants of one cluster, and findings about what does not fit."""
 
     groups: list[DesiredGroup] = field(default_factory=list)
     nodes: dict[str, DesiredNode] = field(default_factory=dict)
@@ -85,7 +85,7 @@ def _clash(message: str, old: Located[str]) -> Finding:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return whether a node's name is meant by `pattern`, a name or a glob."""
+    """Return whether `pattern`, a name or a glob, matches a node's name."""
     return fnmatchcase(name, pattern) if is_glob(pattern) else name == pattern
 
 
@@ -95,7 +95,7 @@ def is_glob(pattern: str) -> bool:
 
 
 def _known(pattern: Located[str], nodes: Collection[str], findings: list[Finding]) -> list[str]:
-    """Return the nodes that `pattern` means; report a name that means none."""
+    """Return the nodes that `pattern` matches; report a name that matches none."""
     if is_glob(pattern.value):
         return [name for name in nodes if fnmatchcase(name, pattern.value)]
     found = [pattern.value] if pattern.value in nodes else []
@@ -130,7 +130,7 @@ def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
 
 
 def _nodes(names: list[str]) -> str:
-    """Return the subject of a finding that several nodes show: one mistake is one finding."""
+    """Return the subject of a finding about several nodes: one mistake is one finding."""
     return f"node {names[0]} is" if len(names) == 1 else f"node {names[0]} and {len(names) - 1} more are"
 
 

@@ -1,7 +1,7 @@
-"""The numbers that a cluster can have: beyond them a source or a policy is refused, before anything is counted.
+"""Bounds of the numbers in sources and policies: gpolicy refuses larger ones before it counts anything.
 
-A bound is generous: no hardware and no hypervisor comes near it. What it keeps out are slips and hostile input, with
-which counting would take hours.
+The bounds are generous: no hardware and no hypervisor comes near them. They keep out typing errors and hostile input,
+with which counting would take hours.
 """
 
 from __future__ import annotations

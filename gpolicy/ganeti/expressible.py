@@ -1,8 +1,8 @@
-"""What of a wanted value Ganeti's commands can carry: everything else is an error here, never a wrong command.
+"""Which values Ganeti's commands can set: for any other value this module raises an error.
 
-A command that Ganeti refuses is a nuisance; one that it takes and that ends in another value is a fault. So a
-value is checked against what the option parsers, the opcodes and the merge functions of Ganeti do with it, and
-both ways of applying it (command line, RAPI) must end in the same stored value.
+A command that Ganeti refuses is a nuisance; a command that stores another value is a fault. So a value is checked
+against what Ganeti's option parsers, opcodes and merge functions do with it, and both ways of applying it (command
+line, RAPI) must store the same value.
 """
 
 from __future__ import annotations

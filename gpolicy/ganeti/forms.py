@@ -1,4 +1,4 @@
-"""Forms of texts that Ganeti holds against a grammar: as patterns, which schemas carry, with the words for people.
+"""Forms of texts that Ganeti checks: as patterns, which schemas use, and in words for people.
 
 What each form takes was seen by giving the hypervisors' own checks of Ganeti 3.0.2 thousands of values.
 """

@@ -1,8 +1,8 @@
-"""`python -m gpolicy.posting github|gitlab NAME FILE...`: keep one comment that says what the files say.
+"""`python -m gpolicy.posting github|gitlab NAME FILE...`: keep one comment with the contents of the files.
 
-For the GitHub Action and the GitLab template (docs/ci.md). What is needed comes from the environment that the service
-gives its jobs. Exit code 0: done, or there is nowhere to write or no permission to (a pull request from a fork), which
-is said; 3: it could not be done.
+For the GitHub Action and the GitLab template (docs/ci.md), whose jobs find what is needed in their environment. Exit
+code 0: done, or there is no request or no permission to comment on it (a pull request from a fork), and a message says
+so; 3: it failed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _service(kind: str, environ: Mapping[str, str]) -> Service | None:
 
 
 def _read(file: Path) -> str:
-    """Return the text of a file; nothing of one that is not there, as its job had nothing to say."""
+    """Return the text of a file; nothing for a missing one, whose job had nothing to say."""
     try:
         return file.read_text(encoding="utf-8").strip()
     except FileNotFoundError:

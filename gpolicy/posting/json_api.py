@@ -1,4 +1,4 @@
-"""Ask a JSON API over https, with a token that goes nowhere else."""
+"""Ask a JSON API over https; the token goes nowhere else."""
 
 from __future__ import annotations
 

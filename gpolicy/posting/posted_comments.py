@@ -71,9 +71,9 @@ def marker(name: str) -> str:
 
 
 def post(service: Service, name: str, text: str) -> Posted:
-    """Let the one comment called `name` say `text`. Raise NotAllowedError.
+    """Make `text` the comment called `name`. Raise NotAllowedError.
 
-    Only a comment that we wrote is replaced: who writes a comment with our marker first could else change it later.
+    Only a comment of our own is replaced: somebody else could write one with our marker first, and change it later.
     """
     first = marker(name)
     whole = f"{first}\n{text}"

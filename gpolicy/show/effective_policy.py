@@ -1,7 +1,7 @@
-"""The effective policy: what holds at each object if the policy alone decides, and where each value comes from.
+"""The effective policy: the value of each object if the policy alone decides, and where each value comes from.
 
-Filled by the rules with which Ganeti fills its own values (`gpolicy.ganeti.values.fill`). What the policy does not
-manage anywhere has no effective value here: only a cluster could tell.
+Values are filled by Ganeti's own rules (`gpolicy.ganeti.values.fill`). A value that the policy manages nowhere has no
+effective value here: only a cluster could tell.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from gpolicy.writing.written import LeftOut, written_value
 from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, flow_fits, nested, scalar
 
 Comment = Callable[[Path, Node], str]
-"""Says what stands behind a value; empty for nothing."""
+"""Returns the comment behind a value; empty for none."""
 
 SCHEMA_FILE: Final = ".gpolicy/policy.json"
 """Where the policy keeps the schema for editors, from its own directory. Hidden: it is no part of the policy."""
@@ -52,9 +52,9 @@ def head(kind: str, **keys: Node) -> list[str]:
 def sections(
     values: Mapping[Path, Node], comment: Comment, *, titles: bool, nodes: list[Node] | None = None
 ) -> list[str]:
-    """Return the values family by family, parted by empty lines and, if asked for, under a comment of their own.
+    """Return the values by family, separated by empty lines and, with `titles`, each family under a comment.
 
-    `nodes` are the members of a group, which stand where `gpolicy fmt` would put them.
+    `nodes` are the members of a group; they go where `gpolicy fmt` would put them.
     """
     lines: list[str] = []
     known = {family for families, _ in _SECTIONS for family in families}
@@ -96,7 +96,7 @@ def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment
 
 
 def _as_flow(path: Path, node: dict[str, Node]) -> bool:
-    """Return whether a mapping is a handful of values that belong side by side."""
+    """Return whether a mapping is short enough in its nature to stand on one line."""
     return path == ("ipolicy", "std") or (
         path[0] in _FLOW and not any(isinstance(below, dict) for below in node.values())
     )
@@ -113,9 +113,9 @@ def _leaf(path: Path, node: Node, indent: int, comment: Comment) -> list[str]:
 
 
 def compared_with(reference: Values | None, name: str, same: str = "", *, version: str = DEFAULT_VERSION) -> Comment:
-    """Return a comment that names the value of `reference` where it differs; None: the defaults of `version`.
+    """Return a comment that names the value of `reference` where it differs; None means the defaults of `version`.
 
-    `same` is said of a value that does not differ.
+    `same` is the comment for a value that does not differ.
     """
 
     def comment(path: Path, node: Node) -> str:
@@ -135,12 +135,12 @@ def compared_with(reference: Values | None, name: str, same: str = "", *, versio
 
 
 def schema_text() -> str:
-    """Return the schema that editors hold a policy's files against."""
+    """Return the schema with which editors validate the files of a policy."""
     return json.dumps(schemas()["policy.json"], indent=1) + "\n"
 
 
 def left_out_lines(left_out: Iterable[LeftOut], *, with_object: bool = False) -> list[str]:
-    """Return the comment that says what of an object is not in its document."""
+    """Return the comment that lists what was left out of an object's document."""
     lines = ["# Left out:"]
     for item in left_out:
         text = str(item) if with_object else f"{item.what}: {item.reason}" if item.what else item.reason

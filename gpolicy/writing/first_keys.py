@@ -18,4 +18,4 @@ BELOW: Final = {
     "ipolicy": ("minmax", "std", "disk-templates", "vcpu-ratio", "spindle-ratio"),
     "hardware": ("memory", "cpus", "pv_count", "pv_size"),
 }
-"""The first keys of some of them."""
+"""The first keys inside some of the mappings."""

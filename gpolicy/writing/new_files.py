@@ -1,4 +1,4 @@
-"""Put an adopted or a new policy, or one document, on disk: all of it, or nothing."""
+"""Write a new policy, or one new document, to disk: all of it, or nothing."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from gpolicy.opening import (
 def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
     """Write `files` (text by relative path) to `directory` and return their paths.
 
-    The directory must be new or empty; a `.git` in it does not count. The files are written to a hidden directory
-    and take their names when all is on disk: a run that is killed leaves no half file, and in a new directory no half
-    policy. Raise UsageError if the directory cannot be taken, GpolicyError if writing fails.
+    The directory must be new or empty; a `.git` in it does not count. The files are written to a hidden directory and
+    get their names when all are on disk: a killed run leaves no partial file, and in a new directory no partial policy.
+    Raise UsageError if the directory cannot be used, GpolicyError if writing fails.
     """
     try:
         refuse_planted_links(directory)
@@ -55,7 +55,7 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
 
 
 def write_new_file(path: Path, text: str) -> None:
-    """Write `text` to `path`, which must not be there yet: all of it, or nothing. Raise UsageError or GpolicyError."""
+    """Write `text` to `path`, which must not exist: all of it, or nothing. Raise UsageError or GpolicyError."""
     try:
         refuse_planted_links(path.parent)
         target = Target(real_path(path.parent), path.name)
@@ -72,7 +72,7 @@ def write_new_file(path: Path, text: str) -> None:
 
 
 def _check_free(directory: Path, target: Path) -> bool:
-    """Return whether `target` is there already; raise UsageError if it holds something or is no directory."""
+    """Return whether `target` exists; raise UsageError if it is not empty or is no directory."""
     try:
         entries = [entry.name for entry in target.iterdir()]
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def _check_free(directory: Path, target: Path) -> bool:
 
 
 def _move_entries(source: Path, target: Path) -> None:
-    """Move what is in `source` to `target`, where none of it is yet; all of it, unless the run is killed."""
+    """Move all entries of `source` to `target`, or none; a killed run may have moved some."""
     moved: list[Path] = []
     try:
         for entry in sorted(source.iterdir()):

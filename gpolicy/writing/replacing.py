@@ -1,4 +1,4 @@
-"""Replace the contents of files that are there: of all of them, or of none; none is ever half written."""
+"""Replace the contents of existing files: of all, or of none; no file is ever half written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Own values as a policy writes them, each proven by loading it again."""
+"""Own values as a policy writes them; each is loaded again to prove that it means the same."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LeftOut:
 
 
 class Writer:
-    """Turns own values into what a policy for Ganeti `version` writes. The same value is proven once."""
+    """Turns own values into what a policy for Ganeti `version` writes. Each distinct value is proven once."""
 
     def __init__(self, version: str) -> None:
         self.version = version
@@ -87,7 +87,7 @@ class _Refused:
 
 
 def written_value(parameter: Parameter, value: Value) -> Node:
-    """Return a stored value, in normal form and expressible, as people write it: sizes and rates with units."""
+    """Return a stored value (in normal form, and expressible) as people write it: sizes and rates with units."""
     match parameter.type, value:
         case ((Type.SIZE | Type.MIB), int()):
             return _size(value)
@@ -124,7 +124,7 @@ def _rate(kib: int) -> Scalar:
 
 
 def _complaint(path: Path, node: Node, value: Value, level: Level) -> str | None:
-    """Return why a policy that says just this does not load as `value`; None if it does."""
+    """Return why a policy with this value alone does not load as `value`; None if it does."""
     loaded = _load(level, ["name: x", *entry(path[0], _below(path, node))])
     if isinstance(loaded, str):
         return loaded
@@ -134,7 +134,7 @@ def _complaint(path: Path, node: Node, value: Value, level: Level) -> str | None
 
 
 def name_complaint(name: str, *, pattern: bool) -> str:
-    """Return why a policy cannot name an object `name`, empty if it can; `pattern`: `*?[` would mean other names."""
+    """Return why a policy cannot name an object `name`; empty if it can. `pattern`: `*?[` would match other names."""
     if pattern and _GLOB & set(name):
         return "its name would be read as a pattern"
     if _ORDINARY_NAME.fullmatch(name):
@@ -144,7 +144,7 @@ def name_complaint(name: str, *, pattern: bool) -> str:
 
 
 def _load(level: Level, lines: list[str]) -> Declared | str:
-    """Return the object that a document of these lines describes, or what is wrong with it."""
+    """Return the object that a document with these lines describes, or what is wrong with it."""
     text = "\n".join(["gpolicy: v1", f"kind: {KINDS[level]}", *lines])
     reading = read_yaml(f"{text}\n", "adopted")
     findings = reading.findings or [finding for document in reading.documents for finding in shape_findings(document)]

@@ -1,7 +1,7 @@
-"""YAML text for people: scalars that every reader takes for the same, flow collections, comments on one line.
+"""YAML text for people: scalars that every reader reads alike, flow collections, comments on one line.
 
 The text is read back by our own reader, which follows YAML 1.2, and by others' tools, many of which follow 1.1.
-So what one of the two would take for something else than text (`no`, `1:30`, `010`, `2024-01-01`) is quoted.
+So a text that either version would read as something else (`no`, `1:30`, `010`, `2024-01-01`) is quoted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EXACT_INTEGER: Final = 2**53
 
 
 def scalar(value: Scalar, *, flow: bool = False) -> str:
-    """Return the text of one value; `flow`: it is to stand between brackets or braces."""
+    """Return the text of one value; `flow`: for a place between brackets or braces."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -40,7 +40,7 @@ def scalar(value: Scalar, *, flow: bool = False) -> str:
 
 
 def is_ambiguous_word(text: str) -> bool:
-    """Return whether a text without quotes is text for YAML 1.2 and something else for readers of 1.1: `on`, `no`."""
+    """Return whether YAML 1.2 reads an unquoted word as text and YAML 1.1 as something else: `on`, `no`."""
     return text.lower() in _WORDS_OF_YAML_1_1 and isinstance(resolve(text), str)
 
 
@@ -49,7 +49,7 @@ def _ambiguous(text: str) -> bool:
 
 
 def quoted(text: str) -> str:
-    """Return `text` in double quotes. What cannot be printed is escaped, and so no value runs over its line."""
+    """Return `text` in double quotes, with unprintable characters escaped, so that it stays on one line."""
     return f'"{"".join(_escaped(letter) for letter in text)}"'
 
 

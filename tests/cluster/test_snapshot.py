@@ -208,7 +208,7 @@ class TestFile:
             write_snapshot(state, tmp_path / name)
 
     def test_no_device_is_ever_replaced(self, state: ClusterState) -> None:
-        with pytest.raises(GpolicyError, match="no ordinary file"):
+        with pytest.raises(GpolicyError, match="not a regular file"):
             write_snapshot(state, Path("/dev/null"))
 
     def test_a_number_that_is_none_is_not_written(self, state: ClusterState) -> None:

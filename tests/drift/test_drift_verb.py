@@ -115,10 +115,10 @@ def test_a_file_that_cannot_be_written_is_one_line_and_the_old_one_stays(tmp_pat
     target.mkdir()
     done = gpolicy("drift", policy(tmp_path), "--state", STATE, "--format", "prometheus", "-o", target)
     assert done.returncode == COULD_NOT_RUN
-    assert done.stderr.count("no ordinary file") == 1
+    assert done.stderr.count("not a regular file") == 1
     done = gpolicy("drift", policy(tmp_path), "--state", "config:/nonexistent", "--format", "prometheus", "-o", target)
     assert done.returncode == COULD_NOT_RUN
-    assert (done.stderr.count("no ordinary file"), done.stderr.count("/nonexistent")) == (1, 1)
+    assert (done.stderr.count("not a regular file"), done.stderr.count("/nonexistent")) == (1, 1)
 
 
 def test_no_secret_of_an_address_gets_into_the_metrics(tmp_path: Path) -> None:

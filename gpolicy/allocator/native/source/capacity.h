@@ -1,4 +1,4 @@
-/* Repeated allocation (gpolicy/allocator/capacity.py): standard, and the pieces that tiered allocation needs. */
+/* Standard allocation, and the pieces that tiered allocation needs (gpolicy/allocator/repeated_allocation.py). */
 #ifndef GPOLICY_CAPACITY_H
 #define GPOLICY_CAPACITY_H
 

@@ -1,12 +1,12 @@
 /* The state of a cluster as the engine keeps it, and how it is changed and taken back.
  *
- * Names are those of the law (gpolicy/allocator/node.py, model.py). Nodes are rows, in ascending index order; sizes are
- * MiB. No amount is above 2^41, and there are at most 2^21 of anything, so sums fit in 64 bits; sums of a few are exact
- * as doubles.
+ * Names are those of the law (gpolicy/allocator/node.py, cluster_data.py). Nodes are rows, in ascending index order;
+ * sizes are MiB. No amount is above 2^41, and there are at most 2^21 of anything, so sums fit in 64 bits; sums of a few
+ * are exact as doubles.
  *
- * Trouble is a status that stays until the call ends: a function that meets trouble calls fail() and returns, and what
- * it returns then means nothing. Whoever changes the state makes room in the journal first, so that after trouble of
- * any kind, lack of memory included, the state can be taken back to where the call found it.
+ * An error is a status that stays until the call ends: a function that meets one calls fail() and returns a value that
+ * means nothing. Before a function changes the state, it makes room in the journal, so that after
+ * any error, lack of memory included, the state can be taken back to where the call found it.
  */
 #ifndef GPOLICY_CLUSTER_H
 #define GPOLICY_CLUSTER_H

@@ -1,4 +1,4 @@
-/* Placement on dedicated nodes: lose as few of the big slots as possible (gpolicy/allocator/dedicated.py). */
+/* Placement on dedicated nodes: lose as few of the big slots as possible (gpolicy/allocator/dedicated_nodes.py). */
 #ifndef GPOLICY_DEDICATED_H
 #define GPOLICY_DEDICATED_H
 

@@ -1,4 +1,4 @@
-/* Moving an existing instance (gpolicy/allocator/moves.py).
+/* Moving an existing instance (gpolicy/allocator/instance_moves.py).
  *
  * Each returns the first reason against the move, or FITS. The state is changed in either case: the caller takes it
  * back. `listed`: the lists of its nodes call the instance by its own number. `force` ignores soft limits, as an

@@ -1,4 +1,4 @@
-/* Making a wanted instance smaller in the resource that an allocation failed for (gpolicy/allocator/shrink.py). */
+/* Making a wanted instance smaller in the resource that an allocation failed for: `shrink` of the law. */
 #ifndef GPOLICY_SHRINK_H
 #define GPOLICY_SHRINK_H
 

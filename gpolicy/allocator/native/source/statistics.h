@@ -1,4 +1,4 @@
-/* The cluster score (gpolicy/allocator/score.py): the same sums in the same order, to the last bit.
+/* The cluster score (gpolicy/allocator/cluster_score.py): the same sums in the same order, to the last bit.
  *
  * A node without spindles, memory or CPUs makes htools divide by 0, and a deviation over quotients that are not finite
  * is NaN. A full computation then gives NaN; where only one node's values are replaced, htools takes the greater of 0
