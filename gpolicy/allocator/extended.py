@@ -13,14 +13,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.enumerations import FailReason
-from gpolicy.allocator.placement import (
-    NO_FAILURES,
-    Attempt,
-    PairCandidates,
-    SingleCandidates,
-    add_counts,
-    try_allocate,
-)
+from gpolicy.allocator.placement import NO_FAILURES, Attempt, PairCandidates, SingleCandidates, add_counts, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, can_evacuate, settled
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.errors import InputError

@@ -10,13 +10,7 @@ from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
 from gpolicy.allocator.node import Node
-from gpolicy.allocator.placement import (
-    Attempt,
-    FailCounts,
-    NoCandidatesError,
-    Placement,
-    candidates_among,
-)
+from gpolicy.allocator.placement import Attempt, FailCounts, NoCandidatesError, Placement, candidates_among
 from gpolicy.allocator.redundancy import Instances
 from gpolicy.errors import InputError
 

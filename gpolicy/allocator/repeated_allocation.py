@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
-from gpolicy.allocator.placement import (
-    NO_FAILURES,
-    Attempt,
-    Candidates,
-    FailCounts,
-    try_allocate,
-)
+from gpolicy.allocator.placement import NO_FAILURES, Attempt, Candidates, FailCounts, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
 
 if TYPE_CHECKING:

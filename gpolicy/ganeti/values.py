@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 from gpolicy.ganeti.parameter import Level, Path, Type, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, position
@@ -89,9 +90,9 @@ def _leaves(path: Path, value: Value) -> Iterable[tuple[Path, Value]]:
         yield path, value
 
 
-def unflatten(values: Mapping[Path, Value]) -> dict[str, Value]:
+def unflatten(values: Mapping[Path, object]) -> dict[str, Any]:
     """Return the nested form of `values`: the inverse of `flatten`."""
-    tree: dict[str, Value] = {}
+    tree: dict[str, Any] = {}
     for path, value in values.items():
         below = tree
         for key in path[:-1]:

@@ -59,11 +59,9 @@ class Outlook:
         known = self.after.groups.get(group)
         return known.effective.get(path) if known else None
 
-    def change(self, level: Level, path: Path, name: str | None = None) -> Change | None:
-        """Return the change of one leaf, if there is one."""
-        return next(
-            (item for item in self.changes if (item.level, item.path, item.object_name) == (level, path, name)), None
-        )
+    def cluster_change(self, path: Path) -> Change | None:
+        """Return the change of one value of the cluster, if there is one."""
+        return next((item for item in self.changes if (item.level, item.path) == (Level.CLUSTER, path)), None)
 
 
 def outlook(policy: Policy, state: ClusterState, changes: list[Change], impossible: list[str]) -> Outlook:
@@ -143,7 +141,7 @@ def _labelled(state: ClusterState) -> list[tuple[str, str | None, Values]]:
 
 
 def _templates_in_use(view: Outlook) -> Iterator[str]:
-    change = view.change(Level.CLUSTER, _ENABLED)
+    change = view.cluster_change(_ENABLED)
     for template in sorted(set(words(change.before)) - set(words(change.after))) if change else ():
         users = instances_with(view.state, template, Level.CLUSTER, None)
         if template == "diskless":
@@ -250,7 +248,7 @@ def _exclusive_storage(view: Outlook) -> Iterator[str]:
 
 def _master_network(view: Outlook) -> Iterator[str]:
     for path in (("master_netdev",), ("master_netmask",)):
-        if view.change(Level.CLUSTER, path):
+        if view.cluster_change(path):
             yield f"{path[0]} takes the master address down and up; run it on the master itself"
 
 

@@ -8,11 +8,11 @@ from typing import Final
 
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, parameter_at
-from gpolicy.ganeti.values import FAMILIES, canonical
+from gpolicy.ganeti.values import FAMILIES, canonical, unflatten
 from gpolicy.policy.schema_kinds import schemas
 from gpolicy.writing.first_keys import BELOW
 from gpolicy.writing.written import LeftOut, written_value
-from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, flow_fits, nested, scalar
+from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, flow_fits, scalar
 
 Comment = Callable[[Path, Node], str]
 """Returns the comment behind a value; empty for none."""
@@ -74,7 +74,7 @@ def _family(family: str, values: Mapping[Path, Node], comment: Comment) -> list[
     if family not in FAMILIES:
         return entry(family, own[family,], comment=comment((family,), own[family,]), as_flow=True)
     first = BELOW.get(family, ())
-    tree = nested({path: own[path] for path in sorted(own, key=lambda path: _position(path[1], first))})
+    tree = unflatten({path: own[path] for path in sorted(own, key=lambda path: _position(path[1], first))})
     return _mapping((), tree, 0, comment)
 
 

@@ -12,14 +12,14 @@ from gpolicy.ganeti.expressible import InexpressibleError, checked
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.units import format_size
-from gpolicy.ganeti.values import canonical
+from gpolicy.ganeti.values import canonical, unflatten
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.building import Builder
 from gpolicy.policy.conformance import shape_findings
 from gpolicy.policy.model import Declared
 from gpolicy.policy.schema_parameters import RATE_UNIT
 from gpolicy.policy.yaml_reader import read_yaml
-from gpolicy.writing.yaml_text import Node, Scalar, entry, nested
+from gpolicy.writing.yaml_text import Node, Scalar, entry
 
 KINDS: Final = {Level.CLUSTER: "Cluster", Level.GROUP: "NodeGroup", Level.NODE: "NodeSet"}
 _LONGEST_SHOWN: Final = 80
@@ -158,7 +158,7 @@ def _load(level: Level, lines: list[str]) -> Declared | str:
 
 
 def _below(path: Path, node: Node) -> Node:
-    return nested({path[1:]: node}) if len(path) > 1 else node
+    return unflatten({path[1:]: node}) if len(path) > 1 else node
 
 
 def _shown(value: Value) -> str:

@@ -7,7 +7,7 @@ So a text that either version would read as something else (`no`, `1:30`, `010`,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from gpolicy.policy.yaml_reader import resolve
@@ -125,16 +125,3 @@ def listed(words: Iterable[str]) -> str:
     """Return words as an enumeration: a, b and c."""
     items = list(words)
     return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)
-
-
-def nested(values: Mapping[tuple[str, ...], Node]) -> dict[str, Node]:
-    """Return the mapping of mappings in which each value stands at its path."""
-    tree: dict[str, Node] = {}
-    for path, value in values.items():
-        below = tree
-        for key in path[:-1]:
-            step = below.setdefault(key, {})
-            assert isinstance(step, dict), path  # noqa: S101 (no path of the table runs through another's value)
-            below = step
-        below[path[-1]] = value
-    return tree
