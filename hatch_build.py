@@ -1,8 +1,8 @@
 """Building the package: compile the allocator's engine.
 
 The system's C compiler is used if it works, else the one that the `ziglang` package brings along, which is asked for
-as a build requirement only then. Where nothing can compile, the package is built without the engine: its answers are
-the same, but slow, and it says so.
+as a build requirement only then. Without any compiler the package is built without the engine: its answers
+are the same, but slow, and it says so.
 """
 
 from __future__ import annotations

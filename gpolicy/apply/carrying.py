@@ -13,7 +13,18 @@ from typing import Protocol, TypeVar
 from gpolicy.apply.deciding import Decision, decide_by_looking, effects_missing, effects_there, seen_progress
 from gpolicy.apply.journal import EventName
 from gpolicy.apply.journal_file import JournalError, JournalFile
-from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, MarkedJob, Patience, Poll, Runner, Stop, Watch, pause
+from gpolicy.apply.runner import (
+    JobOutcome,
+    JobResult,
+    JobStatus,
+    MarkedJob,
+    Patience,
+    Poll,
+    Runner,
+    StopRequests,
+    Watch,
+    pause,
+)
 from gpolicy.apply.staleness import LeafDifference, Sight, filled_in, hidden_leaves, leaf_differences
 from gpolicy.apply.tasks import Task
 from gpolicy.apply.transient import passes
@@ -90,7 +101,7 @@ class Carrier:
     cluster: ClusterIdentity
     mark: str
     patience: Patience = field(default_factory=Patience)
-    stop: Stop = field(default_factory=Stop)
+    stop: StopRequests = field(default_factory=StopRequests)
     lock_is_lost: Callable[[], bool] = lambda: False
     _unanswered: dict[str, str] = field(default_factory=dict)  # titles of steps with requests without answer and job
 

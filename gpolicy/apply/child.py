@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gpolicy.apply.runner import Stop
+from gpolicy.apply.runner import StopRequests
 from gpolicy.cluster.process import start
 
 _LONGEST_LINE = 64 * 1024
@@ -28,7 +28,7 @@ class Ended:
 
 
 def run_lines(
-    argv: Sequence[str], environ: Mapping[str, str], seconds: float, stop: Stop, line: Callable[[str], None]
+    argv: Sequence[str], environ: Mapping[str, str], seconds: float, stop: StopRequests, line: Callable[[str], None]
 ) -> Ended:
     """Run `argv` and call `line` with each line of its output as it comes, its end included: one may be cut short.
 
@@ -44,7 +44,9 @@ def run_lines(
     return Ended(code, errors or "")
 
 
-def _pump(process: subprocess.Popen[bytes], until: float, stop: Stop, line: Callable[[str], None]) -> str | None:
+def _pump(
+    process: subprocess.Popen[bytes], until: float, stop: StopRequests, line: Callable[[str], None]
+) -> str | None:
     """Hand out lines until both outputs end. Return standard error, or None if we stopped waiting before."""
     assert process.stdout is not None  # noqa: S101 (both are pipes)
     assert process.stderr is not None  # noqa: S101

@@ -19,7 +19,7 @@ from gpolicy.apply.runner import (
     JobStatus,
     MarkedJob,
     Patience,
-    Stop,
+    StopRequests,
     Watch,
     job_number,
     job_status,
@@ -45,7 +45,7 @@ class CommandRunner:
 
     master: Workplace
     patience: Patience = field(default_factory=Patience)
-    stop: Stop = field(default_factory=Stop)
+    stop: StopRequests = field(default_factory=StopRequests)
     seconds: float = 60.0  # for a question that needs no job
     route: Route = Route.ARGV
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.errors import UsageError
 
 if TYPE_CHECKING:
-    from gpolicy.apply.runner import Patience, Runner, Stop
+    from gpolicy.apply.runner import Patience, Runner, StopRequests
     from gpolicy.cluster.sources import SourceOptions
 
 DESTINATIONS: Final = {
@@ -18,7 +18,7 @@ DESTINATIONS: Final = {
 }
 
 
-def open_runner(destination: str, options: SourceOptions, patience: Patience, stop: Stop) -> Runner:
+def open_runner(destination: str, options: SourceOptions, patience: Patience, stop: StopRequests) -> Runner:
     """Return the way to the cluster that `destination` names; nothing is sent yet. Raise UsageError if it is none."""
     environ = os.environ if options.environ is None else options.environ
     scheme, _, rest = destination.partition(":")

@@ -40,8 +40,8 @@ from gpolicy.apply.journal import (
     mark_start,
 )
 from gpolicy.apply.journal_file import JournalError, JournalFile, create_journal, reopen_journal
-from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, Patience, Runner, Stop
-from gpolicy.apply.staleness import Comparison, LeafDifference, Sight, compare_plan, elsewhere
+from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, Patience, Runner, StopRequests
+from gpolicy.apply.staleness import LeafDifference, Sight, Staleness, compare_plan, elsewhere
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
@@ -88,7 +88,7 @@ class PlanRun:
     direction: Direction = Direction.APPLY
     history: History | None = None
     patience: Patience = field(default_factory=Patience)
-    stop: Stop = field(default_factory=Stop)
+    stop: StopRequests = field(default_factory=StopRequests)
     lock_is_lost: Callable[[], bool] = lambda: False
     judging: Callable[[], AbstractContextManager[Callable[[str], None]]] = lambda: nullcontext(lambda _: None)
     _journal_id: str = field(default="", init=False)
@@ -228,7 +228,7 @@ class PlanRun:
             return judge_restored(self.plan, carrier.last_look(), everything)
 
     @staticmethod
-    def _refuse_foreign(carrier: Carrier, comparison: Comparison, tasks: Sequence[Task]) -> None:
+    def _refuse_foreign(carrier: Carrier, comparison: Staleness, tasks: Sequence[Task]) -> None:
         """Refuse if somebody else has changed an object that our steps wrote; of others a note will do.
 
         What steps that never began were to change is not ours, whatever its value is now.

@@ -17,7 +17,7 @@ from gpolicy.apply.runner import (
     MarkedJob,
     Patience,
     Poll,
-    Stop,
+    StopRequests,
     Watch,
     job_number,
     job_status,
@@ -43,7 +43,7 @@ class RapiRunner:
     client: Client
     insecure: bool = False
     patience: Patience = field(default_factory=Patience)
-    stop: Stop = field(default_factory=Stop)
+    stop: StopRequests = field(default_factory=StopRequests)
     route: Route = Route.RAPI
 
     @property

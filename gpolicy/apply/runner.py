@@ -74,7 +74,7 @@ class Watch:
 
 
 @dataclass(slots=True)
-class Stop:
+class StopRequests:
     """Requests to stop: the first lets the running step end, the second does not wait for it."""
 
     requests: int = 0
@@ -115,7 +115,7 @@ class Poll:
 
     first: float
     longest: float
-    stop: Stop = field(default_factory=Stop)
+    stop: StopRequests = field(default_factory=StopRequests)
     _next: float = 0.0
 
     def wait(self) -> None:
@@ -124,7 +124,7 @@ class Poll:
         pause(self._next, self.stop)
 
 
-def pause(seconds: float, stop: Stop) -> None:
+def pause(seconds: float, stop: StopRequests) -> None:
     """Wait, but no longer than until we are to stop at once."""
     until = time.monotonic() + seconds
     while not stop.at_once and (left := until - time.monotonic()) > 0:

@@ -49,21 +49,21 @@ class LeafDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Staleness:
     """What differs, and in words what could not be compared or does not matter."""
 
     differences: tuple[LeafDifference, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def compare_plan(plan: Plan, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]) -> Comparison:
+def compare_plan(plan: Plan, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]) -> Staleness:
     """Return how the objects that `plan` touches differ from what it saw, after its effects `done`.
 
     `serials` are numbers that were seen after our own steps. They count only where a value that the plan touches
     cannot be read: Ganeti raises them on writes that change nothing, too.
     """
     by_serial, notes = _by_serial(plan, sight, serials)
-    return Comparison((*compare_objects(plan, sight, done), *by_serial), tuple(notes))
+    return Staleness((*compare_objects(plan, sight, done), *by_serial), tuple(notes))
 
 
 def compare_objects(plan: Plan, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:

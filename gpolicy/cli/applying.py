@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gpolicy.apply.final_look import FinalLook
     from gpolicy.apply.journal import History
     from gpolicy.apply.plan_run import Intention, PlanRun
-    from gpolicy.apply.runner import Patience, Runner, Stop
+    from gpolicy.apply.runner import Patience, Runner, StopRequests
     from gpolicy.apply.staleness import LeafDifference
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.plan.plan import Plan
@@ -49,14 +49,14 @@ def apply(request: Request) -> int:
     from gpolicy.apply.carrying import ApplyError  # noqa: PLC0415
     from gpolicy.apply.destinations import open_runner  # noqa: PLC0415
     from gpolicy.apply.journal_file import journal_path  # noqa: PLC0415
-    from gpolicy.apply.runner import Patience, Stop  # noqa: PLC0415
+    from gpolicy.apply.runner import Patience, StopRequests  # noqa: PLC0415
     from gpolicy.plan.plan import check_safe  # noqa: PLC0415
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
 
     if request.resume and request.rollback:
         raise UsageError("--resume and --rollback exclude one another")
     plan = read_plan(request.plan, request.signers)
-    stop = Stop()
+    stop = StopRequests()
     patience = Patience(job=request.job_timeout)
     runner = open_runner(request.destination, request.options, patience, stop)
     journal = request.journal or journal_path(request.plan)
@@ -72,7 +72,7 @@ def apply(request: Request) -> int:
         return int(error.exit_code)
 
 
-def _apply(request: Request, plan: Plan, runner: Runner, journal: Path, patience: Patience, stop: Stop) -> int:
+def _apply(request: Request, plan: Plan, runner: Runner, journal: Path, patience: Patience, stop: StopRequests) -> int:
     from gpolicy.apply.journal import Direction  # noqa: PLC0415
     from gpolicy.apply.plan_run import PlanRun, can_be_carried, measures_nodes, right_cluster  # noqa: PLC0415
     from gpolicy.cluster.sources import read_state  # noqa: PLC0415
@@ -156,7 +156,7 @@ def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[Callable[
 class _Signals:
     """Have Ctrl-C and SIGTERM stop us after the step that runs; a second one, without waiting for it."""
 
-    stop: Stop
+    stop: StopRequests
     before: dict[int, Any] = field(default_factory=dict)
 
     def catch(self) -> None:

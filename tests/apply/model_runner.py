@@ -15,7 +15,7 @@ from gpolicy.apply.final_look import FinalLook
 from gpolicy.apply.journal import Direction, EventName, History, read_history
 from gpolicy.apply.journal_file import JournalFile, read_journal
 from gpolicy.apply.plan_run import Intention, PlanRun
-from gpolicy.apply.runner import JobOutcome, JobResult, MarkedJob, Patience, Stop, Watch, job_status
+from gpolicy.apply.runner import JobOutcome, JobResult, MarkedJob, Patience, StopRequests, Watch, job_status
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route
@@ -174,7 +174,7 @@ def run(
     *,
     direction: Direction = Direction.APPLY,
     agree: Callable[[Intention], bool] = lambda _: True,
-    stop: Stop | None = None,
+    stop: StopRequests | None = None,
     progressing: Quiet | None = None,
     lock_is_lost: Callable[[], bool] = lambda: False,
 ) -> FinalLook | None:
@@ -188,7 +188,7 @@ def run(
         direction=direction,
         history=history(journal),
         patience=QUICK,
-        stop=stop or Stop(),
+        stop=stop or StopRequests(),
         lock_is_lost=lock_is_lost,
     ).go(runner.read())
 

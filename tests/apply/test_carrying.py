@@ -14,7 +14,7 @@ from pretend_ganeti import LOCKS_MOVED, UPDATED, PretendGaneti, fails, gone, hal
 from gpolicy.apply.carrying import CarryingError, StoppedError
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.plan_run import RefusedError
-from gpolicy.apply.runner import JobOutcome, JobResult, Stop, Watch
+from gpolicy.apply.runner import JobOutcome, JobResult, StopRequests, Watch
 from gpolicy.cluster import unreadable
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
@@ -262,7 +262,7 @@ def test_a_plan_for_another_cluster_is_refused(ganeti: PretendGaneti, tmp_path: 
     from dataclasses import replace
 
     plan = replace(wanted(ganeti), cluster="another")
-    with pytest.raises(RefusedError, match="for cluster another, this is cluster"):
+    with pytest.raises(RefusedError, match="another cluster answers: cluster instead of another"):
         run(plan, ModelRunner(ganeti), tmp_path / "journal")
 
 
@@ -391,7 +391,7 @@ def test_a_guard_that_fails_by_now_refuses_the_plan(ganeti: PretendGaneti, tmp_p
 
 def test_asked_to_stop_it_ends_after_the_step_that_runs(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan = wanted(ganeti)
-    stop = Stop()
+    stop = StopRequests()
 
     def ask(_: PretendGaneti) -> None:
         stop.requests = 1

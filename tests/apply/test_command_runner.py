@@ -10,7 +10,7 @@ import pytest
 
 from gpolicy.apply.child import run_lines
 from gpolicy.apply.command_runner import CommandRunner
-from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, MarkedJob, Patience, Stop, Watch
+from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, MarkedJob, Patience, StopRequests, Watch
 from gpolicy.cluster.master import LocalMaster, parse_ssh_address
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.plan.step import PlannedCommand
@@ -40,7 +40,7 @@ class Bench:
         self.bin = directory / "bin"
         self.bin.mkdir()
         self.log = directory / "log"
-        self.stop = Stop()
+        self.stop = StopRequests()
         self.environ = {"PATH": f"{self.bin}:{os.environ['PATH']}", "GPOLICY_RAPI_PASSWORD": "a secret"}
         self.jobs: list[int] = []
         self.messages: list[str] = []
@@ -197,7 +197,7 @@ def test_lines_come_while_the_program_runs(tmp_path: Path) -> None:
         seen.append(text)
         times.append(time.monotonic())
 
-    ended = run_lines(script, dict(os.environ), 20, Stop(), line)
+    ended = run_lines(script, dict(os.environ), 20, StopRequests(), line)
     assert (ended.code, seen) == (0, ["one\n", "two"])
     assert times[1] - times[0] > 0.3
 
