@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.colour import Painter, Tone
 from gpolicy.printable import as_text, columns, printable
 from gpolicy.report.answer import Answer, Entries, Findings, Line, Part, Section, Table, Weight, plain_text
-from gpolicy.report.findings_text import findings_lines
+from gpolicy.report.findings_text import findings_text
 from gpolicy.report.forms import Look
 
 _MOST_NAMES: Final = 4
@@ -75,7 +75,7 @@ class _Writer:
     def part(self, part: Part, indent: str, *, is_main: bool) -> Iterator[str]:
         match part:
             case Findings():
-                yield from findings_lines(part.findings, part.sources, colour=self.look.colour)
+                yield from findings_text(part.findings, part.sources, colour=self.look.colour).splitlines()
             case Entries():
                 yield from self.entries(part, indent)
             case Table():

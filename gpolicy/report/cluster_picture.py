@@ -80,6 +80,19 @@ class DomainPicture:
     halves_then: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainKind:
+    """A kind of failure domains, such as rack: it stays one, comes or goes."""
+
+    name: str
+    turn: str
+    domains: tuple[DomainPicture, ...]
+
+
+_TURNS: Final = {(True, True): "stays", (False, True): "comes", (True, False): "goes"}
+"""What becomes of something by whether it is there now and then."""
+
+
 def group_pictures(before: ClusterState, after: ClusterState, renamed: Mapping[str, str]) -> list[GroupPicture]:
     """Return all groups after the changes, and those that are gone. `renamed` leads from names after to before."""
     new_names = {old: new for new, old in renamed.items()}
@@ -128,16 +141,14 @@ def _natural(name: str) -> tuple[int, str]:
     return len(name), name  # node2 before node10
 
 
-def domain_pictures(
-    before: ClusterState, after: ClusterState, location: LocationChange | None
-) -> dict[str, list[DomainPicture]]:
-    """Return the failure domains by kind, now or then."""
+def domain_pictures(before: ClusterState, after: ClusterState, location: LocationChange | None) -> list[DomainKind]:
+    """Return the failure domains of each kind, now or then."""
     kinds_now, kinds_then = _kinds(before), _kinds(after)
-    found: dict[str, list[DomainPicture]] = {}
     members_now, members_then = _members(before, kinds_now), _members(after, kinds_then)
+    found = []
     for kind in sorted({*kinds_now, *kinds_then}):
         now, then = members_now.get(kind, {}), members_then.get(kind, {})
-        found[kind] = [
+        domains = tuple(
             DomainPicture(
                 tag=tag,
                 nodes=tuple(_domain_nodes(now.get(tag, ()), then.get(tag, ()))),
@@ -145,15 +156,9 @@ def domain_pictures(
                 halves_then=_halves(location, tag, then=True),
             )
             for tag in sorted({*now, *then}, key=_natural)
-        ]
+        )
+        found.append(DomainKind(name=kind, turn=_TURNS[kind in kinds_now, kind in kinds_then], domains=domains))
     return found
-
-
-def domain_turns(before: ClusterState, after: ClusterState) -> dict[str, str]:
-    """Return whether each kind of failure domain stays one, comes or goes."""
-    now, then = _kinds(before), _kinds(after)
-    turns = {(True, True): "stays", (False, True): "comes", (True, False): "goes"}
-    return {kind: turns[kind in now, kind in then] for kind in {*now, *then}}
 
 
 def _kinds(state: ClusterState) -> list[str]:
@@ -173,8 +178,7 @@ def _members(state: ClusterState, kinds: Collection[str]) -> dict[str, dict[str,
 
 def _domain_nodes(now: Sequence[str], then: Sequence[str]) -> list[DomainNode]:
     names = sorted({*now, *then}, key=_natural)
-    turns = {(True, True): "stays", (False, True): "comes", (True, False): "goes"}
-    return [DomainNode(name=name, turn=turns[name in now, name in then]) for name in names]
+    return [DomainNode(name=name, turn=_TURNS[name in now, name in then]) for name in names]
 
 
 def _halves(location: LocationChange | None, tag: str, *, then: bool) -> int | None:

@@ -36,22 +36,9 @@ def findings_text(
 
     `fixable` is how many of them `check --fix` can fix, `accepted` how many more are accepted, `width` is in columns.
     """
-    return as_text(findings_lines(findings, sources, colour=colour, width=width, fixable=fixable, accepted=accepted))
-
-
-def findings_lines(
-    findings: Iterable[Finding],
-    sources: Files,
-    *,
-    colour: bool = False,
-    width: int = WIDTH,
-    fixable: int = 0,
-    accepted: int = 0,
-) -> Iterator[str]:
-    """Give the lines of that text."""
     notes = [f"{fixable} can be fixed by --fix"] if fixable else []
     notes += [f"{accepted} more {'is' if accepted == 1 else 'are'} accepted"] if accepted else []
-    yield from _Writer(sources, colour=colour, width=max(width, 40)).lines(list(findings), notes)
+    return as_text(_Writer(sources, colour=colour, width=max(width, 40)).lines(list(findings), notes))
 
 
 def summary_line(findings: Iterable[Finding]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from gpolicy.impact.impact import Impact
 from gpolicy.report.answer import Section
@@ -14,35 +14,27 @@ from gpolicy.report.resource_section import resource_model_section
 from gpolicy.report.storage_section import exclusive_storage_section
 from gpolicy.report.violation_section import violation_section
 
-TITLES: Final = {
-    "capacity": "Capacity",
-    "violations": "Violations",
-    "redundancy": "Redundancy",
-    "location": "Location and migration",
-    "exclusive_storage": "Exclusive storage",
-    "resource_model": "Resource model",
+_PARTS: Final[Mapping[str, tuple[str, Callable[[Any], Section]]]] = {
+    "capacity": ("Capacity", capacity_section),
+    "violations": ("Violations", violation_section),
+    "redundancy": ("Redundancy", redundancy_section),
+    "location": ("Location and migration", location_section),
+    "exclusive_storage": ("Exclusive storage", exclusive_storage_section),
+    "resource_model": ("Resource model", resource_model_section),
 }
-"""The parts of an impact by key, in the order of reports."""
+"""The parts of an impact by key, each with its title and what makes its section, in the order of reports."""
 
 
 def impact_sections(impact: Impact) -> Iterator[Section]:
     """Give the sections of the parts that are known."""
-    if impact.capacity is not None:
-        yield capacity_section(impact.capacity)
-    if impact.violations is not None:
-        yield violation_section(impact.violations)
-    if impact.redundancy is not None:
-        yield redundancy_section(impact.redundancy)
-    if impact.location is not None:
-        yield location_section(impact.location)
-    if impact.exclusive_storage is not None:
-        yield exclusive_storage_section(impact.exclusive_storage)
-    if impact.resource_model is not None:
-        yield resource_model_section(impact.resource_model)
+    for key, (_, make_section) in _PARTS.items():
+        part = getattr(impact, key)
+        if part is not None:
+            yield make_section(part)
 
 
 def not_known(impact: Impact) -> Iterator[tuple[str, str]]:
     """Give title and reason of each part that could not be found out."""
-    for key, title in TITLES.items():
+    for key, (title, _) in _PARTS.items():
         if getattr(impact, key) is None:
             yield title, impact.unavailable.get(key, "not computed")

@@ -30,7 +30,7 @@ from gpolicy.report.answer import (
     count,
 )
 from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command
-from gpolicy.report.cluster_picture import DomainPicture, domain_pictures, domain_turns, group_pictures
+from gpolicy.report.cluster_picture import domain_pictures, group_pictures
 from gpolicy.report.impact_sections import impact_sections, not_known
 from gpolicy.report.spec_picture import spec_pictures
 from gpolicy.report.values_text import value_text
@@ -186,15 +186,9 @@ def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[Sectio
     for key, title, draw in (
         ("specs", "Specs", lambda: spec_pictures(before, after, renamed, sides.names, _verdicts(known))),
         ("nodes", "Nodes", lambda: group_pictures(before, after, renamed)),
-        ("domains", "Failure domains", lambda: _domains(sides, known)),
+        ("domains", "Failure domains", lambda: domain_pictures(before, after, known.location if known else None)),
     ):
         yield Section(key=key, title=title, parts=(Picture(macro=key, draw=draw),))
-
-
-def _domains(sides: Sides, known: Impact | None) -> list[tuple[str, str, list[DomainPicture]]]:
-    found = domain_pictures(sides.before, sides.after, known.location if known else None)
-    turns = domain_turns(sides.before, sides.after)
-    return [(kind, turns[kind], pictures) for kind, pictures in found.items()]
 
 
 def _verdicts(impact: Impact | None) -> dict[str, str]:

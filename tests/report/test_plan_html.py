@@ -23,7 +23,7 @@ from gpolicy.policy.loading import load_policy
 from gpolicy.printable import printable
 from gpolicy.report import spec_picture
 from gpolicy.report.capacity_section import capacity_section
-from gpolicy.report.cluster_picture import MOST_ROWS, domain_pictures, domain_turns, group_pictures
+from gpolicy.report.cluster_picture import MOST_ROWS, domain_pictures, group_pictures
 from gpolicy.report.plan_answer import Sides, plan_answer
 from gpolicy.report.spec_picture import Box, spec_pictures
 
@@ -220,9 +220,10 @@ def test_many_nodes_become_small_boxes(before: ClusterState) -> None:
 
 
 def test_failure_domains_now_and_then(before: ClusterState, after: ClusterState) -> None:
-    assert domain_turns(before, after) == {"rack": "comes", "room": "goes"}
     location = location_change(before, after)
-    racks = {domain.tag: domain for domain in domain_pictures(before, after, location)["rack"]}
+    rack, room = domain_pictures(before, after, location)
+    assert [(kind.name, kind.turn) for kind in (rack, room)] == [("rack", "comes"), ("room", "goes")]
+    racks = {domain.tag: domain for domain in rack.domains}
     assert list(racks) == ["rack:a", "rack:b"]
     assert [node.name for node in racks["rack:a"].nodes] == [f"node{n}.example.org" for n in (1, 2, 5)]
     wanted = sum(
@@ -231,4 +232,4 @@ def test_failure_domains_now_and_then(before: ClusterState, after: ClusterState)
         if item.secondary_nodes
     )
     assert (racks["rack:a"].halves_now, racks["rack:a"].halves_then) == (0, wanted)
-    assert domain_pictures(before, after, None)["rack"][0].halves_then is None
+    assert domain_pictures(before, after, None)[0].domains[0].halves_then is None
