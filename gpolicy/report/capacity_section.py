@@ -207,7 +207,7 @@ def _words(row: FitChange) -> str:
 
 
 def _for_want(row: FitChange) -> str:
-    """Say where it is the policy itself, not want of room, that lets none in: that is quickly meant or mended."""
+    """Say where it is the policy itself, not want of room, that lets none in: that is quickly meant or fixed."""
     if row.after is None or row.after.fits or row.after.binding.cause not in (Cause.BOUNDS, Cause.TEMPLATE):
         return ""
     return f", since {row.after.binding.cause.sentence}"

@@ -18,7 +18,7 @@ HEAD = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams:\n"
 BAD = f"{HEAD}  ssh_port: 0"  # GP106
 
 
-def mended(text: str, findings: list[Finding]) -> str:
+def fixed(text: str, findings: list[Finding]) -> str:
     return SourceFile("f", text).edited(edit for finding in findings if finding.fix for edit in finding.fix.edits)
 
 
@@ -205,5 +205,5 @@ def test_a_broken_policy_says_nothing_about_unused_comments(tmp_path: Path) -> N
 def test_an_unused_comment_is_taken_out(text: str, expected: str, tmp_path: Path) -> None:
     found = check(text, tmp_path)
     assert codes(found) == ["GP911"]
-    assert mended(text, found) == expected
+    assert fixed(text, found) == expected
     assert check(expected, tmp_path) == []

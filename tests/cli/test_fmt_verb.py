@@ -113,7 +113,7 @@ def test_a_broken_file_does_not_keep_others_from_being_formatted(tmp_path: Path)
         ("gpolicy: v1\ntags: &t [a]\nnodes: *t\n", "an anchor would come behind its alias"),
         ("gpolicy: v1\nx: &a !!str\n  y\n--- ~\n", "no policy document"),
         ("gpolicy: v1\nx: {a: &b , c: 1}\n", ":2: left as it is: there is nothing behind an anchor or a tag"),
-        ("gpolicy: v1\nx: a\u2028\n", "it has a line that ends in an odd way"),
+        ("gpolicy: v1\nx: a\u2028\n", "a line ends in CR, NEL, LS or PS"),
     ],
 )
 def test_what_is_not_safe_is_left_and_named_without_an_error(tmp_path: Path, text: str, reason: str) -> None:

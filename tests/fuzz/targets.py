@@ -181,11 +181,11 @@ def _ordered(value: Any) -> Any:
 
 
 def _fix(data: bytes, directory: Path) -> None:
-    """Let check mend a policy: what it writes must still be read, with no more errors than before."""
+    """Let check fix a policy: what it writes must still be read, with no more errors than before."""
     home = _laid_out(data, directory, "policy.yaml")
     code, out = gpolicy("check", "--format", "json", home)
-    mended, _ = gpolicy("check", "--fix", home)
-    if code == 3 or mended == 3:
+    fixed, _ = gpolicy("check", "--fix", home)
+    if code == 3 or fixed == 3:
         return
     _, later = gpolicy("check", "--format", "json", home)
     before, after = (json.loads(text)["summary"]["error"] for text in (out, later))

@@ -76,10 +76,10 @@ def test_t23_a_stale_list_is_mended_before_the_policy_of_the_group_changes(stale
     state = cluster({}, {"g": {ALLOWED: stale}}, enabled=("plain",))
     wanted = "NodeGroup\nname: g\nipolicy: {vcpu-ratio: 2%s}"
     assert "group g" in failed(plan_for(state, wanted % ""))["templates-enabled"]
-    mended = plan_for(state, wanted % ", disk-templates: inherit")
-    assert mended.safe
-    assert argv(mended) == ["gnt-group modify --ipolicy-vcpu-ratio=2.0 --ipolicy-disk-templates=default g"] or (
-        argv(mended) == ["gnt-group modify --ipolicy-disk-templates=default --ipolicy-vcpu-ratio=2.0 g"]
+    fixed = plan_for(state, wanted % ", disk-templates: inherit")
+    assert fixed.safe
+    assert argv(fixed) == ["gnt-group modify --ipolicy-vcpu-ratio=2.0 --ipolicy-disk-templates=default g"] or (
+        argv(fixed) == ["gnt-group modify --ipolicy-disk-templates=default --ipolicy-vcpu-ratio=2.0 g"]
     )
     assert failed(plan_for(state, "NodeGroup\nname: g\nndparams: {ovs: true}")) == {}
 

@@ -14,7 +14,7 @@ CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c\n"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 
 
-def mended(text: str, directory: Path) -> str | None:
+def fixed(text: str, directory: Path) -> str | None:
     """Return the text after the fix of its one finding; None if it has no fix."""
     (directory / "p.yaml").write_bytes(text.encode())
     (finding,) = load_policy(directory).findings
@@ -39,7 +39,7 @@ def mended(text: str, directory: Path) -> str | None:
     ],
 )
 def test_what_can_only_mean_one_thing_is_mended(text: str, wrong: str, right: str, tmp_path: Path) -> None:
-    assert mended(text, tmp_path) == text.replace(wrong, right)
+    assert fixed(text, tmp_path) == text.replace(wrong, right)
     assert load_policy(tmp_path).findings != ()
     (tmp_path / "p.yaml").write_text(text.replace(wrong, right), encoding="utf-8")
     assert load_policy(tmp_path).findings == ()
@@ -68,7 +68,7 @@ def test_of_two_slips_of_one_word_none_is_mended(tmp_path: Path) -> None:
     ],
 )
 def test_what_could_mean_something_else_is_left(text: str, tmp_path: Path) -> None:
-    assert mended(text, tmp_path) is None
+    assert fixed(text, tmp_path) is None
 
 
 def test_a_slip_is_one_letter_or_the_writing() -> None:

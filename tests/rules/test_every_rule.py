@@ -58,8 +58,8 @@ def drifted(wrong: bool, directory: Path) -> list[str]:
 
 
 def stale_baseline(wrong: bool, directory: Path) -> list[str]:
-    mended = TEXT.replace("ssh_port: 0", "ssh_port: 22") if wrong else TEXT
-    return codes(checked(directory, write(directory), mended).findings)
+    fixed = TEXT.replace("ssh_port: 0", "ssh_port: 22") if wrong else TEXT
+    return codes(checked(directory, write(directory), fixed).findings)
 
 
 WITHOUT_EXAMPLE: Final[dict[str, Show]] = {

@@ -19,7 +19,7 @@ EXCLUSIVE = GROUP + "ndparams: {exclusive_storage: true}\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "mended"),
+    ("text", "code", "fixed"),
     [
         (
             f"{SPECS}    - name: large\n      {LARGE}    - {SMALL}    # twice\n    - {SMALL}",
@@ -45,15 +45,15 @@ EXCLUSIVE = GROUP + "ndparams: {exclusive_storage: true}\n"
         (f'{GROUP}nodes: ["node[14"]\n', "GP612", None),
     ],
 )
-def test_fix(text: str, code: str, mended: str | None, tmp_path: Path) -> None:
+def test_fix(text: str, code: str, fixed: str | None, tmp_path: Path) -> None:
     about = [found for found in check(text, tmp_path) if found.code != "GP411"]
     assert codes(about) == [code]
-    if mended is None:
+    if fixed is None:
         assert about[0].fix is None
         return
     assert about[0].fix is not None
     text = SourceFile("f", text).edited(about[0].fix.edits)
-    assert text == mended
+    assert text == fixed
     assert [found for found in check(text, tmp_path) if found.severity is not Severity.INFO] == []
 
 

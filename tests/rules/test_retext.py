@@ -15,7 +15,7 @@ UP = '{from: "hv:1", to: "hv:2"}'
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "mended"),
+    ("text", "code", "fixed"),
     [
         (f'{CLUSTER}mac_prefix: "AA:00:01"\n', "GP102", f'{CLUSTER}mac_prefix: "aa:00:01"\n'),
         (f"{CLUSTER}mac_prefix: AA-00-0F\n", "GP102", f"{CLUSTER}mac_prefix: aa:00:0f\n"),
@@ -52,10 +52,10 @@ UP = '{from: "hv:1", to: "hv:2"}'
         (f"{MIGRATION}[{UP}, {UP}]\n", "GP516", f"{MIGRATION}[{UP}]\n"),
     ],
 )
-def test_fix(text: str, code: str, mended: str | None, tmp_path: Path) -> None:
+def test_fix(text: str, code: str, fixed: str | None, tmp_path: Path) -> None:
     (found,) = check(text, tmp_path)
     assert found.code == code
-    if mended is None:
+    if fixed is None:
         assert found.fix is None
         return
     assert found.fix is not None
@@ -64,5 +64,5 @@ def test_fix(text: str, code: str, mended: str | None, tmp_path: Path) -> None:
     assert edit.span.line == edit.span.end_line
     line = lines[edit.span.line - 1]
     lines[edit.span.line - 1] = line[: edit.span.column - 1] + edit.text + line[edit.span.end_column - 1 :]
-    assert "".join(lines) == mended
-    assert check(mended, tmp_path) == []
+    assert "".join(lines) == fixed
+    assert check(fixed, tmp_path) == []

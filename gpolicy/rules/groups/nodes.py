@@ -196,8 +196,8 @@ class PatternUnlikely(Rule):
                 if reason:
                     hint = "write * for any letters, [1-4] for one of a set"
                     turned = _EMPTY_RANGE.sub(_turned, entry.value)
-                    can_mend = turned != entry.value and not _unlikely(turned)
-                    fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_mend else None
+                    can_fix = turned != entry.value and not _unlikely(turned)
+                    fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
                     yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)
 
 
