@@ -82,23 +82,6 @@ class Verdict:
         return False if self.violation else None if self.unknown else True
 
 
-def violations_of(
-    instance: Instance,
-    policy: Mapping[Path, Value],
-    *,
-    group: str,
-    exclusive_storage: bool,
-    names: Sequence[str | None] = (),
-) -> Verdict:
-    """Return the verdict on an instance under the effective values `policy` of a group.
-
-    `exclusive_storage`: some node of the instance has it. Raise GpolicyError where `policy` holds no instance policy.
-    """
-    return verdict_on(
-        instance, allowed_sizes(policy, group, names), exclusive=exclusive_storage, memory=instance.maxmem
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class AllowedSizes:
     """What an instance is held against."""

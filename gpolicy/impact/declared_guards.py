@@ -101,24 +101,15 @@ def _figures(guard: Guard, changes: Sequence[Change], impact: Impact | None) -> 
         )
     elif impact is None:
         yield _Figure(ok=False, text="cannot be measured: the impact of the plan was not computed")
-    elif guard.measure is Measure.NEWLY_VIOLATING:
-        if impact.violations is None:
-            yield _unmeasured(impact, "violations")
-        else:
-            yield _newly_violating(guard, impact.violations, nothing_changes=not changes)
-    elif guard.measure is Measure.NODE_FAILURES:
-        if impact.redundancy is None:
-            yield _unmeasured(impact, "redundancy")
-        else:
-            yield from _node_failures(guard, impact.redundancy)
-    elif impact.capacity is None:
-        yield _unmeasured(impact, "capacity")
-    else:
+    elif guard.measure is Measure.NEWLY_VIOLATING and impact.violations is not None:
+        yield _newly_violating(guard, impact.violations, nothing_changes=not changes)
+    elif guard.measure is Measure.NODE_FAILURES and impact.redundancy is not None:
+        yield from _node_failures(guard, impact.redundancy)
+    elif _PARTS[guard.measure] == "capacity" and impact.capacity is not None:
         yield from _capacity(guard, impact.capacity)
-
-
-def _unmeasured(impact: Impact, part: str) -> _Figure:
-    return _Figure(ok=False, text=f"cannot be measured: {impact.unavailable.get(part, f'{part} is not known')}")
+    else:
+        part = _PARTS[guard.measure]
+        yield _Figure(ok=False, text=f"cannot be measured: {impact.unavailable.get(part, f'{part} is not known')}")
 
 
 def _unmeasured_groups(unavailable: Mapping[str, str], wanted: str | None) -> Iterator[_Figure]:

@@ -11,10 +11,9 @@ from gpolicy.analysis.declared_resources import known_states
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import format_size
-from gpolicy.suggest.node_hardware import kinds_of, node_hardware
+from gpolicy.suggest.node_hardware import kinds_of, node_hardware, smallest_volume, usable_volume
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.tiling import Ground, part, tiling
-from gpolicy.suggest.volumes import smallest_volume, usable_volume
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Policy

@@ -15,7 +15,7 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.loaded_state import check_group, group_data
-from gpolicy.analysis.violations import violations_of
+from gpolicy.analysis.violations import allowed_sizes, verdict_on
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
@@ -55,7 +55,7 @@ def suggest(
             continue
         try:
             alone = group_data(data, item.index)
-            found.append(_Maker(state, request, alone, observer or _silent).suggestion())
+            found.append(_Maker(state, request, alone, observer or (lambda _what: None)).suggestion())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
                 raise
@@ -70,10 +70,6 @@ def suggest(
         passed_over=passed_over,
         snapshot=state.snapshot,
     )
-
-
-def _silent(_what: str) -> None:
-    pass
 
 
 def _check(state: ClusterState, request: SuggestRequest, group: str | None) -> None:
@@ -226,16 +222,17 @@ class _Maker:
     def _newly_forbidden(self, group: Group, values: Values) -> tuple[str, ...]:
         """Return the instances of the group that conform to its policy today and would not any more."""
         after = with_values(self.state, group.name, values).groups[group.name]
+        members = [
+            instance
+            for instance in self.state.instances.values()
+            if self.state.nodes[instance.primary_node].group == group.name
+        ]
+        allowed = [allowed_sizes(item.effective, group.name, ()) for item in (group, after) if members]
         found = []
-        for instance in self.state.instances.values():
-            if self.state.nodes[instance.primary_node].group != group.name:
-                continue
+        for instance in members:
             exclusive = self.state.on_exclusive_storage(instance)
-            verdicts = [
-                violations_of(instance, item.effective, group=group.name, exclusive_storage=exclusive)
-                for item in (group, after)
-            ]
-            if verdicts[0].violation is None and verdicts[1].violation is not None:
+            verdicts = (verdict_on(instance, item, exclusive=exclusive, memory=instance.maxmem) for item in allowed)
+            if [verdict.violation is None for verdict in verdicts] == [True, False]:
                 found.append(instance.name)
         return tuple(sorted(found))
 

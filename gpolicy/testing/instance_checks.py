@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpolicy.analysis.pair_names import MINMAX, pair_names
-from gpolicy.analysis.violations import violations_of
-from gpolicy.ganeti.parameter import Path, Values
+from gpolicy.analysis.violations import AllowedSizes, allowed_sizes, verdict_on
+from gpolicy.ganeti.parameter import Path
 from gpolicy.testing.instances import instance_of
 from gpolicy.testing.outcome import CannotRunError, Check, checked, known_name
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import PolicyViolation
-    from gpolicy.cluster.state import ClusterState, Instance
+    from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Expectation, Scenario
 
@@ -36,11 +35,18 @@ def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) ->
     instance = instance_of(policy, state, sizes, group, exclusive=exclusive)
     if instance.minmem > instance.maxmem:
         raise CannotRunError(f"minmem {instance.minmem} is above memory-size {instance.maxmem}", sizes.span)
-    violation = _violation(instance, values, group, names, exclusive=exclusive)
-    if violation is None and instance.minmem != instance.maxmem:
-        least = replace(instance, maxmem=instance.minmem)
-        violation = _violation(least, values, group, names, exclusive=exclusive)
-    found = _Found(violation, _taking(instance, values, group, names, exclusive=exclusive))
+    allowed = allowed_sizes(values, group, names)
+
+    def violation_of(memory: int, allowed: AllowedSizes) -> PolicyViolation | None:
+        return verdict_on(instance, allowed, exclusive=exclusive, memory=memory).violation
+
+    taking = (
+        name
+        for name, pair in zip(names, allowed.pairs, strict=True)
+        if violation_of(instance.maxmem, replace(allowed, pairs=(pair,), names=(name,))) is None
+    )
+    violation = violation_of(instance.maxmem, allowed) or violation_of(instance.minmem, allowed)
+    found = _Found(violation, next(taking, None))
     return [found.check(expectation) for expectation in scenario.expectations]
 
 
@@ -54,21 +60,6 @@ def _group(state: ClusterState, scenario: Scenario) -> str:
         hint = f"say `group:`, one of {', '.join(sorted(candidates))}"
         raise CannotRunError("which group is meant?", scenario.span, hint=hint)
     return next(iter(candidates))
-
-
-def _violation(
-    instance: Instance, values: Values, group: str, names: Sequence[str | None], *, exclusive: bool
-) -> PolicyViolation | None:
-    return violations_of(instance, values, group=group, exclusive_storage=exclusive, names=names).violation
-
-
-def _taking(instance: Instance, values: Values, group: str, names: Sequence[str], *, exclusive: bool) -> str | None:
-    """Return the name of the first pair that takes the instance, None if none does."""
-    pairs = values.get(MINMAX)
-    for name, pair in zip(names, pairs if isinstance(pairs, list) else [], strict=True):
-        if _violation(instance, values | {MINMAX: [pair]}, group, [name], exclusive=exclusive) is None:
-            return name
-    return None
 
 
 class _Found:

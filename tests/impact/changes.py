@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.violations import Verdict, allowed_sizes, verdict_on
 from gpolicy.impact import capacity_change as capacity
 from gpolicy.impact import exclusive_storage_change as storage
 from gpolicy.impact import fit_change, impact, storage_findings
@@ -15,7 +16,8 @@ from gpolicy.impact import violation_change as violations
 from gpolicy.impact.comparison import compare, load
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.state import ClusterState, Instance
+    from gpolicy.ganeti.parameter import Path, Value
     from gpolicy.policy.model import Hardware
 
 Observer = Callable[[str], None]
@@ -57,3 +59,16 @@ def violation_change(
     before: ClusterState, after: ClusterState, names: PairNames | None = None
 ) -> violations.ViolationChange:
     return violations.violation_change(compare(before, after), names or PairNames())
+
+
+def violations_of(
+    instance: Instance,
+    policy: Mapping[Path, Value],
+    *,
+    group: str,
+    exclusive_storage: bool,
+    names: Sequence[str | None] = (),
+) -> Verdict:
+    return verdict_on(
+        instance, allowed_sizes(policy, group, names), exclusive=exclusive_storage, memory=instance.maxmem
+    )

@@ -7,14 +7,14 @@ import re
 from dataclasses import replace
 
 import pytest
-from changes import violation_change
+from changes import violation_change, violations_of
 from clusters_by_hand import cluster
 from messages import breaches_told, violated
 from strategies import instance
 from transcripts import CLUSTERS, Flat, Recorded, recorded_commands, state_of
 
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.violations import Breach, violations_of
+from gpolicy.analysis.violations import Breach
 from gpolicy.cluster.state import ClusterState, Disk, Instance
 from gpolicy.cluster.text import read_text_file
 from gpolicy.errors import GpolicyError
