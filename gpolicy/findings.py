@@ -117,8 +117,8 @@ class RuleParameter:
 class RuleInfo:
     """Documentation of a rule, for `explain`, the docs and rule catalogues.
 
-    `bad` and `good` are whole policies (YAML); the tests run both. `source` says where the fact comes from. `fix` says
-    in one sentence what `check --fix` does about it, or nothing where there is no one safe fix.
+    `bad` and `good` are whole policies (YAML); the tests run both. `source` says where the fact comes from, if not from
+    gpolicy itself. `fix` says in one sentence what `check --fix` does, or nothing where there is no safe fix.
     """
 
     code: str
@@ -126,7 +126,7 @@ class RuleInfo:
     severity: Severity
     summary: str
     rationale: str
-    source: str
+    source: str = "gpolicy"
     bad: str = ""
     good: str = ""
     fix: str = ""

@@ -1,4 +1,4 @@
-"""The baseline: findings that an old policy had when gpolicy came to it, kept in a file, so that only new ones count.
+"""The baseline: a file of the findings that a policy has when gpolicy is introduced, so that only new ones count.
 
 An entry is known by its rule, its file (from the baseline's directory) and a fingerprint that survives moved lines;
 of equal ones there is a count.
@@ -31,7 +31,6 @@ BASELINE_STALE: Final = RuleInfo(
     severity=Severity.INFO,
     summary="The baseline accepts a finding that no longer exists.",
     rationale="Remove fixed findings from the baseline, or the same mistake can come back unseen.",
-    source="gpolicy",
 )
 
 Key = tuple[str, str, str]
@@ -66,7 +65,7 @@ class Baseline:
         return new, accepted, met
 
     def stale(self, met: Mapping[Key, int], files: Iterable[str], ran: frozenset[str]) -> Iterator[Finding]:
-        """Yield a finding for each entry of these files, or of one that is gone, that is met less often than it says.
+        """Yield a finding for each entry of these files, or of a missing file, that accepts more than there is.
 
         `ran` are the codes of the rules that have run.
         """
@@ -82,7 +81,7 @@ class Baseline:
                 yield BASELINE_STALE.finding(message, Span(str(self.path), line, 1, line, 1), hint=hint)
 
     def _is_gone(self, file: str) -> bool:
-        """Return whether a file that the baseline names is there no more; of files elsewhere nothing is told."""
+        """Return whether a file that the baseline names no longer exists; False for a file outside the repository."""
         try:
             return not self.within.real(self.path.parent / file).exists()
         except OSError:
@@ -90,7 +89,7 @@ class Baseline:
 
 
 def key_of(finding: Finding, files: Files, baseline: Path) -> Key:
-    """Return what a finding is known by in a baseline."""
+    """Return what identifies a finding in a baseline."""
     file = relative_path(finding.span.file, baseline.parent) if finding.span else ""
     return finding.code, file, fingerprint(finding, files)
 

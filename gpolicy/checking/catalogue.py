@@ -20,7 +20,6 @@ DRIFT: Final = RuleInfo(
     rationale="Somebody changed a value by hand. The next apply reverts it, or the policy should have it. A waiver"
     " accepts it for a time: its `where` is an object (group/gold) or one value (group/gold:ipolicy.vcpu-ratio), and"
     " may hold globs.",
-    source="gpolicy",
 )
 """No check finds it, `gpolicy drift` does. It stands among the rules so that a waiver can name it."""
 

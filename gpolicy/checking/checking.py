@@ -1,4 +1,4 @@
-"""Check a policy: what its structure lacks, what the rules find, less what is waived."""
+"""Check one policy: findings about its structure and of the rules, less those that something accepts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One checked policy, with its settings: what is found, and what is found but accepted. Both sorted by place."""
+    """One checked policy: its settings, the findings, and the accepted findings. Both are sorted by place."""
 
     policy: Policy
     settings: Settings
@@ -57,7 +57,7 @@ def examine(
     baseline: Baseline | None = None,
     fleet: Iterable[Hit] = (),
 ) -> Checked:
-    """Check `policy`: what its structure lacks and what the rules find, less what is accepted.
+    """Check `policy`: return findings about its structure and of the rules, less those that something accepts.
 
     Rules run on what could be read; those that judge by what is absent only when everything could. With `state`
     the rules that need a cluster run as well, and in place of their twins that can do without. `today` decides which
@@ -65,7 +65,7 @@ def examine(
     exception in a rule is a fault of gpolicy and not caught.
     """
     context = Context(policy, state, settings)
-    rules = [rule for rule in RULES if _applies(rule, context)]
+    rules = [rule for rule in RULES if _runs_in(rule, context)]
     waivers = Waivers(policy.waivers, find_rule, today)
     suppressions = Suppressions(policy, rules_named, can_be_waived)
     kept: list[Finding] = []
@@ -73,12 +73,12 @@ def examine(
     for hit in (*_hits(policy, rules, context), *fleet):
         if not settings.counts(hit.finding):
             continue
-        reason = suppressions.reason(hit.finding) if _could_be_waived(hit.finding) else None
+        reason = suppressions.reason(hit.finding) if _can_be_accepted(hit.finding) else None
         waiver = waivers.covering(hit)  # asked in any case: a waiver that only repeats a comment is in use
         if waiver is not None:
-            accepted.append(Accepted(settings.as_bad_as_wanted(hit.finding), WAIVER, waiver.reason))
+            accepted.append(Accepted(settings.with_severity(hit.finding), WAIVER, waiver.reason))
         elif reason is not None:
-            accepted.append(Accepted(settings.as_bad_as_wanted(hit.finding), COMMENT, reason))
+            accepted.append(Accepted(settings.with_severity(hit.finding), COMMENT, reason))
         else:
             kept.append(hit.finding)
     ran = frozenset(rule.info.code for rule in rules if rule.knows_enough(context)) | _ALWAYS_RUN - settings.ignored
@@ -87,19 +87,19 @@ def examine(
         places = (*(item.label for item in policy.objects), *policy.paths)
         about += [*waivers.unused(ran.__contains__, places), *suppressions.unused(ran.__contains__)]
     kept += [finding for finding in about if settings.counts(finding)]
-    found = by_place(settings.as_bad_as_wanted(finding) for finding in kept)
+    found = by_place(settings.with_severity(finding) for finding in kept)
     if baseline is not None:
         found, known, met = baseline.split(found, policy.files, ACCEPTABLE)
         accepted += [Accepted(finding, BASELINE) for finding in known]
         if context.whole and not policy.is_part:
             stale = baseline.stale(met, policy.paths, ran)
-            found += [settings.as_bad_as_wanted(finding) for finding in stale if settings.counts(finding)]
+            found += [settings.with_severity(finding) for finding in stale if settings.counts(finding)]
             found.sort(key=Finding.sort_key)
     return Checked(policy, settings, found, sorted(accepted, key=lambda item: item.finding.sort_key()))
 
 
 def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
-    """Return for each policy what it shows only beside the others."""
+    """Return for each policy the findings that only several policies together show."""
     found: list[list[Hit]] = [[] for _ in policies]
     fleet = Fleet(policies)
     for rule in FLEET_RULES if len(policies) > 1 else ():
@@ -113,7 +113,7 @@ ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(i
 """Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
 
 
-def _applies(rule: Rule, context: Context) -> bool:
+def _runs_in(rule: Rule, context: Context) -> bool:
     if rule.info.code in context.settings.ignored:
         return False
     fits_state = not (rule.needs_state if context.state is None else rule.only_without_state)
@@ -133,12 +133,12 @@ def _structure_hits(policy: Policy) -> Iterator[Hit]:
         documents[declared.document.file].append((declared.document.value_span(()), declared.label))
     for finding in policy.findings:
         place = finding.span
-        around = documents[place.file] if place and _could_be_waived(finding) else []
+        around = documents[place.file] if place and _can_be_accepted(finding) else []
         inside = (label for span, label in around if place and _is_inside(place, span))
         yield Hit(next(inside, ""), finding)
 
 
-def _could_be_waived(finding: Finding) -> bool:
+def _can_be_accepted(finding: Finding) -> bool:
     """Return whether a waiver could name the rule of this finding."""
     info, _ = find_rule(finding.code)
     return info is not None and can_be_waived(info)

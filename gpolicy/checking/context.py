@@ -1,4 +1,4 @@
-"""What rules look at: the policy's leaves as declared and as they take effect, and perhaps a cluster's state."""
+"""What rules see: the policy's leaves, declared and effective, and the cluster's state where it is known."""
 
 from __future__ import annotations
 
@@ -198,6 +198,12 @@ class Context:
         """Yield every declared list of spec pairs with the object that declares it."""
         for declared, leaf in self.explicit_at(MINMAX):
             yield declared, leaf, self._own_pairs[declared.label]
+
+    def each_pair(self) -> Iterator[tuple[Declared, Pair]]:
+        """Yield every declared spec pair with the object that declares it."""
+        for declared, _, pairs in self.minmax():
+            for pair in pairs:
+                yield declared, pair
 
     def spec_names(self, group: str | None) -> list[str] | None:
         """Return the names of the specs of a group (None: of all groups and the cluster), by name or place.

@@ -1,4 +1,4 @@
-"""What a rule means and how to fix what it finds: for `gpolicy explain` and for docs/rules.md."""
+"""What a rule means and how to fix its findings: for `gpolicy explain` and for docs/rules.md."""
 
 from __future__ import annotations
 

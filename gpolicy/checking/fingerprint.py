@@ -1,4 +1,4 @@
-"""What makes a finding the same one tomorrow: its rule, the object, and the words it stands on; not its line number."""
+"""Fingerprints identify a finding by its rule, its object and the text at its place, not by its line number."""
 
 from __future__ import annotations
 

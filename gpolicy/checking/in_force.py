@@ -1,4 +1,4 @@
-"""What holds once the policy is applied, the observed cluster included: for rules that hold several values together."""
+"""The values that hold once the policy is applied, observed ones included: for rules that compare several values."""
 
 from __future__ import annotations
 

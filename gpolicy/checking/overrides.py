@@ -1,4 +1,4 @@
-"""What the command line says about the rules: it goes before what the settings file of the repository says."""
+"""The options about rules: they override the settings file of the repository."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gpolicy.checking.selection import ignored_codes, is_family, nothing_is_left, rules_named, severities_by_code
-from gpolicy.checking.settings import DEFAULT, Settings, cannot_be_off
+from gpolicy.checking.selection import ignored_codes, is_family, rules_named, selects_nothing, severities_by_code
+from gpolicy.checking.settings import DEFAULT, Settings, reason_to_keep
 from gpolicy.checking.settings_file import FAIL_ON, NEVER, read_settings, settings_for
 from gpolicy.errors import UsageError
 from gpolicy.findings import Severity
@@ -16,7 +16,7 @@ from gpolicy.findings import Severity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """Options about the rules, as they were given; several words in one stand between commas."""
+    """The options as they were given; one may hold several words with commas between them."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -28,11 +28,11 @@ class Overrides:
 
 
 NONE: Final = Overrides()
-"""The settings as the repository has them."""
+"""No option: the settings of the repository hold."""
 
 
 def settings_of(root: Path, overrides: Overrides = NONE) -> Settings:
-    """Return the settings for the policy at `root`. Raise InputError or UsageError where they cannot be."""
+    """Return the settings for the policy at `root`. Raise InputError or UsageError for settings that are wrong."""
     if overrides.isolated and overrides.config:
         raise UsageError("--isolated reads no settings, --config names some", hint="leave one of them out")
     named = read_settings(overrides.config) if overrides.config else None
@@ -40,8 +40,8 @@ def settings_of(root: Path, overrides: Overrides = NONE) -> Settings:
     select = list(_words("--select", overrides.select))
     ignore = list(_words("--ignore", overrides.ignore))
     for word in ignore:
-        _can_be_off(word, "--ignore", "ignored")
-    if select and nothing_is_left(select, ignore):
+        _refuse_if_always_on(word, "--ignore", "ignored")
+    if select and selects_nothing(select, ignore):
         raise UsageError("--ignore excludes all that --select names: no rule is left", hint="leave one of them out")
     ignored = ignored_codes(select, ignore) if select else settings.ignored | ignored_codes(None, ignore)
     if settings.ignored and not select and settings.ignored != ignored == ignored_codes((), ()):
@@ -65,9 +65,9 @@ def _words(option: str, given: Iterable[str]) -> Iterator[str]:
         yield word
 
 
-def _can_be_off(word: str, option: str, what: str) -> None:
+def _refuse_if_always_on(word: str, option: str, what: str) -> None:
     (info, *_), _ = rules_named(word)
-    if not is_family(word) and (reason := cannot_be_off(info)):
+    if not is_family(word) and (reason := reason_to_keep(info)):
         raise UsageError(f"{option}: {info.code} {info.name} cannot be {what}: {reason}", hint="fix what it finds")
 
 
@@ -80,7 +80,7 @@ def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
             raise UsageError(message, hint=f"levels are {', '.join(levels)}: --severity GP201=info")
         for name in _words("--severity", [word]):
             if level.strip() != Severity.ERROR:
-                _can_be_off(name, "--severity", "less than an error")
+                _refuse_if_always_on(name, "--severity", "less than an error")
             yield name, Severity(level.strip())
 
 

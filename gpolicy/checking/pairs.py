@@ -1,4 +1,4 @@
-"""Spec pairs as what they are: closed boxes in six dimensions."""
+"""Spec pairs as closed boxes in six dimensions."""
 
 from __future__ import annotations
 

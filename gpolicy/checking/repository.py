@@ -1,4 +1,4 @@
-"""Policies checked as their repository wants it: by its settings, beside one another, less what a baseline accepts."""
+"""Policies checked by the settings of their repository, together, less what its baseline accepts."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class NewBaseline:
 def new_baseline(checked: Sequence[Checked], path: Path) -> NewBaseline:
     """Return the baseline for the file `path` that accepts what was found. Raise UsageError if it may not lie there."""
     files = _files(checked)
-    _may_become_baseline(path, files)
+    _refuse_other_file(path, files)
     findings = by_place(finding for item in checked for finding in item.findings)
     taken = [finding for finding in findings if finding.code in ACCEPTABLE]
     left = [replace(item, findings=[one for one in item.findings if one.code not in ACCEPTABLE]) for item in checked]
@@ -138,7 +138,7 @@ def new_baseline(checked: Sequence[Checked], path: Path) -> NewBaseline:
     return NewBaseline(text=text, count=len(taken), left=left)
 
 
-def _may_become_baseline(path: Path, files: Files) -> None:
+def _refuse_other_file(path: Path, files: Files) -> None:
     """Raise UsageError where a baseline would replace something else: a file of the policy, or of anybody."""
     if not path.is_file():
         return  # nothing is there, or nothing that can be replaced

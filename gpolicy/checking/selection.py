@@ -1,4 +1,4 @@
-"""Words that name rules: a code, a name, or the beginning of codes for a family (GP2, GP20)."""
+"""Words that name rules: a code, a name, or a prefix of codes for a family (GP2, GP20)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, DRIFT, find_rule
-from gpolicy.checking.settings import cannot_be_off
+from gpolicy.checking.settings import reason_to_keep
 from gpolicy.findings import RuleInfo, Severity
 
 _ALL: Final = "GP"
@@ -25,7 +25,7 @@ def rules_named(word: str, *, guess: bool = True) -> tuple[tuple[RuleInfo, ...],
 
 
 def is_family(word: str) -> bool:
-    """Return whether a word is the beginning of codes, not one rule."""
+    """Return whether a word names a family by a prefix of its codes."""
     return _FAMILY.fullmatch(word.strip()) is not None
 
 
@@ -42,12 +42,12 @@ def ignored_codes(select: Iterable[str] | None, ignore: Iterable[str]) -> frozen
     return frozenset(
         info.code
         for info in CATALOGUE
-        if not cannot_be_off(info) and (info.code not in selected or ignored.get(info.code, 0) >= selected[info.code])
+        if not reason_to_keep(info) and (info.code not in selected or ignored.get(info.code, 0) >= selected[info.code])
     )
 
 
-def nothing_is_left(select: Iterable[str], ignore: Iterable[str]) -> bool:
-    """Return whether of the rules that are selected none counts: then somebody has slipped."""
+def selects_nothing(select: Iterable[str], ignore: Iterable[str]) -> bool:
+    """Return whether no selected rule counts, which is a mistake."""
     select = list(select)
     return _precision(select).keys() <= ignored_codes(select, ignore)
 
@@ -60,7 +60,7 @@ def severities_by_code(words: Mapping[str, Severity]) -> dict[str, Severity]:
     result: dict[str, Severity] = {}
     for word in sorted(words, key=lambda word: len(word.strip()) if is_family(word) else 5):
         for info in rules_named(word)[0]:
-            if words[word] is Severity.ERROR or not cannot_be_off(info):
+            if words[word] is Severity.ERROR or not reason_to_keep(info):
                 result[info.code] = words[word]
     return result
 

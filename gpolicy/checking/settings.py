@@ -1,4 +1,4 @@
-"""What a repository wants of the rules: which count, how bad each is, their numbers, and what is accepted for now."""
+"""The settings of a check: which rules count, their severities and parameters, and the baseline."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Settings:
         return self.parameters.get(info.code, {}).get(name, defaults[name])
 
     def counts(self, finding: Finding) -> bool:
-        """Return whether a finding is one that the repository wants to hear of."""
+        """Return whether a finding counts by the settings."""
         if finding.code in self.ignored:
             return False
         return not (self.per_file and finding.span and self._is_ignored_in(finding.span.file, finding.code))
 
-    def as_bad_as_wanted(self, finding: Finding) -> Finding:
-        """Return the finding with the severity that the repository gives its rule."""
+    def with_severity(self, finding: Finding) -> Finding:
+        """Return the finding with the severity that the settings give its rule."""
         wanted = self.severities.get(finding.code)
         return finding if wanted in (None, finding.severity) else replace(finding, severity=wanted or finding.severity)
 
@@ -64,8 +64,8 @@ class Settings:
 DEFAULT: Final = Settings()
 
 
-def cannot_be_off(info: RuleInfo) -> str:
-    """Return why a rule can be neither ignored nor made less than an error; nothing if it can."""
+def reason_to_keep(info: RuleInfo) -> str:
+    """Return why a rule must stay an error; an empty text if it may be ignored or made less."""
     if info.severity is not Severity.ERROR:
         return ""
     if info.code.startswith("GP0"):

@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.checking.selection import ignored_codes, is_family, nothing_is_left, rules_named, severities_by_code
-from gpolicy.checking.settings import DEFAULT, PerFile, Settings, cannot_be_off
+from gpolicy.checking.selection import ignored_codes, is_family, rules_named, selects_nothing, severities_by_code
+from gpolicy.checking.settings import DEFAULT, PerFile, Settings, reason_to_keep
 from gpolicy.errors import InputError
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.opening import OutsideError, read_named, reason
@@ -147,8 +147,8 @@ class _Reader:
         select = self._rules(given["select"]) if "select" in given else None
         ignore = self._rules(given["ignore"]) if "ignore" in given else []
         for word in ignore:
-            self._must_be_able_to_be_off(word, given["ignore"], "ignored")
-        if select is not None and nothing_is_left(select, ignore):
+            self._refuse_if_always_on(word, given["ignore"], "ignored")
+        if select is not None and selects_nothing(select, ignore):
             what = "ignore excludes all of these rules" if select else "names no rule: nothing would count"
             raise self._error(given["select"], what, "leave it out to have every rule count")
         return Settings(
@@ -178,9 +178,9 @@ class _Reader:
             raise self._error(place, f"there is no rule {_shown(word)}", hint, at)
         return infos
 
-    def _must_be_able_to_be_off(self, word: str, place: _Place, what: str) -> None:
+    def _refuse_if_always_on(self, word: str, place: _Place, what: str) -> None:
         infos = rules_named(word)[0]
-        if reason := next((cannot_be_off(info) for info in infos if not is_family(word)), ""):
+        if reason := next((reason_to_keep(info) for info in infos if not is_family(word)), ""):
             message = f"{infos[0].code} {infos[0].name} cannot be {what}: {reason}"
             raise self._error(place, message, "fix what it finds", word)
 
@@ -193,16 +193,16 @@ class _Reader:
                 raise self._error(item, f"cannot be {_shown(item.value)}", f"write {_one_of(tuple(Severity))}")
             result[word] = Severity(item.value)
             if result[word] is not Severity.ERROR:
-                self._must_be_able_to_be_off(word, item, "less than an error")
+                self._refuse_if_always_on(word, item, "less than an error")
         return result
 
     def _per_file(self, place: _Place | None) -> Iterator[PerFile]:
         for item in self._entries(place):
             words = self._rules(item)
             for word in words:
-                self._must_be_able_to_be_off(word, item, "ignored")
+                self._refuse_if_always_on(word, item, "ignored")
             every = (info for word in words for info in rules_named(word)[0])
-            codes = frozenset(info.code for info in every if not cannot_be_off(info))
+            codes = frozenset(info.code for info in every if not reason_to_keep(info))
             yield PerFile(glob=item.path[-1], codes=codes, directory=self._path.parent.resolve())
 
     def _fail_on(self, place: _Place) -> Severity | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
-from gpolicy.checking.settings import cannot_be_off
+from gpolicy.checking.settings import reason_to_keep
 from gpolicy.checking.settings_file import FAIL_ON
 from gpolicy.findings import RuleInfo, Severity
 
@@ -26,7 +26,7 @@ def settings_schema() -> dict[str, Any]:
         "definitions": {
             "rule": {"anyOf": [{"enum": _words(CATALOGUE)}, _family()], "description": _RULE},
             "ignorable": {
-                "anyOf": [{"enum": _words(info for info in CATALOGUE if not cannot_be_off(info))}, _family()],
+                "anyOf": [{"enum": _words(info for info in CATALOGUE if not reason_to_keep(info))}, _family()],
                 "description": f"{_RULE} Errors of structure (GP0) and of a policy against its cluster (GP7) stay.",
             },
         },

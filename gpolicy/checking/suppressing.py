@@ -29,7 +29,6 @@ SUPPRESSION_UNUSED: Final = RuleInfo(
     severity=Severity.WARNING,
     summary="A comment accepts a finding that does not exist.",
     rationale="A comment that outlives its reason would hide the next finding of that rule on that line.",
-    source="gpolicy",
     bad=f"{_BAD}  # gpolicy: ignore[spec-overlap]\n",
     good=_GOOD,
     fix="Removes the comment, or the rule from its list.",
@@ -41,7 +40,6 @@ SUPPRESSION_MALFORMED: Final = RuleInfo(
     summary="A comment for gpolicy has no effect as it is written.",
     rationale="It names no rules, is misspelt, or is at a place that it cannot be about. The rules must be named: a"
     " comment that accepts everything would hide mistakes that nobody has seen yet.",
-    source="gpolicy",
     bad=f"{_BAD}  # gpolicy: ignore\n",
     good=_GOOD,
 )
@@ -51,7 +49,6 @@ SUPPRESSION_UNKNOWN_RULE: Final = RuleInfo(
     severity=Severity.WARNING,
     summary="A comment accepts findings of a rule that does not exist.",
     rationale="It can never accept anything. Most likely the name is misspelt.",
-    source="gpolicy",
     bad=f"{_BAD}  # gpolicy: ignore[spec-overlaps]\n",
     good=_GOOD,
 )
@@ -62,7 +59,6 @@ SUPPRESSION_NOT_POSSIBLE: Final = RuleInfo(
     summary="A comment accepts findings that cannot be accepted.",
     rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it. And comments that accept"
     " findings about comments would never end.",
-    source="gpolicy",
     bad=f"{_BAD}  # gpolicy: ignore[unknown-key]\n",
     good=_GOOD,
 )
@@ -90,7 +86,7 @@ class _Comment:
 
 
 class Suppressions:
-    """The comments of one policy that accept findings; what is wrong with them is in `findings`."""
+    """The comments of one policy that accept findings; `findings` are about the comments themselves."""
 
     def __init__(self, policy: Policy, rules_named: RulesNamed, can_be_accepted: Callable[[RuleInfo], bool]) -> None:
         self.findings: list[Finding] = []
@@ -228,7 +224,7 @@ def _what_is_wrong(word: str, found: re.Match[str]) -> tuple[str, str]:
 
 
 def _lines_about(file: SourceFile) -> list[int]:
-    """Return, by line, the next one that is neither blank nor a comment nor the mark of a document; 0 for none."""
+    """Return for each line the next one that has a value (not blank, a comment or ---); 0 for none."""
     last = len(file.starts) - 1
     about = [0] * (last + 2)
     for number in range(last, 0, -1):

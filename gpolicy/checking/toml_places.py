@@ -1,4 +1,4 @@
-"""The lines on which the keys and the words of a TOML file stand: the standard library's reader does not tell."""
+"""The lines of the keys and words of a TOML file, which Python's own reader does not give."""
 
 from __future__ import annotations
 

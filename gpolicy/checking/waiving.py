@@ -1,4 +1,4 @@
-"""Waivers: findings that are accepted for a time, and the rules about waivers themselves."""
+"""Waivers accept findings for a time; the rules about waivers themselves."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ WAIVER_EXPIRED: Final = RuleInfo(
     severity=Severity.WARNING,
     summary="The last day of a waiver has passed.",
     rationale="The waiver no longer accepts the findings, and they are shown again.",
-    source="gpolicy",
     bad=_GROUP + _waiver("spec-overlap", "2001-12-31"),
     good=_GOOD,
 )
@@ -51,7 +50,6 @@ WAIVER_UNUSED: Final = RuleInfo(
     severity=Severity.WARNING,
     summary="A waiver accepts nothing.",
     rationale="A waiver that outlives its reason would hide the next finding of that rule in that place.",
-    source="gpolicy",
     bad=_GROUP + _waiver("spec-overlap", "2999-12-31"),
     good=_GOOD,
     fix="Removes the waiver, if the object or the file that it names exists.",
@@ -62,7 +60,6 @@ WAIVER_UNKNOWN_RULE: Final = RuleInfo(
     severity=Severity.ERROR,
     summary="A waiver names a rule that does not exist.",
     rationale="It can never accept anything. Most likely the name is misspelt.",
-    source="gpolicy",
     bad=_GROUP + _waiver("spec-overlaps", "2999-12-31"),
     good=_GOOD,
 )
@@ -73,7 +70,6 @@ WAIVER_NOT_POSSIBLE: Final = RuleInfo(
     summary="A waiver names a rule that cannot be waived.",
     rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it. And waivers of findings"
     " about waivers would never end.",
-    source="gpolicy",
     bad=_GROUP + _waiver("unknown-key", "2999-12-31"),
     good=_GOOD,
 )
@@ -83,14 +79,13 @@ WAIVER_DATE: Final = RuleInfo(
     severity=Severity.ERROR,
     summary="The last day of a waiver is not a day of the calendar.",
     rationale="Nobody can say when the waiver ends, so gpolicy treats it as expired.",
-    source="gpolicy",
     bad=_GROUP + _waiver("spec-overlap", "2027-02-30"),
     good=_GOOD,
 )
 
 
 class Waivers:
-    """The waivers of one policy, held against its findings; what is wrong with the waivers is in `findings`."""
+    """The waivers of one policy, matched with its findings; `findings` are about the waivers themselves."""
 
     def __init__(self, waivers: Iterable[Waiver], find: Find, today: date) -> None:
         self.findings: list[Finding] = []

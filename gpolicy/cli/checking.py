@@ -50,7 +50,7 @@ def check(request: Request) -> int:
     """Check each policy, print what was found, fix it if asked to, and return the exit code."""
     from gpolicy.checking.repository import Checker  # noqa: PLC0415 (other verbs need no rules)
 
-    _one_purpose(request)
+    _refuse_options_together(request)
     named = [root for path in request.paths for root in policy_roots(path)]
     roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
     state = read(request.state, request.options) if request.state else None
@@ -74,7 +74,7 @@ def reader_today() -> date:
     return date.today()  # noqa: DTZ011
 
 
-def _one_purpose(request: Request) -> None:
+def _refuse_options_together(request: Request) -> None:
     """Raise UsageError where two options ask for things that do not go together."""
     asked = {"--fix": request.fix, "--diff": request.diff, "--write-baseline": request.write_baseline is not None}
     names = [name for name, is_asked in asked.items() if is_asked]

@@ -18,7 +18,6 @@ UNKNOWN_NODE = RuleInfo(
     severity=Severity.ERROR,
     summary="The policy names a node that the cluster does not have.",
     rationale="gpolicy would silently do nothing for a misspelt node.",
-    source="gpolicy",
     bad=f"{_GOLD}nodes: [node99.example.org]\n",
     good=f"{_GOLD}nodes: [node1.example.org]\n",
 )
@@ -29,7 +28,6 @@ NODE_IN_TWO_GROUPS = RuleInfo(
     summary="Two groups claim the same node of the cluster.",
     rationale="A node is in exactly one group. A name wins over a pattern, but two names or two patterns cannot both"
     " win.",
-    source="gpolicy",
     bad=f'{_GOLD}nodes: ["node*"]\n---\n{_SILVER}nodes: ["*.example.org"]\n',
     good=f'{_GOLD}nodes: ["node*"]\n---\n{_SILVER}nodes: ["host*"]\n',
 )
@@ -40,7 +38,6 @@ NODE_SETS_DISAGREE = RuleInfo(
     summary="Two node sets set different values for the same node.",
     rationale="A name wins over a pattern, and a pattern over a group. At the same rank nothing decides which value"
     " holds.",
-    source="gpolicy",
     bad=_set("few", "node[12].example.org", 2) + "---\n" + _set("many", "node?.example.org", 8),
     good=_set("few", "node[12].example.org", 2) + "---\n" + _set("many", "host?.example.org", 8),
 )

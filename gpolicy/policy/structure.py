@@ -17,7 +17,6 @@ UNREADABLE_FILE: Final = RuleInfo(
     severity=Severity.ERROR,
     summary="A file of the policy cannot be read.",
     rationale="If gpolicy planned the part that it could read, it would treat the rest as if it did not exist.",
-    source="gpolicy",
 )
 YAML_SYNTAX: Final = RuleInfo(
     code="GP002",
@@ -45,7 +44,6 @@ ALIAS_BOMB: Final = RuleInfo(
     severity=Severity.ERROR,
     summary="The file is too large or nested too deep, with aliases followed.",
     rationale="A few lines of nested aliases can stand for billions of values and bring a CI job down.",
-    source="gpolicy",
 )
 UNSUPPORTED_YAML: Final = RuleInfo(
     code="GP005",
@@ -64,7 +62,6 @@ NOT_A_POLICY: Final = RuleInfo(
     severity=Severity.ERROR,
     summary="A document is not `gpolicy: v1` of a known kind.",
     rationale="gpolicy does not guess what a document is meant to be.",
-    source="gpolicy",
     bad="gpolicy: v1\nkind: NodeGrup\nname: gold\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: gold\n",
 )
@@ -107,7 +104,6 @@ EMPTY_VALUE: Final = RuleInfo(
     summary="A key has no value.",
     rationale="An empty value could mean unmanaged, inherited or empty. Leave the key out, write `inherit`, or write"
     " the value.",
-    source="gpolicy",
     bad="gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n  vcpu-ratio:\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n  vcpu-ratio: inherit\n",
 )
@@ -141,7 +137,6 @@ DUPLICATE_OBJECT: Final = RuleInfo(
     severity=Severity.ERROR,
     summary="Two documents describe the same object.",
     rationale="The order of the files would decide which of the two documents holds.",
-    source="gpolicy",
     bad="gpolicy: v1\nkind: NodeGroup\nname: gold\n---\ngpolicy: v1\nkind: NodeGroup\nname: gold\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: gold\n---\ngpolicy: v1\nkind: NodeGroup\nname: silver\n",
 )
@@ -151,7 +146,6 @@ EXTENDS_UNKNOWN: Final = RuleInfo(
     severity=Severity.ERROR,
     summary="`extends` names a document that does not exist.",
     rationale="The shared values would silently be missing.",
-    source="gpolicy",
     bad="gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: base\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: base\ntemplate: true\n---\n"
     "gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: base\n",
@@ -162,7 +156,6 @@ EXTENDS_CYCLE: Final = RuleInfo(
     severity=Severity.ERROR,
     summary="Documents extend one another in a cycle, or in a chain of more than 32.",
     rationale="A cycle has no first base, and nobody can follow such a long chain.",
-    source="gpolicy",
     bad="gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: silver\n---\n"
     "gpolicy: v1\nkind: NodeGroup\nname: silver\nextends: gold\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: silver\n---\ngpolicy: v1\nkind: NodeGroup\nname: gold\nextends: silver\n",
@@ -173,7 +166,6 @@ EXTENDS_CONFLICT: Final = RuleInfo(
     severity=Severity.WARNING,
     summary="Two bases of one document disagree about a value.",
     rationale="The later base wins, which is easy to overlook. Write the value that holds into the document itself.",
-    source="gpolicy",
     bad="gpolicy: v1\nkind: NodeGroup\nname: a\ntemplate: true\nndparams: {ssh_port: 22}\n---\n"
     "gpolicy: v1\nkind: NodeGroup\nname: b\ntemplate: true\nndparams: {ssh_port: 2222}\n---\n"
     "gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: [a, b]\n",
@@ -188,7 +180,6 @@ SEVERAL_CLUSTERS: Final = RuleInfo(
     summary="A policy has more than one Cluster document.",
     rationale="A policy describes one cluster. Keep each cluster in its own directory, and share values with"
     " `extends`.",
-    source="gpolicy",
     bad=f"{_CLUSTER}---\ngpolicy: v1\nkind: Cluster\nname: d.example.org\n",
     good=_CLUSTER,
 )
@@ -200,7 +191,6 @@ UNKNOWN_SNAPSHOT: Final = RuleInfo(
     summary="A test uses a snapshot that does not exist, or that lies outside the policy's directory.",
     rationale="The test cannot run. A policy must not make gpolicy read arbitrary files, so a snapshot must lie in the"
     " directory of the policy and be at most 64 MiB large.",
-    source="gpolicy",
     bad=f'{_CLUSTER}---\n{_TEST}    "on": {{snapshot: missing.json}}\n'
     "    check_instance: {memory-size: 2G, cpu-count: 2, disks: [10G], disk-template: plain}\n"
     "    expect: {refused: false}\n",

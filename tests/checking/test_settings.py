@@ -12,8 +12,8 @@ from run_rules import TODAY, codes
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.checking import check_policy
-from gpolicy.checking.selection import ignored_codes, nothing_is_left, rules_named, severities_by_code
-from gpolicy.checking.settings import DEFAULT, Settings, cannot_be_off
+from gpolicy.checking.selection import ignored_codes, rules_named, selects_nothing, severities_by_code
+from gpolicy.checking.settings import DEFAULT, Settings, reason_to_keep
 from gpolicy.checking.settings_file import read_settings, settings_for
 from gpolicy.checking.toml_places import toml_places
 from gpolicy.errors import InputError
@@ -21,7 +21,7 @@ from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.loading import load_policy
 
 POLICY = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {spindle_count: 0, ssh_port: 0}\n"  # GP107, GP106
-STRUCTURE = frozenset(info.code for info in CATALOGUE if cannot_be_off(info))
+STRUCTURE = frozenset(info.code for info in CATALOGUE if reason_to_keep(info))
 
 
 def settings(directory: Path, text: str, name: str = "gpolicy.toml") -> Settings:
@@ -58,11 +58,11 @@ def test_rules_are_named_by_code_name_or_family() -> None:
 
 
 def test_what_is_ignored_may_leave_nothing_of_what_is_selected() -> None:
-    assert nothing_is_left([], [])
-    assert nothing_is_left(["GP113"], ["GP113"])
-    assert nothing_is_left(["GP11"], ["GP11", "GP2"])
-    assert not nothing_is_left(["GP113"], ["GP11"])
-    assert not nothing_is_left(["GP0"], ["GP0"])  # cannot be off
+    assert selects_nothing([], [])
+    assert selects_nothing(["GP113"], ["GP113"])
+    assert selects_nothing(["GP11"], ["GP11", "GP2"])
+    assert not selects_nothing(["GP113"], ["GP11"])
+    assert not selects_nothing(["GP0"], ["GP0"])  # cannot be off
 
 
 def test_without_a_word_every_rule_counts() -> None:
@@ -86,7 +86,7 @@ def test_errors_of_structure_always_count(words: list[str]) -> None:
     assert not ignored_codes([], words) & STRUCTURE
 
 
-def test_structure_and_the_cluster_have_errors_that_cannot_be_off() -> None:
+def test_structure_and_the_cluster_have_errors_that_reason_to_keep() -> None:
     assert {"GP002", "GP011", "GP701"} <= STRUCTURE
     assert not {"GP015", "GP201", "GP903"} & STRUCTURE
 

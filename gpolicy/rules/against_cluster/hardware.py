@@ -62,7 +62,6 @@ class HardwareNotAsPromised(Rule):
         severity=Severity.WARNING,
         summary="A node of the cluster has less than the hardware that its group promises.",
         rationale="gpolicy compares specs and tests with the promise, so their results are wrong for this node.",
-        source="gpolicy",
         bad=f"{GROUP}hardware: {{memory: 128G, cpus: 16}}\n",
         good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\n",
         parameters=(

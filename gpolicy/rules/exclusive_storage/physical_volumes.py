@@ -50,7 +50,6 @@ class VolumeCount(Rule):
         summary="A group's hardware lists more or fewer sizes of physical volumes than it has volumes.",
         rationale="A list has the size of each volume; a single size holds for all. If pv_size and pv_count disagree,"
         " one of them is wrong, and so is every number computed from them.",
-        source="gpolicy",
         bad=f"{EXCLUSIVE}hardware: {{pv_count: 1, pv_size: [1000G, 1010G]}}\n",
         good=f"{EXCLUSIVE}hardware: {{pv_count: 2, pv_size: [1000G, 1010G]}}\n",
     )

@@ -20,7 +20,6 @@ class ClusterNamedTwice(FleetRule):
         severity=Severity.ERROR,
         summary="Two policies describe a cluster of the same name.",
         rationale="Each policy changes the cluster back to what it says.",
-        source="gpolicy",
         bad=files(member("amsterdam"), member("amsterdam").replace("# amsterdam", "# berlin"), BASE),
         good=GOOD,
     )

@@ -27,7 +27,6 @@ class FleetDrift(FleetRule):
         summary="Clusters with the same base have different values that the base does not set.",
         rationale="Values that only the clusters' own documents set drift apart unseen. Put the common value into the"
         " base, and override it where a cluster must differ: gpolicy does not report an override of a base.",
-        source="gpolicy",
         bad=files(
             BASE, *(member(town, f"ipolicy: {{vcpu-ratio: {n}}}\n") for town, n in (("amsterdam", 4), ("berlin", 8)))
         ),
@@ -68,7 +67,6 @@ class BaseHoldsNowhere(FleetRule):
         severity=Severity.WARNING,
         summary="Every cluster overrides a value of their common base.",
         rationale="A reader of the base believes that the value holds, but it holds in none of the checked clusters.",
-        source="gpolicy",
         bad=files(
             BASE,
             *(member(town, "diskparams:\n  drbd: {c-max-rate: 200M}\n") for town in ("amsterdam", "berlin")),

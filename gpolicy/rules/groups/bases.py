@@ -25,7 +25,6 @@ class BaseUnused(Rule):
         summary="No document extends a document with `template: true`.",
         rationale="A template does not describe an object itself: its values reach the cluster only through a document"
         " that extends it.",
-        source="gpolicy",
         bad=f"{_BASE}---\n{GROUP}",
         good=f"{_BASE}---\n{GROUP}extends: common\n",
     )

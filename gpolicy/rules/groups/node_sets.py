@@ -19,7 +19,6 @@ class NodeSetEmpty(Rule):
         severity=Severity.WARNING,
         summary="A node set has neither nodes nor groups.",
         rationale="It matches no node, so its values are set nowhere.",
-        source="gpolicy",
         bad="gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n",
         good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n",
     )
@@ -39,7 +38,6 @@ class NodeSetUnknownGroup(Rule):
         summary="A node set names a group that neither the policy nor the cluster has.",
         rationale="Most likely the name is misspelt, and the set matches no node. Without the cluster's state gpolicy"
         " knows only the groups of the policy.",
-        source="gpolicy",
         bad="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [glod]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
         good="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [gold]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
     )
@@ -63,7 +61,6 @@ class NodeSetConflict(Rule):
         severity=Severity.ERROR,
         summary="Two node sets name the same node and set different values for one parameter.",
         rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node.",
-        source="gpolicy",
         bad="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
         "gpolicy: v1\nkind: NodeSet\nname: slow\nnodes: [node1.example.org]\nndparams: {cpu_speed: 1}\n",
         good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"

@@ -53,7 +53,6 @@ class PatternWithoutNode(Rule):
         summary="A pattern matches no node of the cluster.",
         rationale="Nodes are added with gnt-node, not by a policy: what the policy says about a missing node has no"
         " effect until the node exists. (A name that matches none is GP701, an error.)",
-        source="gpolicy",
         bad=f'{GROUP}nodes: ["rack9-*"]\n',
         good=f'{GROUP}nodes: ["node*"]\n',
     )
@@ -182,7 +181,6 @@ class PatternUnlikely(Rule):
         summary="A name or pattern of nodes cannot match any node.",
         rationale="In patterns, * stands for any letters, ? for one letter and [1-4] for one of a set. Braces, a"
         " bracket that is not closed and a range such as 4-1 are taken literally, or match nothing.",
-        source="gpolicy",
         bad=f'{GROUP}nodes: ["node{{1..4}}.example.org"]\n',
         good=f'{GROUP}nodes: ["node[1-4].example.org"]\n',
         fix="Reverses an empty range: 4-1 becomes 1-4.",
@@ -228,7 +226,6 @@ class NodeSetNodeUnknown(Rule):
         summary="A node set names a node that is in no group of the policy, though every group names its nodes.",
         rationale="Each node is in a group. Most likely the name is misspelt, so the set matches no node, and the"
         " intended node does not get its values.",
-        source="gpolicy",
         bad=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [nod1.example.org]\n',
         good=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [node1.example.org]\n',
     )

@@ -39,7 +39,6 @@ class GuardUnknownGroup(Rule):
         summary="A guard names a group that neither the policy nor the cluster has.",
         rationale="Most likely the name is misspelt. A guard that cannot be measured fails and stops every plan."
         " Without the cluster's state gpolicy knows only the groups of the policy.",
-        source="gpolicy",
         bad=_guards("name: survive, group: glod, node_failures: 1"),
         good=_guards("name: survive, group: gold, node_failures: 1"),
     )
@@ -64,7 +63,6 @@ class GuardUnknownSpec(Rule):
         summary="A guard names a spec that its group does not have.",
         rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1. A"
         " guard that cannot be measured fails and stops every plan.",
-        source="gpolicy",
         bad=_guards("name: room, group: gold, spec: lagre, at_least: 4"),
         good=_GOOD,
     )
@@ -92,7 +90,6 @@ class GuardNamedTwice(Rule):
         severity=Severity.ERROR,
         summary="Two guards have the same name.",
         rationale="`--allow` overrides one guard by its name: one name would override both.",
-        source="gpolicy",
         bad=_guards("name: room, spec: large, at_least: 4", "name: room, node_failures: 1"),
         good=_guards("name: room, spec: large, at_least: 4", "name: survive, node_failures: 1"),
     )
@@ -114,7 +111,6 @@ class GuardNameTaken(Rule):
         severity=Severity.ERROR,
         summary="A guard has the name of one of gpolicy's own guards.",
         rationale="`--allow NAME` would override both, or be refused because the built-in guard cannot be overridden.",
-        source="gpolicy",
         bad=_guards("name: disks-stay, newly_violating: 0"),
         good=_guards("name: nobody-violates, newly_violating: 0"),
     )
@@ -191,7 +187,6 @@ class GuardNeverFails(Rule):
         severity=Severity.WARNING,
         summary="A guard lets every plan pass.",
         rationale="At least 0 instances always fit, and no loss is larger than 100%: this guard protects nothing.",
-        source="gpolicy",
         bad=_guards('name: no-shrink, capacity_loss: {at_most: "100%"}'),
         good=_guards('name: no-shrink, capacity_loss: {at_most: "10%"}'),
     )
@@ -213,7 +208,6 @@ class GuardCovered(Rule):
         summary="A guard never decides: another one measures the same with a limit that is at least as strict.",
         rationale="The other guard stops everything that this one would stop. Most likely a limit, or what the guard"
         " measures, is wrong.",
-        source="gpolicy",
         bad=_guards("name: few, max_changes: 10", "name: fewer, max_changes: 5"),
         good=_guards("name: few, max_changes: 10"),
     )

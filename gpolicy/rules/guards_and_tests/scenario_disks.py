@@ -52,7 +52,6 @@ class TemplateOfTest(Rule):
         severity=Severity.WARNING,
         summary="A test uses a disk template that is unknown, not enabled or not allowed, but expects no refusal.",
         rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
-        source="gpolicy",
         bad=_GROUP + _test("10G", ", disk-template: drbd"),
         good=_GOOD,
     )

@@ -64,7 +64,6 @@ class UnknownGroupTest(Rule):
         summary="A test names a group that the policy does not have.",
         rationale="The test could not run, or would expect what can never happen. A test on a snapshot may name groups"
         " that only the snapshot has.",
-        source="gpolicy",
         bad=_tests(_test(_CHECK.replace("gold", "glod"), "refused: true")),
         good=_GOOD,
     )
@@ -88,7 +87,6 @@ class UnknownSpecTest(Rule):
         severity=Severity.ERROR,
         summary="A test names a spec that its group does not have.",
         rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1.",
-        source="gpolicy",
         bad=_tests(_test("check_instance: {group: gold, spec: lagre}", "refused: false")),
         good=_tests(_test("check_instance: {group: gold, spec: large}", "refused: false")),
     )
@@ -149,7 +147,6 @@ class NamedTwiceTest(Rule):
         severity=Severity.WARNING,
         summary="Two tests have the same name.",
         rationale="A report by name (`-k NAME`, JUnit) could not tell which of the two failed.",
-        source="gpolicy",
         bad=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true")),
         good=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true", name="other")),
     )
@@ -172,7 +169,6 @@ class UnknownNodeTest(Rule):
         summary="A test names a node that its cluster does not have.",
         rationale="The test itself names simulated nodes; on promised hardware the nodes are those that the groups"
         " name.",
-        source="gpolicy",
         bad=_tests(_test("place: {spec: large}", "node: full", on="{simulate: {nodes: {empty: 1}}}")),
         good=_tests(_test("place: {spec: large}", "node: empty", on="{simulate: {nodes: {empty: 1}}}")),
     )
@@ -225,7 +221,6 @@ class WithoutHardwareTest(Rule):
         summary="A test names no cluster, but the groups do not promise enough hardware to run it on.",
         rationale="Without `on` a test runs on the promised hardware: a group needs `hardware` with memory, cpus,"
         " pv_count and pv_size, and names of nodes without * or ?. Otherwise the test needs `gpolicy test --state`.",
-        source="gpolicy",
         bad=_tests(
             _test("capacity: {}", "standard: {at_least: 1}"), group=_GROUP.replace("[n1, n2]", "['node*.example.org']")
         ),
@@ -259,7 +254,6 @@ class ContradictionTest(Rule):
         summary="The expectations of a test contradict one another.",
         rationale="A refused instance has no node, and an accepted one no reason to be refused. Such a test fails"
         " whatever the policy says.",
-        source="gpolicy",
         bad=_tests(_test("place: {spec: large}", "refused: true, node: empty", on="{simulate: {nodes: {empty: 1}}}")),
         good=_tests(
             _test("place: {spec: large}", "refused: true, because: memory", on="{simulate: {nodes: {full: 1}}}")

@@ -28,15 +28,14 @@ class MinAboveMax(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, _, pairs in context.minmax():
-            for pair in pairs:
-                for name in SPEC_PARAMETERS:
-                    low, high = pair.minimum[name], pair.maximum[name]
-                    if low > high:
-                        message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
-                        related = (Related(pair.at("max", name), "the maximum is here"),)
-                        hint = "swap the two, or correct one of them"
-                        yield self.hit(declared, message, pair.at("min", name), hint=hint, related=related)
+        for declared, pair in context.each_pair():
+            for name in SPEC_PARAMETERS:
+                low, high = pair.minimum[name], pair.maximum[name]
+                if low > high:
+                    message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
+                    related = (Related(pair.at("max", name), "the maximum is here"),)
+                    hint = "swap the two, or correct one of them"
+                    yield self.hit(declared, message, pair.at("min", name), hint=hint, related=related)
 
 
 class SpecAllowsNothing(Rule):
@@ -52,12 +51,11 @@ class SpecAllowsNothing(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, _, pairs in context.minmax():
-            for pair in pairs:
-                for name in ("memory-size", "cpu-count"):
-                    if pair.possible and pair.maximum[name] == 0:
-                        message = f"{pair.title} allows no instance: its maximum {name} is 0"
-                        yield self.hit(declared, message, pair.at("max", name), hint="write a bound above 0")
+        for declared, pair in context.each_pair():
+            for name in ("memory-size", "cpu-count"):
+                if pair.possible and pair.maximum[name] == 0:
+                    message = f"{pair.title} allows no instance: its maximum {name} is 0"
+                    yield self.hit(declared, message, pair.at("max", name), hint="write a bound above 0")
 
 
 CEILINGS: Final = {"disk-count": 16, "nic-count": 8}
@@ -89,14 +87,13 @@ class SpecMinAboveCeiling(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, _, pairs in context.minmax():
-            for pair in pairs:
-                for name, most in CEILINGS.items():
-                    least = pair.minimum[name]
-                    if pair.possible and least > most:
-                        message = f"{pair.title} allows no instance: it requires at least {least} {_WORDS[name]}"
-                        hint = f"an instance can have {most}: write {most} or less"
-                        yield self.hit(declared, message, pair.at("min", name), hint=hint)
+        for declared, pair in context.each_pair():
+            for name, most in CEILINGS.items():
+                least = pair.minimum[name]
+                if pair.possible and least > most:
+                    message = f"{pair.title} allows no instance: it requires at least {least} {_WORDS[name]}"
+                    hint = f"an instance can have {most}: write {most} or less"
+                    yield self.hit(declared, message, pair.at("min", name), hint=hint)
 
 
 class SpecMaxAboveCeiling(Rule):
@@ -113,16 +110,15 @@ class SpecMaxAboveCeiling(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, _, pairs in context.minmax():
-            for pair in pairs:
-                for name, most in CEILINGS.items():
-                    if pair.minimum[name] <= most < pair.maximum[name]:
-                        message = f"{pair.title}: no instance has {pair.maximum[name]} {_WORDS[name]}"
-                        hint = f"write {most}, which is Ganeti's own limit"
-                        leaf, place = pair.leaf, (*pair.leaf.pointer, pair.index, "max", name)
-                        edit = edits.replace_value(leaf.document, place, str(most))
-                        fix = edits.fix(f"write {most}", edit)
-                        yield self.hit(declared, message, pair.at("max", name), hint=hint, fix=fix)
+        for declared, pair in context.each_pair():
+            for name, most in CEILINGS.items():
+                if pair.minimum[name] <= most < pair.maximum[name]:
+                    message = f"{pair.title}: no instance has {pair.maximum[name]} {_WORDS[name]}"
+                    hint = f"write {most}, which is Ganeti's own limit"
+                    leaf, place = pair.leaf, (*pair.leaf.pointer, pair.index, "max", name)
+                    edit = edits.replace_value(leaf.document, place, str(most))
+                    fix = edits.fix(f"write {most}", edit)
+                    yield self.hit(declared, message, pair.at("max", name), hint=hint, fix=fix)
 
 
 class SpecMinZero(Rule):
@@ -138,13 +134,12 @@ class SpecMinZero(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, _, pairs in context.minmax():
-            for pair in pairs:
-                for name in ("memory-size", "cpu-count"):
-                    if pair.minimum[name] == 0 < pair.maximum[name]:
-                        message = f"{pair.title} the minimum {name} is 0, but every instance has some"
-                        hint = "write the minimum that you mean"
-                        yield self.hit(declared, message, pair.at("min", name), hint=hint)
+        for declared, pair in context.each_pair():
+            for name in ("memory-size", "cpu-count"):
+                if pair.minimum[name] == 0 < pair.maximum[name]:
+                    message = f"{pair.title} the minimum {name} is 0, but every instance has some"
+                    hint = "write the minimum that you mean"
+                    yield self.hit(declared, message, pair.at("min", name), hint=hint)
 
 
 class SpecWithoutDisks(Rule):
@@ -179,7 +174,6 @@ class SpecUnlikely(Rule):
         severity=Severity.WARNING,
         summary="A spec has far too little memory: in its minimum, or in its maximum for its CPUs.",
         rationale="No system runs in it. Most likely a unit is missing: a number without a unit is in MiB.",
-        source="gpolicy",
         bad=group_with(spec("large", "16 64", "4 16", "100G 1T")),
         good=group_with(LARGE),
         parameters=(
@@ -190,15 +184,12 @@ class SpecUnlikely(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         least, each = (context.settings.parameter(self.info, name) for name in ("least", "each"))
-        for declared, _, pairs in context.minmax():
-            for pair in pairs:
-                memory, cpus = pair.maximum["memory-size"], pair.minimum["cpu-count"]
-                if 0 < memory < each * cpus:
-                    message = (
-                        f"{pair.title}: at most {amount('memory-size', memory)} of memory for at least {cpus} CPUs"
-                    )
-                    yield self.hit(declared, message, pair.at("max", "memory-size"), hint="correct the unit")
-                elif 0 < pair.minimum["memory-size"] < least:
-                    smallest = amount("memory-size", pair.minimum["memory-size"])
-                    message = f"{pair.title} allows instances with {smallest} of memory"
-                    yield self.hit(declared, message, pair.at("min", "memory-size"), hint="correct the unit")
+        for declared, pair in context.each_pair():
+            memory, cpus = pair.maximum["memory-size"], pair.minimum["cpu-count"]
+            if 0 < memory < each * cpus:
+                message = f"{pair.title}: at most {amount('memory-size', memory)} of memory for at least {cpus} CPUs"
+                yield self.hit(declared, message, pair.at("max", "memory-size"), hint="correct the unit")
+            elif 0 < pair.minimum["memory-size"] < least:
+                smallest = amount("memory-size", pair.minimum["memory-size"])
+                message = f"{pair.title} allows instances with {smallest} of memory"
+                yield self.hit(declared, message, pair.at("min", "memory-size"), hint="correct the unit")

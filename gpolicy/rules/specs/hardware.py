@@ -117,7 +117,6 @@ class HardwareUnlikely(Rule):
         summary="The promised memory is far too much or too little for the promised CPUs, or a volume has no size.",
         rationale="Most likely a unit is wrong. Specs, tests and suggestions are compared with the promise: if it is"
         " too large, they find no mistake.",
-        source="gpolicy",
         bad=_GROUP.replace("memory: 64G", "memory: 64T"),
         good=_GROUP,
         parameters=(

@@ -99,7 +99,6 @@ class SpecNameTwice(Rule):
         severity=Severity.ERROR,
         summary="Two specs of one list have the same name.",
         rationale="Guards, tests and reports refer to a spec by its name.",
-        source="gpolicy",
         bad=group_with(LARGE, SMALL.replace("small", "large")),
         good=GOOD,
     )

@@ -47,7 +47,6 @@ class RuleWithPrefix(Rule):
         summary="An entry of a TagRules document starts with htools:.",
         rationale="gpolicy puts the prefix before each entry: the tag would be htools:iextags:htools:iextags:x:, which"
         " matches nothing.",
-        source="gpolicy",
         bad='gpolicy: v1\nkind: TagRules\nexclusion: ["htools:iextags:service"]\n',
         good="gpolicy: v1\nkind: TagRules\nexclusion: [service]\n",
         fix="Removes the prefix, if the entry is a plain word.",
@@ -125,7 +124,6 @@ class OwnedPrefixReach(Rule):
         summary="An owned prefix has no closing colon.",
         rationale="gpolicy removes every undeclared tag that starts with the prefix: `rack` also owns the tags"
         " rackspace and rack-unit:7 of somebody else.",
-        source="gpolicy",
         bad='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: rack, "on": [node]}\n',
         good='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: "rack:", "on": [node]}\n',
     )

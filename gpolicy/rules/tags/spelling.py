@@ -100,7 +100,6 @@ class OwnedPrefixIdle(Rule):
         summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them.",
         rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
         " is misspelt, tags that you remove from the policy stay on the cluster.",
-        source="gpolicy",
         bad=f'{_RULES.replace("rack:", "rakc:")}{_SET}["rack:a"]\n',
         good=f'{_RULES}{_SET}["rack:a"]\n',
     )
