@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.adopt.file_names import file_names
-from gpolicy.adopt.node_sets import node_set_documents
+from gpolicy.adopt.node_set_documents import node_set_documents
 from gpolicy.adopt.soundness import Place, unsound_places
 from gpolicy.adopt.tag_rules import TAG, RuleTags, rule_tags
 from gpolicy.cluster.state import ClusterState, Group

@@ -1,4 +1,4 @@
-"""Every number of an observed cluster against what a cluster can have (`gpolicy.ganeti.bounds`)."""
+"""Every number of an observed cluster against what a cluster can have (`gpolicy.ganeti.number_bounds`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 from gpolicy.cluster.json_input import shown
 from gpolicy.cluster.state import ClusterState, Instance, Node, Resources
 from gpolicy.errors import InputError
-from gpolicy.ganeti.bounds import BOUNDED_FAMILIES, BOUNDS
+from gpolicy.ganeti.number_bounds import BOUNDED_FAMILIES, BOUNDS
 from gpolicy.ganeti.parameter import Value, Values
 
 _OF_INSTANCE: Final = ("minmem", "maxmem", "vcpus", "spindle_use", "oper_ram", "nic_count")

@@ -21,8 +21,8 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
 from gpolicy.errors import UsageError
-from gpolicy.ganeti.bounds import BOUNDS
 from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, MIB, Specification, bytes_of, group_name, node_name
+from gpolicy.ganeti.number_bounds import BOUNDS
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, known_in, parameters_of
 from gpolicy.ganeti.values import INHERITED_FAMILIES, canonical, fill

@@ -14,9 +14,9 @@ from enum import Enum
 from typing import Final, NoReturn
 
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.forms import FORMS
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import known_in, parameter_at
+from gpolicy.ganeti.text_forms import FORMS
 from gpolicy.ganeti.units import SIZE_STEP_MIB
 from gpolicy.ganeti.values import canonical
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES

@@ -71,7 +71,7 @@ class Parameter:
     one of its own; families (ipolicy, ndparams, …) share theirs. `opcode` is the field of the cluster-modify
     opcode, where it is not the stored name. `since`/`until`: first release that has it, first that has not.
     `new_default`: the release that changed the default, and what to. `numbers`: the only ones that a number may be;
-    `form`: the pattern that a text must have (`gpolicy.ganeti.forms`). `reach`: what root on the nodes does with it.
+    `form`: the pattern of a text (`gpolicy.ganeti.text_forms`). `reach`: what root on the nodes does with the value.
     """
 
     path: Path

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-DISK_TEMPLATES: Final = (
-    "blockdev",
-    "diskless",
-    "drbd",
-    "ext",
-    "file",
-    "gluster",
-    "plain",
-    "rbd",
-    "sharedfile",
-)
+DISK_TEMPLATES: Final = ("blockdev", "diskless", "drbd", "ext", "file", "gluster", "plain", "rbd", "sharedfile")
 HYPERVISORS: Final = ("chroot", "fake", "kvm", "lxc", "xen-hvm", "xen-pvm")
 ALLOC_POLICIES: Final = ("preferred", "last_resort", "unallocable")
 ACCESS_MODES: Final = ("kernelspace", "userspace")
@@ -38,23 +28,8 @@ DRBD_METADATA: Final = 128
 SPEC_SIZES: Final = frozenset({"memory-size", "disk-size"})
 """Spec parameters in MiB."""
 
-DEFAULT_MIN: Final[dict[str, int]] = {
-    "memory-size": 128,
-    "cpu-count": 1,
-    "disk-size": 1024,
-    "disk-count": 1,
-    "nic-count": 1,
-    "spindle-use": 1,
-}
-DEFAULT_MAX: Final[dict[str, int]] = {
-    "memory-size": 32768,
-    "cpu-count": 8,
-    "disk-size": 1048576,
-    "disk-count": 16,
-    "nic-count": 8,
-    "spindle-use": 12,
-}
-
+DEFAULT_MIN: Final = dict(zip(SPEC_PARAMETERS, (128, 1, 1024, 1, 1, 1), strict=True))
+DEFAULT_MAX: Final = dict(zip(SPEC_PARAMETERS, (32768, 8, 1048576, 16, 8, 12), strict=True))
 
 HV_STATE: Final[dict[str, tuple[int, str, str]]] = {
     "mem_total": (0, "MiB", "Memory of the node, as this hypervisor sees it."),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpolicy.findings import Finding, Span
-from gpolicy.ganeti.bounds import parse_bounded_size
+from gpolicy.ganeti.number_bounds import parse_bounded_size
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.units import parse_rate, round_size

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpolicy.findings import Finding, Span
-from gpolicy.ganeti.bounds import parse_bounded_size
+from gpolicy.ganeti.number_bounds import parse_bounded_size
 from gpolicy.policy.scenario import (
     Action,
     CapacityQuestion,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gpolicy.ganeti.forms import FORMS
+from gpolicy.ganeti.text_forms import FORMS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.schema_parameters import (
     DAY_PATTERN,

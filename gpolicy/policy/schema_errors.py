@@ -13,8 +13,8 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
 from gpolicy.findings import Finding, Fix
-from gpolicy.ganeti.bounds import BOUNDS
-from gpolicy.ganeti.forms import FORMS, PATHS
+from gpolicy.ganeti.number_bounds import BOUNDS
+from gpolicy.ganeti.text_forms import FORMS, PATHS
 from gpolicy.policy import edits
 from gpolicy.policy.conformance import all_different, first_double
 from gpolicy.policy.known_elsewhere import known_elsewhere

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gpolicy.ganeti.bounds import BOUNDS, LEAST_RATIO
+from gpolicy.ganeti.number_bounds import BOUNDS, LEAST_RATIO
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.ganeti.values import INHERITED_FAMILIES

@@ -25,7 +25,7 @@ from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
 from gpolicy.cluster.state import Resources
 from gpolicy.cluster.text import parse_text
 from gpolicy.errors import InputError
-from gpolicy.ganeti.bounds import BOUNDS
+from gpolicy.ganeti.number_bounds import BOUNDS
 
 HINT = "correct it where it comes from: counting with such a number would not end"
 

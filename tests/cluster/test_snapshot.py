@@ -27,7 +27,7 @@ from gpolicy.cluster.state import (
     Unreadable,
 )
 from gpolicy.errors import GpolicyError, InputError
-from gpolicy.ganeti.bounds import BOUNDED_FAMILIES, BOUNDS
+from gpolicy.ganeti.number_bounds import BOUNDED_FAMILIES, BOUNDS
 from gpolicy.ganeti.parameter import Level, Parameter, Type, Value, Values
 from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.ganeti.values import canonical, fill

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.ganeti.forms import (
+from gpolicy.ganeti.parameter import CLUSTER, Parameter, Reach, TakesEffect, Type
+from gpolicy.ganeti.text_forms import (
     BOOT_LETTERS,
     CPUS_OR_NOTHING,
     CPUS_PER_VCPU,
@@ -20,7 +21,6 @@ from gpolicy.ganeti.forms import (
     PATH_OR_NOTHING,
     PATH_URL_OR_NOTHING,
 )
-from gpolicy.ganeti.parameter import CLUSTER, Parameter, Reach, TakesEffect, Type
 
 Default = bool | int | str
 

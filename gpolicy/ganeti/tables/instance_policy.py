@@ -5,10 +5,10 @@ Sources: partitioned Ganeti ("Constrained instance sizes"), resource model ("Pol
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from gpolicy.ganeti.bounds import BOUNDS
-from gpolicy.ganeti.parameter import CLUSTER, CLUSTER_GROUP, Level, Parameter, TakesEffect, Type, Value
+from gpolicy.ganeti.number_bounds import BOUNDS
+from gpolicy.ganeti.parameter import CLUSTER, CLUSTER_GROUP, Level, Parameter, Path, TakesEffect, Type, Value
 from gpolicy.ganeti.vocabulary import (
     ALLOC_POLICIES,
     DEFAULT_MAX,
@@ -23,65 +23,46 @@ _DEFAULT_MINMAX: Final[Value] = [{"min": {**DEFAULT_MIN}, "max": {**DEFAULT_MAX}
 
 def ipolicy() -> list[Parameter]:
     """Return the rows of the instance policy."""
-    effect = TakesEffect.NEW_INSTANCES
-    table = [
-        Parameter(
-            path=("ipolicy", "minmax"),
-            type=Type.MINMAX,
-            levels=CLUSTER_GROUP,
-            takes_effect=effect,
-            default=_DEFAULT_MINMAX,
-            can_be_empty=False,
-            description="The sizes that instances may have: pairs of bounds, biggest first. An instance is legal when"
-            " it fits entirely inside at least one pair. Always replaced as a whole.",
+    new, capacity = TakesEffect.NEW_INSTANCES, TakesEffect.CAPACITY_ONLY
+    pairs = (
+        "The sizes that instances may have: pairs of bounds, biggest first. An instance is legal when it fits entirely"
+        " inside at least one pair. Always replaced as a whole."
+    )
+    templates = "Disk templates that instances may use; each must be enabled on the cluster."
+    vcpus = "Most virtual CPUs per physical CPU of a node."
+    spindles = "Most instance spindle use per node spindle (spindle_count); ignored under exclusive storage."
+    return [
+        _row(("minmax",), Type.MINMAX, _DEFAULT_MINMAX, new, pairs),
+        _row(("disk-templates",), Type.SET, list(DISK_TEMPLATES), new, templates, choices=DISK_TEMPLATES),
+        _row(("vcpu-ratio",), Type.FLOAT, 4.0, capacity, vcpus, maximum=BOUNDS["vcpu-ratio"].most),
+        _row(("spindle-ratio",), Type.FLOAT, 32.0, capacity, spindles, maximum=BOUNDS["spindle-ratio"].most),
+        *(
+            _row(
+                ("std", name),
+                Type.SIZE if name in SPEC_SIZES else Type.INT,
+                DEFAULT_MIN[name],
+                capacity,
+                f"Standard instance for capacity estimates (hspace): {text}.",
+                levels=CLUSTER,
+                unit="MiB" if name in SPEC_SIZES else "",
+                minimum=0,
+                maximum=BOUNDS[name].most,
+            )
+            for name, text in SPEC_PARAMETERS.items()
         ),
-        Parameter(
-            path=("ipolicy", "disk-templates"),
-            type=Type.SET,
-            choices=DISK_TEMPLATES,
-            levels=CLUSTER_GROUP,
-            takes_effect=effect,
-            default=list(DISK_TEMPLATES),
-            can_be_empty=False,
-            description="Disk templates that instances may use; each must be enabled on the cluster.",
-        ),
     ]
-    table += [
-        Parameter(
-            path=("ipolicy", name),
-            type=Type.FLOAT,
-            levels=CLUSTER_GROUP,
-            takes_effect=TakesEffect.CAPACITY_ONLY,
-            default=default,
-            maximum=BOUNDS[name].most,
-            can_be_empty=False,
-            description=text,
-        )
-        for name, default, text in (
-            ("vcpu-ratio", 4.0, "Most virtual CPUs per physical CPU of a node."),
-            (
-                "spindle-ratio",
-                32.0,
-                "Most instance spindle use per node spindle (spindle_count); ignored under exclusive storage.",
-            ),
-        )
-    ]
-    table += [
-        Parameter(
-            path=("ipolicy", "std", name),
-            type=Type.SIZE if name in SPEC_SIZES else Type.INT,
-            unit="MiB" if name in SPEC_SIZES else "",
-            levels=CLUSTER,
-            takes_effect=TakesEffect.CAPACITY_ONLY,
-            default=DEFAULT_MIN[name],
-            can_be_empty=False,
-            minimum=0,
-            maximum=BOUNDS[name].most,
-            description=f"Standard instance for capacity estimates (hspace): {text}.",
-        )
-        for name, text in SPEC_PARAMETERS.items()
-    ]
-    return table
+
+
+def _row(keys: Path, kind: Type, default: Value, effect: TakesEffect, description: str, **more: Any) -> Parameter:
+    return Parameter(
+        path=("ipolicy", *keys),
+        type=kind,
+        default=default,
+        takes_effect=effect,
+        description=description,
+        can_be_empty=False,
+        **{"levels": CLUSTER_GROUP, **more},
+    )
 
 
 def beparams() -> list[Parameter]:

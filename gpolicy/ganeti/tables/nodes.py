@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpolicy.ganeti.bounds import BOUNDS
-from gpolicy.ganeti.parameter import ALL_LEVELS, CLUSTER_GROUP, Parameter, Reach, TakesEffect, Type, Value
+from gpolicy.ganeti.number_bounds import BOUNDS
+from gpolicy.ganeti.parameter import ALL_LEVELS, CLUSTER_GROUP, Parameter, Path, Reach, TakesEffect, Type, Value
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE, HYPERVISORS
 
 
@@ -49,31 +49,21 @@ def ndparams() -> list[Parameter]:
 
 def states() -> list[Parameter]:
     """Return the rows of hv_state and disk_state."""
+    rows: list[tuple[Path, tuple[int, str, str]]] = [
+        (("hv_state", kind, name), row) for kind in HYPERVISORS for name, row in HV_STATE.items()
+    ]
+    rows += [(("disk_state", "plain", "*", name), row) for name, row in DISK_STATE.items()]
     return [
         Parameter(
-            path=("hv_state", hypervisor, name),
+            path=path,
             type=Type.MIB if unit == "MiB" else Type.INT,
             unit=unit,
             default=default,
             levels=ALL_LEVELS,
             takes_effect=TakesEffect.NOTHING,
             minimum=0,
-            maximum=BOUNDS[name].most,
+            maximum=BOUNDS[path[-1]].most,
             description=f"{text} gpolicy's own capacity model uses it.",
         )
-        for hypervisor in HYPERVISORS
-        for name, (default, unit, text) in HV_STATE.items()
-    ] + [
-        Parameter(
-            path=("disk_state", "plain", "*", name),
-            type=Type.MIB,
-            unit=unit,
-            default=default,
-            levels=ALL_LEVELS,
-            takes_effect=TakesEffect.NOTHING,
-            minimum=0,
-            maximum=BOUNDS[name].most,
-            description=f"{text} gpolicy's own capacity model uses it.",
-        )
-        for name, (default, unit, text) in DISK_STATE.items()
+        for path, (default, unit, text) in rows
     ]
