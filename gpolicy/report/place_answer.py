@@ -65,14 +65,14 @@ def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[Table
     metric = f"lost allocations ({', '.join(report.sizes)})" if dedicated and report.sizes else "lost allocations"
     rows = tuple((_nodes(item), Name(item.group), _metric(item), _left(item)) for item in items)
     headings = ("nodes", "group", metric if dedicated else "score", "disk left")
-    some = len(rows) if len(rows) <= _MOST_ALL else _MOST_BEST
+    some, most = (len(rows), 10) if len(rows) <= _MOST_ALL else (_MOST_BEST, _MOST_BEST)
     for title, part, weight in (
         ("Best first; the smaller the better", rows[:some], Weight.CHANGED),
         ("All the other candidates, best first", rows[some:], Weight.SAME),
     ):
         if part:
             yield Table(
-                title=title, of="candidates", headings=headings, rows=part, right=_RIGHT, weight=weight, most=10
+                title=title, of="candidates", headings=headings, rows=part, right=_RIGHT, weight=weight, most=most
             )
 
 
