@@ -15,7 +15,7 @@ from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.capacity import GroupCapacity, Observer, count_cluster, prefixed
-from gpolicy.impact.comparison import LoadedComparison, Sides, measured
+from gpolicy.impact.comparison import CountedSides, LoadedComparison, measured
 from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange, matched_pairs
 from gpolicy.plan.change import some
 
@@ -44,7 +44,7 @@ def capacity_change(compared: LoadedComparison, names: PairNames, tell: Observer
 
 
 def _group_change(
-    sides: Sides, before: GroupCapacity | None, after: GroupCapacity | None, names: PairNames
+    sides: CountedSides, before: GroupCapacity | None, after: GroupCapacity | None, names: PairNames
 ) -> GroupCapacityChange:
     """Compare one group, or the whole cluster."""
     match = sides.match
@@ -93,7 +93,9 @@ def _standard(before: GroupCapacity | None, after: GroupCapacity | None, counted
     return FitChange("standard", was, will, old_size)
 
 
-def _vectors(before: GroupCapacity | None, after: GroupCapacity | None, sides: Sides) -> AllocationVectors | None:
+def _vectors(
+    before: GroupCapacity | None, after: GroupCapacity | None, sides: CountedSides
+) -> AllocationVectors | None:
     """Return the allocation vectors of a group where every node has exclusive storage, before and after."""
     if before is None or after is None or before.group is None or sides.before is None or sides.after is None:
         return None
@@ -115,7 +117,7 @@ def _vectors(before: GroupCapacity | None, after: GroupCapacity | None, sides: S
     )
 
 
-def _stuck(sides: Sides, change: GroupCapacityChange) -> list[str]:
+def _stuck(sides: CountedSides, change: GroupCapacityChange) -> list[str]:
     """Return a note where nothing fits since instances that violate the new policy find no other home.
 
     N+1 places a copy of each instance that is neither mirrored nor on shared storage, and holds it against the policy.

@@ -54,7 +54,7 @@ def compare(before: ClusterState, after: ClusterState) -> StateComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class CountedSides:
     """One group, or the whole cluster, to count on before and after; what counts the same is one object."""
 
     match: GroupMatch
@@ -71,8 +71,8 @@ class LoadedComparison:
 
     before: LoadedState
     after: LoadedState
-    groups: tuple[Sides, ...]
-    whole: Sides | None
+    groups: tuple[CountedSides, ...]
+    whole: CountedSides | None
     unavailable: Mapping[str, str]
 
     @property
@@ -91,14 +91,14 @@ def load(compared: StateComparison) -> LoadedComparison:
         if reason is not None:
             unavailable[match.name] = reason
         else:
-            sides = Sides(match, old.groups.get(match.before or ""), new.groups.get(match.after or ""))
+            sides = CountedSides(match, old.groups.get(match.before or ""), new.groups.get(match.after or ""))
             groups.append(sides)
-    whole = None if old.gaps or new.gaps else Sides(GroupMatch(None, None), old.whole, new.whole)
+    whole = None if old.gaps or new.gaps else CountedSides(GroupMatch(None, None), old.whole, new.whole)
     return LoadedComparison(old, new, tuple(groups), whole, unavailable)
 
 
 def measured(
-    sides: Sequence[Sides], measure: Callable[[CountedCluster, str], _Result]
+    sides: Sequence[CountedSides], measure: Callable[[CountedCluster, str], _Result]
 ) -> list[tuple[_Result | None, _Result | None]]:
     """Return what `measure` says of both sides; it is given a title. What is the same is measured once."""
     titles: dict[CountedCluster, str] = {}
