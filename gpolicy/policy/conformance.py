@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from gpolicy.policy.schema_files import KINDS, schema_of
 
 if TYPE_CHECKING:
-    from gpolicy.findings import Finding
     from gpolicy.policy.source_file import YamlDocument
 
 Test = Callable[[Any], bool]
@@ -51,15 +50,6 @@ def conforms(document: YamlDocument) -> bool:
     root: Any = document.root
     has_head = isinstance(root, dict) and root.get("gpolicy") == "v1" and root.get("kind") in KINDS
     return has_head and _test_of(root["kind"])(root)
-
-
-def shape_findings(document: YamlDocument) -> list[Finding]:
-    """Return what is wrong with the shape of `document`, without what reading the file has found already."""
-    if conforms(document):
-        return []
-    from gpolicy.policy.schema_errors import explained, head_findings  # noqa: PLC0415 (most documents are sound)
-
-    return head_findings(document) or explained(document)
 
 
 class UnknownKeywordError(ValueError):

@@ -12,7 +12,7 @@ from gpolicy.findings import Finding, Related
 from gpolicy.opening import real_path
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.building import Builder
-from gpolicy.policy.conformance import conforms, shape_findings
+from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files
 from gpolicy.policy.guard import Guard, build_guards
@@ -120,6 +120,8 @@ class _Loader:
     def _conforms(self, document: YamlDocument) -> bool:
         if conforms(document):
             return True
+        from gpolicy.policy.schema_errors import shape_findings  # noqa: PLC0415 (most documents are sound)
+
         self._findings += shape_findings(document)
         self._broken.append(document)
         return False

@@ -31,7 +31,12 @@ _MOST_FINDINGS = 200  # of one document; behind that many the file is of another
 _MOST_ERRORS = 1000  # of the schema's, several of which may be one finding
 
 
-def explained(document: YamlDocument) -> list[Finding]:
+def shape_findings(document: YamlDocument) -> list[Finding]:
+    """Return what is wrong with the shape of a document that does not conform, besides what reading has found."""
+    return _head_findings(document) or _explained(document)
+
+
+def _explained(document: YamlDocument) -> list[Finding]:
     """Return in words what is wrong with a document that does not conform to the schema of its kind."""
     from jsonschema import Draft7Validator, validators  # noqa: PLC0415 (takes longer to import than most policies)
 
@@ -56,7 +61,7 @@ def _unique_items(_: Any, is_asked: bool, instance: Any, __: Any) -> Iterator[Va
         yield Error("an item stands twice")
 
 
-def head_findings(document: YamlDocument) -> list[Finding]:
+def _head_findings(document: YamlDocument) -> list[Finding]:
     """Return what is wrong with what every document begins with: its version and its kind."""
     root = document.root
     if not isinstance(root, dict):

@@ -15,7 +15,7 @@ from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.values import canonical, unflatten
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.building import Builder
-from gpolicy.policy.conformance import shape_findings
+from gpolicy.policy.conformance import conforms
 from gpolicy.policy.model import Declared
 from gpolicy.policy.schema_parameters import RATE_UNIT
 from gpolicy.policy.yaml_reader import read_yaml
@@ -147,7 +147,11 @@ def _load(level: Level, lines: list[str]) -> Declared | str:
     """Return the object that a document with these lines describes, or what is wrong with it."""
     text = "\n".join(["gpolicy: v1", f"kind: {KINDS[level]}", *lines])
     reading = read_yaml(f"{text}\n", "adopted")
-    findings = reading.findings or [finding for document in reading.documents for finding in shape_findings(document)]
+    findings = list(reading.findings)
+    if any(not conforms(document) for document in reading.documents):
+        from gpolicy.policy.schema_errors import shape_findings  # noqa: PLC0415 (few objects have such values)
+
+        findings = findings or [item for document in reading.documents for item in shape_findings(document)]
     if not findings and len(reading.documents) == 1:
         builder = Builder(reading.documents[0], findings.append)
         make = {Level.CLUSTER: builder.cluster, Level.GROUP: builder.group, Level.NODE: builder.node_set}
