@@ -44,10 +44,15 @@ def settings_of(root: Path, overrides: Overrides = NONE) -> Settings:
     if select and selects_nothing(select, ignore):
         raise UsageError("--ignore excludes all that --select names: no rule is left", hint="leave one of them out")
     ignored = ignored_codes(select, ignore) if select else settings.ignored | ignored_codes(None, ignore)
-    if settings.ignored and not select and settings.ignored != ignored == ignored_codes((), ()):
+    everything = ignored_codes((), ())
+    if settings.ignored and not select and everything <= ignored and not everything <= settings.ignored:
         message = f"--ignore excludes all that {settings.source} leaves: no rule is left"
         raise UsageError(message, hint="ignore less, or name rules with --select")
-    severities = {**settings.severities, **severities_by_code(dict(_severities(overrides.severity)))}
+    given = dict[str, Severity]()
+    for word, severity in _severities(overrides.severity):
+        given.pop(word, None)  # so that the last one stands last
+        given[word] = severity
+    severities = {**settings.severities, **severities_by_code(given)}
     settings = replace(settings, ignored=ignored, severities=severities)
     if overrides.baseline is not None:
         settings = replace(settings, baseline=overrides.baseline)

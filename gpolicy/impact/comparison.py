@@ -43,12 +43,13 @@ class StateComparison:
 
 
 def compare(before: ClusterState, after: ClusterState) -> StateComparison:
-    """Return the comparison of two states. A renamed group keeps its UUID."""
+    """Return the comparison of two states. A renamed group keeps its UUID, and a new one may get the name it had."""
     by_uuid = {group.identity.uuid: name for name, group in before.groups.items() if group.identity.uuid}
-    found = []
-    for name, group in after.groups.items():
-        known = by_uuid.get(group.identity.uuid) if group.identity.uuid else None
-        found.append(GroupMatch(known or (name if name in before.groups and known is None else None), name))
+    same = {
+        name: by_uuid[group.identity.uuid] for name, group in after.groups.items() if group.identity.uuid in by_uuid
+    }
+    by_name = before.groups.keys() - same.values()
+    found = [GroupMatch(same.get(name, name if name in by_name else None), name) for name in after.groups]
     left = [name for name in before.groups if name not in {match.before for match in found}]
     return StateComparison(before, after, (*found, *(GroupMatch(name, None) for name in left)))
 
@@ -77,8 +78,8 @@ class LoadedComparison:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said about both states."""
-        return (*self.before.notes, *self.after.notes)
+        """What is to be said about the states, once where it is true of both."""
+        return tuple(dict.fromkeys((*self.before.notes, *self.after.notes)))
 
 
 def load(compared: StateComparison) -> LoadedComparison:

@@ -57,6 +57,7 @@ class _Writer:
             return
         if section.weight is Weight.SAME and not (section.main or section.sections):
             yield self.paint(Tone.QUIET, f"{indent}{_headed(section.title, section.summary)}")
+            yield from (self.paint(Tone.QUIET, f"{indent}  {note}") for note in section.notes)
             return
         tone = Tone.BAD if section.weight is Weight.WORSE else Tone.STRONG
         if section.title and not any(map(_has_own_headings, parts)):
@@ -115,9 +116,9 @@ class _Writer:
             rest = f"{indent}and {len(table) - most:,} more {table.of}, all {self.answer.rows_with}"
             yield self.paint(Tone.QUIET, rest)
 
-    def cell(self, heading: str, cell: str, text: str) -> str:
+    def cell(self, heading: str | None, cell: str, text: str) -> str:
         """Paint headings, and differences by their direction."""
-        if not heading:
+        if heading is None:
             return self.paint(Tone.STRONG, text)
         if heading in ("Δ", "%") and cell[:1] in ("-", "+") and len(cell) > 1:
             return self.paint(Tone.BAD if cell[0] == "-" else Tone.GOOD, text)
@@ -142,12 +143,12 @@ def table_lines(
     headings: Sequence[str],
     rows: Sequence[Sequence[str]],
     right: Collection[str],
-    paint: Callable[[str, str, str], str],
+    paint: Callable[[str | None, str, str], str],
 ) -> Iterator[str]:
     """Give the lines of a table: columns as wide as they need to be, those in `right` hold numbers.
 
     `paint` paints a cell, padded already: given its heading, what it says, and the text to paint. The headings' own
-    heading is "". What is not printable is escaped.
+    heading is None. What is not printable is escaped.
     """
     shown = [[printable(cell) for cell in row] for row in (headings, *rows)]
     widths = [max(map(columns, column)) for column in zip(*shown, strict=True)]
@@ -155,5 +156,5 @@ def table_lines(
         cells = []
         for place, (heading, cell, width) in enumerate(zip(headings, row, widths, strict=True), start=1):
             gap = " " * (width - columns(cell)) if heading in right or place < len(row) else ""
-            cells.append(paint(heading if number else "", cell, gap + cell if heading in right else cell + gap))
+            cells.append(paint(heading if number else None, cell, gap + cell if heading in right else cell + gap))
         yield "  ".join(cells).rstrip()

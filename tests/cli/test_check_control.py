@@ -48,6 +48,8 @@ def test_rules_are_chosen_on_the_command_line(tmp_path: Path) -> None:
     assert codes(tmp_path, "--severity", "GP1=warning") == (["GP107", "GP106"], 0)
     assert codes(tmp_path, "--severity", "GP1=info,GP106=error", "--fail-on", "error") == (["GP107", "GP106"], 1)
     assert codes(tmp_path, "--severity", "GP1=info", "--fail-on", "info") == (["GP107", "GP106"], 1)
+    words = "GP106=info,port-range=info,GP107=info,GP106=error"  # one rule by two names: the last word counts
+    assert codes(tmp_path, "--severity", words) == (["GP107", "GP106"], 1)
     assert codes(tmp_path, "--fail-on", "never") == (["GP107", "GP106"], 0)
 
 
@@ -113,6 +115,8 @@ def test_ignoring_all_that_the_file_selects_is_a_slip(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "--ignore excludes all that" in done.stderr
     assert "gpolicy.toml leaves: no rule is left" in done.stderr
+    for more in ("GP2,port-range,drift", "GP"):
+        assert gpolicy("check", tmp_path, "--ignore", more).returncode == 3
     assert codes(tmp_path, "--ignore", "GP2,port-range", "--select", "GP107") == (["GP107"], 1)
     assert codes(tmp_path, "--ignore", "GP", "--isolated") == ([], 0)  # said outright, and nothing else was
 

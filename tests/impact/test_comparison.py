@@ -55,3 +55,14 @@ def test_all_measures_load_each_cluster_once(monkeypatch: pytest.MonkeyPatch) ->
     assert capacity == capacity_change(again, PairNames(), silent)
     assert redundancy == redundancy_change(again, 1, silent)
     assert model == resource_model_change(again, silent)
+
+
+def test_a_new_group_may_have_the_name_that_another_had() -> None:
+    before = from_text(FULL)
+    (name, group), *_ = before.groups.items()
+    assert group.identity.uuid is not None
+    new = replace(group, identity=replace(group.identity, uuid=None))
+    after = replace(before, groups={**before.groups, name: new, "renamed": group})
+    matches = {match.name: match.before for match in compare(before, after).groups}
+    assert matches["renamed"] == name
+    assert matches[name] is None

@@ -221,3 +221,21 @@ def test_markdown_keeps_its_budget() -> None:
     assert "left out" in text
     assert text.index("| a |") < text.index("left out")
     assert page_of_markdown(text).tables[0][1] == ["0" * 20]
+
+
+def test_a_text_keeps_the_notes_of_a_section_in_which_nothing_changes() -> None:
+    section = Section(
+        key="k", title="Redundancy", weight=Weight.SAME, summary="as before", notes=("group b: not known",)
+    )
+    answer = Answer(verb="plan", title="On", name="n", verdict="v", sections=(section,))
+    assert "group b: not known" in text_of(answer)
+
+
+def test_only_headings_are_painted_as_headings() -> None:
+    """A column may be without a heading; what is new in it is red."""
+    table = Table(title="Rows", of="rows", headings=("", "a"), rows=(("new", "b"),))
+    answer = Answer(
+        verb="plan", title="On", name="n", verdict="v", sections=(Section(key="k", title="S", parts=(table,)),)
+    )
+    lines = text_of(answer, colour=True).splitlines()
+    assert any("[31mnew" in line for line in lines), lines

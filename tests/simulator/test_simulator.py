@@ -130,7 +130,7 @@ real_run = RapiRunner.run
 BROKEN: Final[dict[str, tuple[Any, str, Callable[..., Any], str]]] = {
     "stops": (Carrier, "_may_begin", refuse_nothing, "was begun after"),
     "looks": (Carrier, "_judge", refuse_nothing, "is begun although"),
-    "identity": (ClusterIdentity, "check", refuse_nothing, "goes to another cluster"),
+    "identity": (ClusterIdentity, "other", refuse_nothing, "goes to another cluster"),
     "statuses": (rapi_runner.RapiRunner, "run", believe_statuses, "under way"),
     "requests": (rapi_runner.RapiRunner, "run", ask_for_more, "which it does not say"),
     "marks": (rapi_runner.RapiRunner, "run", send_twice, "a second time"),
