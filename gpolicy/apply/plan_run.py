@@ -26,7 +26,7 @@ from gpolicy.apply.carrying import (
     told,
     written_serials,
 )
-from gpolicy.apply.deciding import Decision, decide_by_looking, left_of
+from gpolicy.apply.deciding import Decision, decide_by_looking, left_of, seen_progress
 from gpolicy.apply.final_look import FinalLook, judge_applied, judge_restored
 from gpolicy.apply.journal import (
     DISTRUSTED,
@@ -47,8 +47,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.impact.declared_guards import judge_declared_again, measure_impact
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
-from gpolicy.plan.change import NAME
-from gpolicy.plan.effects import Effect, written
+from gpolicy.plan.effects import Effect, Progress, written
 from gpolicy.plan.plan import Plan, release_of
 
 
@@ -221,7 +220,8 @@ class PlanRun:
             left = [
                 task
                 for task in undo
-                if task.key not in settled.done and (task.step in settled.done or self._has_effect(carrier.known, task))
+                if task.key not in settled.done
+                and (task.step in settled.done or settled.is_partly_done(task, carrier.known))
             ]
             carrier.carry(left)
             everything = [*done, *(effect for task in left for effect in task.command.effects)]
@@ -239,15 +239,6 @@ class PlanRun:
         _refuse(mine, "the cluster has changed since the last run; nothing was taken back")
         for item in comparison.differences:
             carrier.progressing.note(f"changed by somebody else, and left alone: {told(item)}")
-
-    @staticmethod
-    def _has_effect(sight: Sight, undo: Task) -> bool:
-        """Return whether a step that failed has changed something that `undo` is to bring back.
-
-        An object that is not there (any more: its renaming was taken back) holds nothing of that.
-        """
-        there = any(effect.object in sight.contents or effect.path == NAME for effect in undo.command.effects)
-        return there and decide_by_looking(undo, sight) is not Decision.SKIP
 
     # --- what all have in common -----------------------------------------------------------------------------------
 
@@ -326,6 +317,15 @@ class _Settled:
     def all_effects(self, tasks: Sequence[Task]) -> list[Effect]:
         """Return what `tasks` have changed, in their order."""
         return [effect for task in tasks for effect in self.effects.get(task.key, ())]
+
+    def is_partly_done(self, undo: Task, sight: Sight) -> bool:
+        """Return whether the failed step behind `undo` has changed something that is still to be brought back.
+
+        What the step was seen to have changed decides, not only the look now: when a rollback is asked for again, the
+        objects of steps that changed nothing may have other names. What no look shows may have changed.
+        """
+        seen = seen_progress(undo.command.effects, sight)
+        return seen is None or (seen is not Progress.DONE and bool(self.effects.get(undo.step)))
 
 
 def _refuse(differences: Sequence[LeafDifference], why: str) -> None:
