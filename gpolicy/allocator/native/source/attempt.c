@@ -28,7 +28,7 @@ static bool is_redundant_after(struct engine *engine, const struct instance *ins
     return answer;
 }
 
-/* A candidate by its score; of equals the later one comes first. */
+/* A candidate with its score; the later one of two equals comes first. */
 struct scored { double score; int64_t row; };
 static int best_first(const void *left, const void *right) {
     const struct scored *a = left, *b = right;
@@ -47,18 +47,18 @@ static void choose(struct attempt *attempt, int64_t primary, int64_t secondary, 
     attempt->score = score;
 }
 
-/* Put candidates in the order of their scores. Those that cannot be compared stay as they are: so sorts GHC. */
+/* Sort candidates by score. If the scores are NaN, the order stays, as it does in GHC's sort. */
 static void sort_by_score(struct scored *order, int64_t count) {
     if (count > 0 && !isnan(order[0].score)) qsort(order, (size_t)count, sizeof *order, best_first);
 }
 
-/* Whether some mirrored instance has no secondary, the new one included: the simulation may meet it and fail then. */
+/* Whether some mirrored instance, perhaps the new one, has no secondary. The simulation may meet it and fail. */
 static bool only_simulation_tells(const struct engine *engine, const struct instance *instance) {
     return engine->missing > 0 || (instance->evacuation == FAIL_OVER && !engine->mirrored);
 }
 
-/* Whether an instance breaks N+1 on each of the rows that are not known to be `broken`, as far as these are few: that
- * is sooner known than which of them is the best. */
+/* Whether an instance breaks N+1 on every row. Answers only if few rows are not yet known to be `broken`: then this is
+ * faster than finding the best row. */
 static bool breaks_on_the_few(struct engine *engine, const struct instance *instance, int64_t number,
                               const int64_t *rows, int64_t count, bool *broken) {
     int64_t left = 0;
@@ -72,7 +72,7 @@ static bool breaks_on_the_few(struct engine *engine, const struct instance *inst
     return true;
 }
 
-/* Choose the best single node after which the cluster is redundant. */
+/* Choose the best single node that leaves the cluster redundant. */
 static void choose_checked_single(struct engine *engine, const struct instance *instance, int64_t number,
                                   struct attempt *attempt) {
     const int64_t *rows;
@@ -106,8 +106,8 @@ static void choose_checked_single(struct engine *engine, const struct instance *
     reject_all(attempt);
 }
 
-/* Go through the secondaries of one primary from the best on until one leaves the cluster redundant. `allowed` says so
- * per row if it is given, else the cluster is tested. */
+/* Try the secondaries of one primary, the best first, until one leaves the cluster redundant. `allowed` tells this for
+ * each row; if it is NULL, the cluster is tested. */
 static void choose_secondary(struct engine *engine, const struct instance *instance, int64_t number, int64_t primary,
                              const bool *allowed, struct attempt *attempt) {
     struct scored *order = reserve(engine, &engine->scored, engine->node_count, sizeof *order);
@@ -130,7 +130,9 @@ static void choose_secondary(struct engine *engine, const struct instance *insta
     }
 }
 
-/* What moves where when a node fails, for choose_mirrored(). */
+/* For choose_mirrored(): by row, the memory that moves there when the node in question fails (`from`) and when any node
+ * fails (`most`); the secondaries after which the cluster is redundant (`allowed`); the primaries that are redundant
+ * with every secondary (`clean`). */
 struct moving { int64_t *from, *most; bool *allowed, *clean; };
 
 static bool reserve_moving(struct engine *engine, struct moving *moving) {
@@ -144,7 +146,7 @@ static bool reserve_moving(struct engine *engine, struct moving *moving) {
     return true;
 }
 
-/* Find the most memory that moves to each node from any other one. */
+/* Find, for each node, the most memory that moves to it when one other node fails. */
 static void find_most_moving(const struct engine *engine, struct moving *moving) {
     for (int64_t row = 0; row < engine->node_count; row++) {
         const struct list *primaries = &engine->primaries[row];
@@ -159,8 +161,9 @@ static void find_most_moving(const struct engine *engine, struct moving *moving)
     }
 }
 
-/* Where all instances are mirrored, what keeps a placement from being redundant is one comparison each for the primary
- * (what may fail over to it) and for the pair. Only primaries with a pair that is not allowed are looked at in full. */
+/* Choose the best redundant pair if all instances are mirrored. A placement is redundant if two comparisons hold: one
+ * for the primary (what may fail over to it) and one for the pair. Only primaries with a forbidden pair need
+ * choose_secondary(). */
 static void choose_mirrored(struct engine *engine, const struct instance *instance, int64_t number,
                             struct attempt *attempt) {
     int64_t nodes = engine->node_count, used = memory_used(instance);
@@ -232,7 +235,7 @@ void try_allocate(struct engine *engine, const struct instance *instance, int64_
     }
 }
 
-/* List the nodes that take an instance; `all` says whether it surely breaks N+1 on all of them. */
+/* List the nodes that take an instance; `all` tells whether it surely breaks N+1 on all of them. */
 static int64_t look_for_breaks(struct engine *engine, const struct instance *instance, const int64_t **rows,
                                bool *all) {
     look_at_candidates(engine, instance, 0);
@@ -254,7 +257,7 @@ bool breaks_everywhere(struct engine *engine, const struct instance *instance) {
     struct instance placed = *instance;
     const int64_t *rows;
     int64_t number = engine->table.count, before = engine->placements.count;
-    int64_t hint = engine->last_failing; /* of all nodes the likeliest to lack room */
+    int64_t hint = engine->last_failing; /* the node that most likely lacks room */
     bool all, lacks = true;
     if (engine->node_count == 0 || !engine->facts[hint].examined) return false;
     placed.index = number;

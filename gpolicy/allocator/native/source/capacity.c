@@ -6,7 +6,8 @@
 
 enum { HUGE_STEP_FLOOR = 20, SMALL_STEP = 10 };
 
-/* What is known of one size in one state. A trial is known by the resources whose bounds it did not look at. */
+/* A remembered answer about one size in one state. The question is TRIAL with a bit for each unbounded resource, or an
+ * attempt, UNCHECKED or CHECKED. */
 enum question { TRIAL, UNCHECKED = 1 << REASONS, CHECKED };
 struct known {
     int64_t version, run, memory, disk, vcpus, spindles;
@@ -17,7 +18,7 @@ struct known {
 enum { PLACES = 1 << 14 };
 struct memo {
     struct known known[PLACES];
-    int64_t run, redundant_version; /* the state that `redundant` is the answer for, plus 1 */
+    int64_t run, redundant_version; /* the state for which `redundant` holds, plus 1 */
     bool redundant;
 };
 
@@ -29,7 +30,7 @@ void forget_sizes(struct engine *engine) {
     forget_sizes_of_room(engine);
 }
 
-/* Whether the present state passes the N+1 test; remembered as long as the state stays. */
+/* Whether the present state passes the N+1 test; tested once for each state. */
 static bool known_redundant(struct engine *engine) {
     struct memo *memo = engine->memo;
     if (memo->redundant_version != engine->version + 1) {
@@ -39,8 +40,7 @@ static bool known_redundant(struct engine *engine) {
     return memo->redundant;
 }
 
-/* Return the place for a question; `found` says whether the answer is there. A newer answer takes the place of an older
- * one. */
+/* Return the place of the answer to a question; `found` tells whether it is there. New answers overwrite old ones. */
 static struct known *look_up(struct engine *engine, const struct instance *instance, unsigned question, bool *found) {
     uint64_t hash = (uint64_t)instance->memory * 0x9e3779b97f4a7c15u;
     hash = (hash ^ (uint64_t)instance->disk) * 0xff51afd7ed558ccdu;
@@ -63,7 +63,6 @@ static void keep(struct engine *engine, const struct instance *instance, unsigne
     known->spindles = instance->spindles;
 }
 
-/* Return the outcomes on all candidates. */
 static const struct counts *trial_of(struct engine *engine, const struct instance *instance, unsigned unbounded) {
     bool found;
     struct known *known = look_up(engine, instance, TRIAL | unbounded, &found);
@@ -97,7 +96,8 @@ void known_attempt(struct engine *engine, const struct instance *instance, bool 
     *attempt = known->attempt;
 }
 
-/* Place one after the other until none fits or the limit is reached; the attempt comes before the look at the limit. */
+/* Place copies until none fits or the limit is reached. As in htools, the attempt comes before the check of the limit.
+ */
 static void small(struct engine *engine, const struct instance *instance, int64_t limit, bool checked,
                   struct outcome *outcome) {
     checked = checked && instance->evacuation != FAIL_OVER;
@@ -119,7 +119,7 @@ static void small(struct engine *engine, const struct instance *instance, int64_
     }
 }
 
-/* How many instances to place before the N+1 test is made. */
+/* Return how many instances to place before the next N+1 test. */
 static int64_t huge_step(const struct engine *engine, const struct instance *instance) {
     int64_t available = 0;
     for (int64_t row = 0; row < engine->node_count; row++) {
@@ -139,13 +139,13 @@ void standard(struct engine *engine, const struct instance *instance, int64_t li
     }
     const struct counts *trial = known_trial(engine, instance);
     if (trial->successes == 0 && engine->missing == 0) {
-        /* nothing is placed whichever way it is tried, so N+1 does not matter */
+        /* nothing can be placed, so N+1 does not matter */
         outcome->counts = *trial;
         outcome->attempted = true;
         return;
     }
     if (limit != 0 && surely_breaks(engine, instance)) {
-        /* no run of unchecked placements would end redundant, so only the checked way is left */
+        /* every unchecked placement breaks N+1, so each one must be checked */
         small(engine, instance, limit, true, outcome);
         return;
     }

@@ -1,4 +1,4 @@
-/* Standard allocation, and the pieces that tiered allocation needs (gpolicy/allocator/repeated_allocation.py). */
+/* Standard allocation, and the parts that tiered allocation needs (gpolicy/allocator/repeated_allocation.py). */
 #ifndef GPOLICY_CAPACITY_H
 #define GPOLICY_CAPACITY_H
 
@@ -7,20 +7,20 @@
 
 enum { NO_LIMIT = -1 };
 
-/* What a run of allocations says at its end; what it placed is in the engine's list of placements. */
+/* The last attempt of a run of allocations. The placed instances are in the engine's list of placements. */
 struct outcome { struct counts counts; bool attempted; };
 
-/* Place copies of `instance` until none fits or `limit` new ones are placed. */
+/* Place copies of `instance` until none fits or `limit` of them are placed. */
 void standard(struct engine *engine, const struct instance *instance, int64_t limit, struct outcome *outcome);
-/* Place `instance` until none fits, shrink it by what failed most, and go on (tiered.c). */
+/* Place `instance` until none fits, shrink it by the most frequent reason of failure, and repeat (tiered.c). */
 void tiered(struct engine *engine, const struct instance *instance, int64_t limit, struct outcome *outcome);
 
-/* Attempts and trials in the present state, computed once per size. The instance may differ from that of another call
- * in memory, disk, cpus and spindles only, until forget_sizes() is called. */
+/* Attempts and trials in the present state, computed once for each size. Until forget_sizes() is called, instances may
+ * differ in memory, disk, CPUs and spindles only. */
 void known_attempt(struct engine *engine, const struct instance *instance, bool checked, struct attempt *attempt);
-/* The outcomes on all candidates, N+1 not asked. To be read before the next question. */
+/* The outcomes on all candidates, without the N+1 test. Valid until the next question. */
 const struct counts *known_trial(struct engine *engine, const struct instance *instance);
-/* Whether any candidate takes the instance, without the bounds of policies on the resources in `unbounded`. */
+/* Whether any candidate takes the instance if policies do not bound the resources in `unbounded`. */
 bool known_to_fit(struct engine *engine, const struct instance *instance, unsigned unbounded);
 void forget_sizes(struct engine *engine);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t MOST_BYTES = (int64_t)1 << 40; /* more of anything does not fit in memory */
+static const int64_t MOST_BYTES = (int64_t)1 << 40; /* no array is larger */
 
 void fail(struct engine *engine, enum status status) {
     if (engine->status == DONE) engine->status = status;
@@ -14,7 +14,7 @@ bool ended(struct engine *engine) {
     return failed(engine);
 }
 
-/* Return the place where a piece of memory is noted; for NULL a new one, or NULL if there is no memory for that. */
+/* Return the place in `pieces` that holds `piece`; for NULL a free place, or NULL if there is no memory. */
 static void **place_of(struct engine *engine, const void *piece) {
     struct pieces *pieces = &engine->pieces;
     int64_t place = pieces->count - 1;
@@ -30,7 +30,7 @@ static void **place_of(struct engine *engine, const void *piece) {
     return &pieces->items[place];
 }
 
-/* Give a piece of memory, or none yet, another size; NULL after fail(). A new one is zeroed. */
+/* Resize a piece of memory, or allocate a zeroed one if it is NULL. Returns NULL after fail(). */
 static void *resize(struct engine *engine, void *piece, int64_t count, size_t size) {
     void **place = count < MOST_BYTES / (int64_t)size ? place_of(engine, piece) : NULL, *resized = NULL;
     if (place != NULL) resized = piece == NULL ? calloc((size_t)count, size) : realloc(piece, (size_t)count * size);
@@ -108,7 +108,7 @@ void count_exclusions(struct engine *engine, int64_t row, int64_t tag, int64_t c
     }
 }
 
-/* Write a count of tags; return what was there. */
+/* Write a count of tags; return the old count. */
 static int32_t write_tag(struct engine *engine, int64_t row, int64_t tag, bool located, int32_t count) {
     int32_t *place = (located ? engine->located_tags : engine->tags) + row * engine->tag_count + tag, before = *place;
     if (located) count_exclusions(engine, row, tag, count - before);
@@ -134,7 +134,7 @@ void take_back(struct engine *engine, struct mark to) {
         struct shares *peers = &engine->peers[saved->row];
         note_change(engine, saved->row);
         engine->nodes[saved->row] = saved->node;
-        /* a list of peers never loses capacity, so what was saved fits */
+        /* a list of peers never loses capacity, so the saved list fits */
         if (saved->shares > 0) {
             memcpy(peers->items, &journal->shares[saved->shares_from], (size_t)saved->shares * sizeof *peers->items);
         }

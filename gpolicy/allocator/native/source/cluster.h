@@ -1,12 +1,12 @@
-/* The state of a cluster as the engine keeps it, and how it is changed and taken back.
+/* The state of a cluster in the engine, its changes, and how changes are undone.
  *
- * Names are those of the law (gpolicy/allocator/node.py, cluster_data.py). Nodes are rows, in ascending index order;
- * sizes are MiB. No amount is above 2^41, and there are at most 2^21 of anything, so sums fit in 64 bits; sums of a few
- * are exact as doubles.
+ * Names are those of the law (gpolicy/allocator/node.py, cluster_data.py). A node is known by its row; rows are in
+ * ascending order of node index. Sizes are MiB. No amount is above 2^41 and there are at most 2^21 items of a kind, so
+ * sums fit in 64 bits, and sums of a few amounts are exact as doubles.
  *
- * An error is a status that stays until the call ends: a function that meets one calls fail() and returns a value that
- * means nothing. Before a function changes the state, it makes room in the journal, so that after
- * any error, lack of memory included, the state can be taken back to where the call found it.
+ * An error is a status that stays until the call ends: the function that finds it calls fail() and returns a
+ * meaningless value. A function reserves memory in the journal before it changes the state. So take_back() can restore
+ * the state of the beginning of a call after any error, lack of memory included.
  */
 #ifndef GPOLICY_CLUSTER_H
 #define GPOLICY_CLUSTER_H
@@ -16,11 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Why a placement is not possible, in the order of FailReason. */
+/* Why a node cannot take an instance, in the order of FailReason. */
 enum reason { MEM, DISK, CPU, N1, TAGS, MIG, DISK_COUNT, SPINDLES, INTERNAL, FITS };
 enum { REASONS = FITS };
 
-/* The components of the score, in the order of the sum. */
+/* The components of the score, in the order in which they are added. */
 enum component {
     FREE_MEMORY, FREE_DISK, N1_COUNT, RESERVED, OFFLINE_ALL, OFFLINE_PRIMARIES, CPU_RATIO, CPU_LOAD, MEMORY_LOAD,
     DISK_LOAD, NET_LOAD, PRIMARY_TAGS, SPINDLE_RATIO, FORTH_MEMORY, FORTH_DISK, FORTH_CPU, FORTH_SPINDLES, LOCATION,
@@ -32,16 +32,16 @@ enum status {
     DONE, OUT_OF_MEMORY, INVALID, STOPPED, DIVISION_BY_ZERO, MISSING_NODE, ASK_THE_LAW, TOO_MANY_PLACED, TOO_DEEP
 };
 
-/* How the N+1 test treats an instance: fail over, move, or place a copy. */
+/* How the N+1 test treats an instance: fail over, move, or place a copy elsewhere. */
 enum evacuation { FAIL_OVER, MOVE, COPY };
 
 enum { NOWHERE = -1, UNKNOWN_SPINDLES = -1 };
 
 struct spec { int64_t memory, cpus, disk_size, disk_count, spindle_use; };
 struct spec_pair { struct spec min, max; };
-struct policy { const struct spec_pair *pairs; int64_t count, templates; /* bit per template */ };
+struct policy { const struct spec_pair *pairs; int64_t count, templates; /* a bit for each template */ };
 
-/* An instance, existing or wanted. `index` is what node lists call it; `primary` and `secondary` are rows. */
+/* An instance, existing or wanted. `index` is its name in the lists of nodes; `primary` and `secondary` are rows. */
 struct instance {
     int64_t index, memory, disk, vcpus, spindle_use, spindles, disks, least_disk, most_disk;
     int64_t primary, secondary, secondary_index, location_score, desired, disk_template;
@@ -52,16 +52,16 @@ struct instance {
     double load[4];
 };
 
-/* What no placement changes about a node. */
+/* The properties of a node that no placement changes. */
 struct facts {
     int64_t group, policy, location_class, migration_class, low_disk, spindles;
-    bool exclusive, offline, examined, undefined; /* the last: it is online, and its score divides by 0 */
+    bool exclusive, offline, examined, undefined; /* undefined: online, and its score divides by 0 */
     double total_memory, total_disk, total_cpus, cpu_speed, vcpu_ratio, high_spindles;
     const int64_t *locations;
     int64_t location_count;
 };
 
-/* What placements change; `values` is the node's share of each component of the score. */
+/* The properties of a node that placements change; `values` is its share of each component of the score. */
 struct node {
     int64_t unallocated, reserved, forth_memory, disk, forth_disk, free_spindles, forth_spindles, cpus, forth_cpus;
     int64_t primaries, secondaries, tags, distinct_tags, location_score;
@@ -77,15 +77,15 @@ struct list { int64_t *items; int64_t count, capacity; };
 
 struct pieces { void **items; int64_t count, capacity; };
 
-/* Memory kept for the failure of `node`. */
+/* Memory that a secondary reserves for the failure of the primary `node`. */
 struct share { int64_t node, memory; };
 struct shares { struct share *items; int64_t count, capacity; };
 
-/* What take_back() restores. */
+/* Entries of the journal, from which take_back() restores the state. */
 struct saved_node { int64_t row, shares, shares_from; struct node node; };
 struct saved_tag { int64_t row, tag; int32_t before; bool located; };
 
-/* Where the journal stands. */
+/* A length of the journal, to which take_back() can return. */
 struct mark { int64_t nodes, shares, tags; };
 
 struct journal {
@@ -96,18 +96,19 @@ struct journal {
     struct mark top;
 };
 
-/* Per location and tag, how many primaries of online nodes have it; the sum of all, and how many are above 0. */
+/* For each location and tag the number of primaries of online nodes that have the tag; the sum of these counts, and how
+ * many of them are above 0. */
 struct exclusions { int64_t *counts, sum, above; };
 
-/* Instances in the order of their numbers in the cluster's table; those placed by us come last. `replaced` counts how
- * often a record has taken the place of another one. */
+/* Instances in the order of their numbers in the cluster's table; those placed by the engine come last. `replaced`
+ * counts how often a record has replaced another one. */
 struct table {
     struct instance *items;
     int64_t *numbers;
     int64_t count, capacity, given, replaced;
 };
 
-/* One instance placed by us: where its record is, and what was before. */
+/* One instance placed by the engine: the slot of its record, and the state before it. */
 struct placed { int64_t slot, version, missing; bool clashing; struct mark before; };
 struct placements { struct placed *items; int64_t count, capacity, before; struct buffer replaced; };
 
@@ -121,45 +122,44 @@ struct bounds;
 struct steps;
 
 struct engine {
-    bool open;  /* a cluster was read */
-    bool moved; /* an instance was moved away: lists and records no longer say where it is */
+    bool open;  /* a cluster has been read */
+    bool moved; /* an instance was moved away: lists and records no longer show where it is */
     enum status status;
     atomic_int stop; /* set by another thread */
     int64_t missing_index;
-    int64_t last_failing;   /* the node that could not be evacuated last time */
-    bool last_was_simulated; /* whether only a simulation could tell */
+    int64_t last_failing;   /* the node that could not be evacuated in the last failed test */
+    bool last_was_simulated; /* whether that took a simulation */
 
     int64_t node_count, group_count, policy_count, list_count, tag_count, location_count;
     int64_t location_classes, migration_classes, desired_classes;
     struct facts *facts;
     struct policy *policies;
     struct spec_pair *pairs;
-    const int64_t *common_locations, *may_migrate, *desired_misses; /* tables over classes */
-    int64_t *list_of_primary, *list_of_secondary;                   /* per row: its list of candidates, or NOWHERE */
-    int64_t *integers; /* the numbers as given, which tables, locations and tags point into */
-    bool mirrored;     /* candidates are pairs */
+    const int64_t *common_locations, *may_migrate, *desired_misses; /* tables indexed by classes */
+    int64_t *list_of_primary, *list_of_secondary; /* for each row its list of candidates, or NOWHERE */
+    int64_t *integers; /* the input, into which tables, locations and tags point */
+    bool mirrored;     /* candidates are pairs of nodes */
     bool force, capacity_checks, restricted_moves, any_exclusive;
-    bool any_undefined; /* some node makes the score NaN */
+    bool any_undefined; /* a node makes the score NaN */
 
     struct node *nodes;
-    struct list *primaries; /* slots of `table` per node, the newest last */
+    struct list *primaries; /* for each node slots of `table`, the newest last */
     struct shares *peers;
-    int32_t *tags, *located_tags; /* per node and tag: primaries that have it; the second without forthcoming ones */
-    struct exclusions exclusions; /* made of `located_tags` */
+    int32_t *tags, *located_tags; /* primaries by node and tag; the second without forthcoming ones */
+    struct exclusions exclusions; /* computed from `located_tags` */
     struct table table;
-    int64_t unmirrored; /* given instances that are not mirrored */
-    int64_t missing;    /* mirrored instances on some node that have no secondary */
-    bool clashing;      /* a placement's number is not its own: no arithmetic, only simulation */
-    int64_t *changed;   /* per row: `clock` when it changed last */
+    int64_t unmirrored; /* instances of the input that are not mirrored */
+    int64_t missing;    /* mirrored instances that have a primary but no secondary */
+    bool clashing;      /* two instances share a number: N+1 must be simulated */
+    int64_t *changed;   /* for each row the value of `clock` at its last change */
     int64_t clock;
     struct journal journal;
     struct placements placements;
-    int64_t version, versions; /* a number of the present state, and how many states there were */
-    const int64_t *kept_tags; /* of the last instance wanted; copies of it may use them as long as the engine lives */
+    int64_t version, versions; /* the number of the present state, and the count of states so far */
+    const int64_t *kept_tags; /* of the last wanted instance; valid as long as the engine lives */
     int64_t kept_tag_count;
-    struct pieces pieces; /* of memory: all that the engine has */
+    struct pieces pieces; /* all memory of the engine */
 
-    /* working memory of the modules */
     struct outcomes *outcomes;
     struct pair_search *pair_search;
     struct whole_search *whole_search;
@@ -173,30 +173,30 @@ struct engine {
 
 void fail(struct engine *engine, enum status status);
 static inline bool failed(const struct engine *engine) { return engine->status != DONE; }
-/* Whether the caller no longer wants an answer, or there is trouble. */
+/* Whether the call must end: the caller has stopped it, or there is an error. */
 bool ended(struct engine *engine);
 
-/* Return zeroed memory for `count` items, or NULL after fail(). It lasts until release() or the end of the engine. */
+/* Return zeroed memory for `count` items, or NULL after fail(). It lives until release() or the end of the engine. */
 void *zeroed(struct engine *engine, int64_t count, size_t size);
-/* Return `buffer` with room for `count` items of `size`, or NULL after fail(). What was in it stays. */
+/* Return `buffer` with room for `count` items of `size`, or NULL after fail(). Its content stays. */
 void *reserve(struct engine *engine, struct buffer *buffer, int64_t count, size_t size);
-/* Make room for `count` items in an array that grows; false after fail(). */
+/* Make room for `count` items in a growing array; false after fail(). */
 bool grow(struct engine *engine, void *items, int64_t *capacity, int64_t count, size_t size);
 void release(struct engine *engine, void *piece);
 void release_all(struct engine *engine);
 
-/* Save the node at `row`, so that take_back() can restore it; false after fail(): the node must not be changed. */
+/* Save the node at `row` for take_back(). After false (and fail()) the node must not be changed. */
 bool save_node(struct engine *engine, int64_t row);
-/* Set how many primaries of a node have a tag: in `tags`, or in `located_tags` and what is made of them. */
+/* Set the number of primaries of a node with a tag: in `tags`, or in `located_tags` and `exclusions`. */
 void set_tag(struct engine *engine, int64_t row, int64_t tag, bool located, int32_t count);
-/* Count `change` more primaries with a tag in the locations of a node. */
+/* Count `change` more primaries with a tag in all locations of a node. */
 void count_exclusions(struct engine *engine, int64_t row, int64_t tag, int64_t change);
 void take_back(struct engine *engine, struct mark to);
 
 int64_t peer_memory(const struct engine *engine, int64_t row, int64_t peer);
 /* Make room for one more peer of a node. */
 bool reserve_peer(struct engine *engine, int64_t row);
-/* Set or, without `keep`, drop what a node keeps for a peer; there must be room for it. */
+/* Set the memory that a node reserves for a peer, or drop the peer without `keep`. Call reserve_peer() first. */
 void set_peer_memory(struct engine *engine, int64_t row, int64_t peer, int64_t memory, bool keep);
 int64_t most_peer_memory(const struct engine *engine, int64_t row);
 int64_t common_locations(const struct engine *engine, int64_t row, int64_t other);

@@ -7,8 +7,9 @@
 
 enum { MOST_SLOTS = 1 << 20 };
 
-/* The minimal sizes of all policies as instances, `width` for each, and how many of them fit on the nodes as they are,
- * `width` for each row; that is found out when it is asked for. `lost` and `least` have room for one node's losses. */
+/* The minimal sizes of all policies as instances (`sizes`, `width` for each policy), and how many of them fit on each
+ * node now (`slots`, `width` for each row, counted when they are first needed: `known`). `lost`, `lost_of_primary` and
+ * `least_lost` are losses by size. */
 struct dedicated {
     struct engine *engine;
     const struct instance *instance;
@@ -17,7 +18,7 @@ struct dedicated {
     bool *known;
 };
 
-/* Make plain instances of a policy's minimal sizes, the biggest disk first. They have no list of disks, hence use no
+/* Make plain instances of a policy's minimal sizes, the biggest disk first. They have no list of disks and so use no
  * spindles (htools, Dedicated.hs). */
 static void make_sizes(const struct policy *policy, struct instance *sizes) {
     for (int64_t count = 0; count < policy->count; count++) {
@@ -32,7 +33,7 @@ static void make_sizes(const struct policy *policy, struct instance *sizes) {
     }
 }
 
-/* How many instances of a size fit on a node. */
+/* Return how many instances of a size fit on a node. */
 static int64_t slots_on(struct engine *engine, int64_t row, struct node node, const struct instance *size) {
     int64_t count = 0;
     struct node before = engine->nodes[row];
@@ -47,7 +48,7 @@ static int64_t slots_on(struct engine *engine, int64_t row, struct node node, co
     return count;
 }
 
-/* Add up what a node loses, by the sizes of `policy`, when it becomes `after`. */
+/* Add the slots that a node loses, by the sizes of `policy`, when it becomes `after`. */
 static void add_loss(struct dedicated *dedicated, int64_t policy, int64_t row, const struct node *after) {
     struct engine *engine = dedicated->engine;
     int64_t *slots = &dedicated->slots[row * dedicated->width];
@@ -59,7 +60,8 @@ static void add_loss(struct dedicated *dedicated, int64_t policy, int64_t row, c
     dedicated->known[row] = true;
 }
 
-/* Whether the best loss so far, and then the disk that is left, is less than that of the present candidate. */
+/* Whether the best loss so far, or for equal losses the disk that is left, is less than that of the present candidate.
+ */
 static bool best_is_less(const struct dedicated *dedicated, int64_t disk_left) {
     for (int64_t size = 0; size < dedicated->width; size++) {
         int64_t best = dedicated->least_lost[size], own = dedicated->lost[size];
@@ -68,7 +70,7 @@ static bool best_is_less(const struct dedicated *dedicated, int64_t disk_left) {
     return dedicated->disk_left < disk_left;
 }
 
-/* Count a candidate, and take it if no earlier one is better. */
+/* Count a candidate, and keep it unless an earlier one is better. */
 static void judge_loss(struct dedicated *dedicated, struct attempt *attempt, int64_t primary, int64_t secondary,
                        int64_t disk_left) {
     attempt->counts.successes++;
@@ -129,8 +131,7 @@ static void try_primary(struct dedicated *dedicated, int64_t row, struct attempt
     judge_loss(dedicated, attempt, row, NOWHERE, node.disk);
 }
 
-/* Make the sizes of all policies; those of which any number fits, or that are less than nothing, only the law judges.
- */
+/* Make the sizes of all policies. The law answers if a size is negative or takes nothing, so that any number fits. */
 static void make_all_sizes(struct dedicated *dedicated) {
     struct engine *engine = dedicated->engine;
     for (int64_t number = 0; number < engine->policy_count; number++) {

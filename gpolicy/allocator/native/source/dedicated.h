@@ -1,12 +1,13 @@
-/* Placement on dedicated nodes: lose as few of the big slots as possible (gpolicy/allocator/dedicated_nodes.py). */
+/* Placement on dedicated nodes: lose as few slots for big instances as possible (gpolicy/allocator/dedicated_nodes.py).
+ */
 #ifndef GPOLICY_DEDICATED_H
 #define GPOLICY_DEDICATED_H
 
 #include "attempt.h"
 #include "cluster.h"
 
-/* Try every candidate, and take the one with the smallest loss, then with the least disk left; of equals the later one.
- * The score of the attempt is not used. */
+/* Take the candidate with the smallest loss; of equals the one with the least disk left, then the later one. The score
+ * of the attempt is not used. */
 void try_dedicated(struct engine *engine, const struct instance *instance, struct attempt *attempt);
 
 #endif

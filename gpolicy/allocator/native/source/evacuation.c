@@ -6,8 +6,8 @@
 #include "moves.h"
 #include "whole_score.h"
 
-/* The instance and its nodes as they were, and the best move so far. No move is the best whose score is surely above
- * `limit`. A move changes at most four nodes. */
+/* The instance and the journal before the move, and the best move so far. A move whose score is surely above `limit` is
+ * not the best. */
 struct search {
     struct engine *engine;
     const struct instance *instance;
@@ -21,7 +21,7 @@ struct search {
     int64_t primary, secondary;
 };
 
-/* Score the state after a move; of equal scores, and where no score is defined, the later one counts. */
+/* Score the state after a move, and keep the best. Of equal or undefined scores the later one is kept. */
 static void judge_state(struct search *search, int64_t primary, int64_t secondary) {
     struct engine *engine = search->engine;
     double score = NAN;
@@ -54,7 +54,7 @@ static void try_nodes(struct search *search, const int64_t *rows, int64_t count)
     }
 }
 
-/* Bring a mirrored instance to a new primary, by way of its being the secondary. */
+/* Move a mirrored instance to a new primary: first as its secondary, then by a fail-over. */
 static bool change_primary(struct search *search, struct instance *instance, int64_t target) {
     struct engine *engine = search->engine;
     bool offline = engine->facts[instance->primary].offline;
@@ -65,7 +65,7 @@ static bool change_primary(struct search *search, struct instance *instance, int
 
 static void try_pairs(struct search *search, const int64_t *rows, int64_t count) {
     struct engine *engine = search->engine;
-    if (count < 2) return; /* no pair, so nobody asks where the instance is */
+    if (count < 2) return; /* no pair, so the primary (perhaps NOWHERE) is not read */
     for (int64_t first = 0; first < count && !ended(engine); first++) {
         struct instance moved = *search->instance;
         if (change_primary(search, &moved, rows[first])) {

@@ -5,15 +5,16 @@
 
 #include "statistics.h"
 
-/* Where the reading stands. */
+/* The positions in both streams. */
 struct reader { struct engine *engine; const int64_t *integer, *integers_end; const double *real, *reals_end; };
 
-static const int64_t ORDINARY = (int64_t)1 << 41; /* of anything in MiB; see cluster.h */
+static const int64_t ORDINARY = (int64_t)1 << 41; /* the greatest amount in MiB; see cluster.h */
 static const int64_t MOST_NUMBERS = (int64_t)1 << 32;
 enum { MOST_ITEMS = 1 << 20 /* nodes, and instances */, MOST_TAGS = 1 << 12 /* of an instance; Ganeti's own limit */ };
 enum { TEMPLATES = 9, DISKLESS = 0, SHARED_FILE = 2, PLAIN = 3, DRBD = 5, RBD = 6 };
 
-/* Return the next number, which must be in its range. After trouble it is `from`: counts are 0, so all loops end. */
+/* Return the next number, which must be in its range. After an error it is `from`; for counts that is 0, so all loops
+ * end. */
 static int64_t integer(struct reader *reader, int64_t from, int64_t to) {
     if (reader->integer == reader->integers_end || from > to) fail(reader->engine, INVALID);
     if (failed(reader->engine)) return from;
@@ -27,12 +28,12 @@ static int64_t amount(struct reader *reader) { return integer(reader, 0, ORDINAR
 static int64_t quantity(struct reader *reader) { return integer(reader, -ORDINARY, ORDINARY); }
 static bool flag(struct reader *reader) { return integer(reader, 0, 1) == 1; }
 
-/* Read how many of something follow, each at least `width` integers long. */
+/* Read a count of items, each at least `width` integers long. */
 static int64_t count_of(struct reader *reader, int64_t width) {
     return integer(reader, 0, (reader->integers_end - reader->integer) / width);
 }
 
-/* Skip `count` integers that are used where they are. */
+/* Return the next `count` integers, which are used in place. */
 static const int64_t *block(struct reader *reader, int64_t count, int64_t from, int64_t to) {
     const int64_t *start = reader->integer;
     if (count > reader->integers_end - start) fail(reader->engine, INVALID);
@@ -51,8 +52,8 @@ static double finite(struct reader *reader) {
     return value;
 }
 
-/* A divisor so small or so great that a square of the quotient could leave the range of doubles. By 0 htools divides,
- * and the quotient is no ordinary number; see statistics.h. */
+/* Whether a divisor is so small or so great that the square of a quotient could overflow. Division by 0 is allowed, as
+ * htools does it; see statistics.h. */
 static bool extreme(double divisor) { return divisor != 0.0 && !(fabs(divisor) > 0x1p-20 && fabs(divisor) < 0x1p60); }
 
 static struct spec read_spec(struct reader *reader) {
@@ -84,8 +85,8 @@ static void read_policies(struct reader *reader) {
     }
 }
 
-/* Read the tables over classes: what nodes of two location classes have in common, whether instances may migrate
- * between two migration classes, how many of a class of desired locations a location class misses. */
+/* Read the tables indexed by classes: the locations that two location classes have in common, whether instances may
+ * migrate between two migration classes, and how many desired locations of a class a location class misses. */
 static void read_tables(struct reader *reader) {
     struct engine *engine = reader->engine;
     int64_t locations = engine->location_classes = integer(reader, 1, 1 << 20);
@@ -242,7 +243,7 @@ static void read_instances(struct reader *reader) {
     release(engine, listed);
 }
 
-/* Nodes of one group have one policy. */
+/* Nodes of a group must have the same policy. */
 static void check_groups(struct engine *engine) {
     int64_t *policies = zeroed(engine, engine->group_count, sizeof *policies);
     for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {
@@ -319,7 +320,6 @@ static void keep_tags(struct engine *engine, struct instance *instance) {
     instance->tags = engine->kept_tags;
 }
 
-/* Read ascending rows into a list. */
 static void read_rows(struct reader *reader, struct list *rows) {
     int64_t count = count_of(reader, 1), before = NOWHERE;
     if (!grow(reader->engine, &rows->items, &rows->capacity, count, sizeof *rows->items)) return;

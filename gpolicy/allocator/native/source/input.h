@@ -1,7 +1,7 @@
 /* Reading a cluster from the two streams of numbers that gpolicy/allocator/native/streams.py writes.
  *
- * Nothing is taken on trust: every number has to lie in its range, every reference has to lead somewhere. What does not
- * is refused (INVALID), and the law answers instead.
+ * Every number must lie in its range and every reference must lead to something. Otherwise the input is INVALID, and
+ * the law answers instead.
  */
 #ifndef GPOLICY_INPUT_H
 #define GPOLICY_INPUT_H
@@ -10,9 +10,9 @@
 
 struct numbers { const int64_t *integers; int64_t integer_count; const double *reals; int64_t real_count; };
 
-/* Read a whole cluster into an engine that is all zero. */
+/* Read a cluster into a zeroed engine. */
 void read_cluster(struct engine *engine, const struct numbers *numbers);
-/* Read the record of an instance, and rows of nodes after it if they are asked for. */
+/* Read the record of an instance, and rows of nodes after it unless `rows` is NULL. */
 void read_instance(struct engine *engine, const struct numbers *numbers, struct list *rows, struct instance *instance);
 
 #endif

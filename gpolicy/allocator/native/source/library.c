@@ -1,4 +1,4 @@
-/* What the library offers to gpolicy/allocator/native/library.py. */
+/* The functions that gpolicy/allocator/native/library.py calls. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,12 +23,12 @@
 /* The answer to an attempt or a run. */
 struct result { int64_t failures[REASONS], attempted, successes, primary, secondary; double score; };
 
-/* One placement: rows of its nodes, and the sizes that it was shrunk to. */
+/* One placement: the rows of its nodes, and the size to which the instance was shrunk. */
 struct placement { int64_t primary, secondary, memory, least_disk, vcpus, spindles; };
 
 EXPORTED uint32_t gpolicy_sources(void) { return GPOLICY_SOURCES; }
 
-/* Read a cluster. Returns an enum status; the engine is to be closed whatever it is, unless the engine is NULL. */
+/* Read a cluster. Returns an enum status. The caller must close the engine after any status, unless it is NULL. */
 EXPORTED int gpolicy_open(const int64_t *integers, int64_t integer_count, const double *reals, int64_t real_count,
                           struct engine **opened) {
     struct numbers numbers = {integers, integer_count, reals, real_count};
@@ -48,7 +48,7 @@ EXPORTED void gpolicy_close(struct engine *engine) {
     free(engine);
 }
 
-/* Let a call that another thread makes end without an answer (1), or no longer (0). */
+/* Make the call that another thread is in end without an answer (1), or allow calls again (0). */
 EXPORTED void gpolicy_stop(struct engine *engine, int stop) {
     atomic_store_explicit(&engine->stop, stop, memory_order_relaxed);
 }
@@ -75,7 +75,7 @@ static void answer_run(struct engine *engine, enum kind kind, const struct insta
                        struct result *result) {
     struct outcome outcome = {{{0}, 0}, false};
     int64_t given = engine->table.given;
-    /* new instances are numbered on from the last one, so no number may be missing before it */
+    /* new instances get the numbers after the last one, so the table must have no gaps */
     if (given > 0 && engine->table.numbers[given - 1] != given - 1) fail(engine, INVALID);
     forget_sizes(engine);
     if (failed(engine)) return;
@@ -88,7 +88,7 @@ static void answer_run(struct engine *engine, enum kind kind, const struct insta
     result->attempted = outcome.attempted;
 }
 
-/* Begin a call: back to the state after `keep` placements. */
+/* Begin a call: return to the state after `keep` placements. */
 static bool begin(struct engine *engine, int64_t keep) {
     if (!engine->open || keep < 0 || keep > engine->placements.count) return false;
     engine->status = DONE;
@@ -96,17 +96,17 @@ static bool begin(struct engine *engine, int64_t keep) {
     return true;
 }
 
-/* End a call: without an answer the state is as it was at its beginning. */
+/* End a call: after an error, restore the state of its beginning. */
 static int end(struct engine *engine, int64_t keep, struct mark before) {
     if (failed(engine)) {
-        unplace(engine, keep); /* placements first, then what a simulation has changed */
+        unplace(engine, keep); /* placements first, then the changes of a simulation */
         take_back(engine, before);
     }
     return (int)engine->status;
 }
 
-/* Take back the placements beyond the first `keep` and answer one question. Returns an enum status; after anything but
- * DONE the engine is in the state after `keep` placements. */
+/* Take back the placements beyond the first `keep` and answer one question. Returns an enum status; after an error the
+ * engine is in the state after `keep` placements. */
 EXPORTED int gpolicy_ask(struct engine *engine, int64_t keep, int kind, const int64_t *integers, int64_t integer_count,
                          const double *reals, int64_t real_count, int64_t limit, int checked, struct result *result) {
     struct numbers numbers = {integers, integer_count, reals, real_count};
@@ -131,9 +131,9 @@ EXPORTED int gpolicy_ask(struct engine *engine, int64_t keep, int kind, const in
     return end(engine, keep, before);
 }
 
-/* Move an instance away from its nodes (evacuation.h). The integers are its record, then how many candidates there are
- * and their rows, ascending. `result` says where it is then; its primary is NOWHERE, and the state as before, if no
- * candidate takes it. Only further moves can be asked for then. */
+/* Move an instance away from its nodes (evacuation.h). The integers are its record, then the count of candidates and
+ * their rows, ascending. `result` has its new nodes; if no candidate takes it, the primary is NOWHERE and the state is
+ * unchanged. After a move, only further moves can be asked for. */
 EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, const int64_t *integers,
                                int64_t integer_count, const double *reals, int64_t real_count, struct result *result) {
     struct numbers numbers = {integers, integer_count, reals, real_count};
@@ -155,7 +155,7 @@ EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, co
     return end(engine, 0, before);
 }
 
-/* Find out what becomes of the instances of nodes that are lost (redundancy.h). */
+/* Find where the instances of lost nodes run on (redundancy.h). */
 EXPORTED int gpolicy_lose(struct engine *engine, const int64_t *rows, int64_t count, int64_t *targets,
                           int64_t target_count) {
     int64_t residents = 0;
@@ -177,7 +177,7 @@ EXPORTED int gpolicy_lose(struct engine *engine, const int64_t *rows, int64_t co
 
 EXPORTED int64_t gpolicy_placed(const struct engine *engine) { return engine->placements.count; }
 
-/* Copy the placements from number `from` on; there must be room for all of them. */
+/* Copy the placements from number `from` on; `placements` must have room for all of them. */
 EXPORTED void gpolicy_placements(const struct engine *engine, int64_t from, struct placement *placements) {
     for (int64_t number = from; number < engine->placements.count; number++) {
         const struct instance *placed = &engine->table.items[engine->placements.items[number].slot];
@@ -186,5 +186,5 @@ EXPORTED void gpolicy_placements(const struct engine *engine, int64_t from, stru
     }
 }
 
-/* The index of the node that an instance should fail over to, after MISSING_NODE. */
+/* After MISSING_NODE, return the index of the missing node to which an instance should fail over. */
 EXPORTED int64_t gpolicy_missing(const struct engine *engine) { return engine->missing_index; }

@@ -9,8 +9,8 @@ static bool has_secondary(struct engine *engine, const struct instance *instance
     return false;
 }
 
-/* Both nodes may be the same one after a move to another group onto the old primary. Then the node as it is with the
- * new secondary stands, as the later one of two (htools, Container.hs, `addTwo`). */
+/* After a move to another group onto the old primary, both nodes may be the same one. As in htools (Container.hs,
+ * `addTwo`), the second of the two results then counts: the node with the new secondary. */
 static enum reason fail_over_in_place(struct engine *engine, const struct instance *instance, bool listed, bool force) {
     int64_t row = instance->primary;
     struct mark before = engine->journal.top;
@@ -51,7 +51,7 @@ enum reason fail_over_to(struct engine *engine, struct instance *instance, int64
     if (!may_migrate(engine, source, target)) return MIG;
     enum reason reason = primary_reason(engine, target, instance, force || engine->facts[source].offline);
     if (reason != FITS) return reason;
-    /* the source may be the target itself, which then stands without the instance */
+    /* if the source is the target, the result is the node without the instance */
     if (target != source) add_primary(engine, target, instance);
     remove_primary(engine, source, instance, listed);
     instance->primary = target;
@@ -68,8 +68,7 @@ enum reason replace_secondary(struct engine *engine, struct instance *instance, 
     int64_t peer = peer_memory(engine, target, primary);
     enum reason reason = secondary_reason(engine, target, &moved, peer, force || engine->facts[old].offline, false);
     if (reason != FITS) return reason;
-    /* each node is worked out from what it was; of nodes that are the same the later one stands: old, target, primary
-     */
+    /* each result is computed from the old node; if nodes are the same, the last one of old, target, primary counts */
     if (target != primary) add_secondary(engine, target, &moved, primary);
     if (old != target && old != primary) remove_secondary(engine, old, instance, listed);
     remove_primary(engine, primary, instance, listed);

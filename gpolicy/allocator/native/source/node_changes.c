@@ -1,6 +1,6 @@
 #include "node_changes.h"
 
-/* Free spindles with the instance added; -1 (which fails) where its own count is not known. */
+/* Return the free spindles after adding the instance; -1 (which fails) if its own count is unknown. */
 static int64_t spindles_after_adding(const struct facts *facts, const struct instance *instance, int64_t free) {
     if (!facts->exclusive) return 0;
     return instance->spindles == UNKNOWN_SPINDLES ? -1 : free - instance->spindles;
@@ -90,7 +90,7 @@ enum reason secondary_reason(const struct engine *engine, int64_t row, const str
     return forth_secondary_reason(&engine->facts[row], &engine->nodes[row], instance);
 }
 
-/* Bring the values that follow from the lists of instances in step. */
+/* Update the values that depend on the number of instances. */
 static void count_instances(struct node *node) {
     double instances = (double)(node->primaries + node->secondaries);
     node->values[N1_COUNT] = node->fails_n1 ? instances : 0.0;
@@ -207,7 +207,7 @@ void remove_primary(struct engine *engine, int64_t row, const struct instance *i
     node->location_score -= instance->location_score + desired_misses(engine, row, instance);
     for (int64_t place = 0; place < instance->tag_count; place++) {
         int64_t tag = instance->tags[place], cell = row * engine->tag_count + tag;
-        /* a count that would fall below 0 stays away */
+        /* a count never falls below 0 */
         if (engine->tags[cell] > 0) {
             set_tag(engine, row, tag, false, engine->tags[cell] - 1);
             node->tags--;

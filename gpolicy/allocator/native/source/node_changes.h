@@ -1,4 +1,4 @@
-/* Putting an instance on a node and taking it off again (gpolicy/allocator/node_changes.py). */
+/* Adding an instance to a node and removing it (gpolicy/allocator/node_changes.py). */
 #ifndef GPOLICY_NODE_CHANGES_H
 #define GPOLICY_NODE_CHANGES_H
 
@@ -6,10 +6,10 @@
 
 /* Return the first reason against `instance` as a new primary of the node at `row`, or FITS. */
 enum reason primary_reason(const struct engine *engine, int64_t row, const struct instance *instance, bool force);
-/* The same as a secondary; `peer` is the memory that the node keeps for the primary node already. */
+/* The same for a secondary; `peer` is the memory that the node reserves for the primary already. */
 enum reason secondary_reason(const struct engine *engine, int64_t row, const struct instance *instance, int64_t peer,
                              bool force, bool ignore_disk);
-/* The same without the checks of the second book, which come last. */
+/* The same without the checks that count forthcoming instances, which come last. */
 enum reason first_secondary_reason(const struct engine *engine, int64_t row, const struct instance *instance,
                                    int64_t peer, bool force, bool ignore_disk);
 
@@ -18,13 +18,14 @@ void with_primary(const struct engine *engine, int64_t row, const struct instanc
 void with_secondary(const struct engine *engine, int64_t row, const struct instance *instance, int64_t peer,
                     struct node *node);
 
-/* Change the node at `row` itself; save_node() is part of it. `listed`: the node's list calls it by that number. */
+/* Change the node at `row` itself, after save_node(). `listed`: the node's list calls the instance by its own number.
+ */
 void add_primary(struct engine *engine, int64_t row, const struct instance *instance);
 void add_secondary(struct engine *engine, int64_t row, const struct instance *instance, int64_t primary);
 void remove_primary(struct engine *engine, int64_t row, const struct instance *instance, bool listed);
 void remove_secondary(struct engine *engine, int64_t row, const struct instance *instance, bool listed);
 
-/* How often the tag at `place` stands in the instance's list before it. */
+/* Return how often the tag at `place` occurs in the instance's list before it. */
 static inline int64_t earlier_in_list(const struct instance *instance, int64_t place) {
     int64_t count = 0;
     for (int64_t other = 0; other < place; other++) count += instance->tags[other] == instance->tags[place];

@@ -15,7 +15,7 @@ bool open_outcomes(struct engine *engine) {
     return !failed(engine);
 }
 
-/* Whether two instances are the same to every check of a candidate. */
+/* Whether every check of a candidate treats two instances alike. */
 static bool same_demand(const struct instance *a, const struct instance *b) {
     return a->memory == b->memory && a->disk == b->disk && a->vcpus == b->vcpus && a->spindle_use == b->spindle_use &&
            a->spindles == b->spindles && a->disks == b->disks && a->least_disk == b->least_disk &&
@@ -37,8 +37,8 @@ static int8_t secondary_code(const struct engine *engine, const struct instance 
     return (int8_t)secondary_reason(engine, row, instance, 0, false, false);
 }
 
-/* Whether a secondary refuses a primary for which it keeps `peer` MiB already, since it then has too little memory: all
- * that depends on it. Only the checks of the second book come after this one. */
+/* Whether a secondary that reserves `peer` MiB for the primary already refuses it for lack of memory. Of the checks of
+ * a secondary only this one depends on `peer`; only those that count forthcoming instances come after it. */
 static bool refuses(const struct engine *engine, const struct instance *instance, int64_t row, int64_t peer) {
     const struct node *node = &engine->nodes[row];
     return peer + memory_kept(instance) >= node->unallocated && !node->fails_n1;
@@ -72,7 +72,8 @@ static void count_singles(struct engine *engine) {
     }
 }
 
-/* Count the outcomes of the pairs of one list of candidates. */
+/* Count the outcomes of the pairs of one list of candidates. Pairs are counted by multiplication, less the pairs of a
+ * node with itself and the refused pairs. */
 static void count_pairs(struct engine *engine, int64_t list) {
     struct outcomes *outcomes = engine->outcomes;
     struct counts *counts = &outcomes->counts;
@@ -104,10 +105,10 @@ static void count_pairs(struct engine *engine, int64_t list) {
 const struct counts *look_at_candidates(struct engine *engine, const struct instance *instance, unsigned unbounded) {
     struct outcomes *outcomes = engine->outcomes;
     bool known = outcomes->known && outcomes->unbounded == unbounded && same_demand(&outcomes->demand, instance);
-    bool other = !known; /* whether other primaries fit than before */
+    bool other = !known; /* whether the set of fitting primaries has changed */
     if (known && outcomes->as_of == engine->clock) return &outcomes->counts;
     int64_t as_of = known ? outcomes->as_of : -1;
-    if (!known) memset(outcomes->verdicts, INTERNAL, (size_t)(2 * engine->policy_count)); /* which no policy says */
+    if (!known) memset(outcomes->verdicts, INTERNAL, (size_t)(2 * engine->policy_count)); /* not yet asked */
     for (int64_t row = 0; row < engine->node_count; row++) {
         if (engine->changed[row] <= as_of) continue;
         int8_t code = primary_code(engine, instance, unbounded, row);

@@ -9,13 +9,13 @@
 #include "sides.h"
 #include "statistics.h"
 
-/* The deviations that a secondary changes: those that it shares with a primary, and what it keeps for primaries. */
+/* The deviations that a secondary changes: SHARED ones that a primary changes too, and that of its reserved memory. */
 enum { OF_SECONDARY = SHARED + 1, KEPT = SHARED };
 static const int SECONDARY_COMPONENTS[OF_SECONDARY] = {
     FREE_DISK, DISK_LOAD, SPINDLE_RATIO, FORTH_DISK, FORTH_SPINDLES, RESERVED,
 };
 
-/* A possible secondary, as a primary in sides.h. */
+/* A node with the instance as secondary, like `struct primary_side`. */
 struct secondary_side {
     double before[OF_SECONDARY], after[OF_SECONDARY], own[OF_SECONDARY], slope[OF_SECONDARY];
     double n1_change, offline_all_change;
@@ -23,14 +23,14 @@ struct secondary_side {
     uint64_t hash;
 };
 
-/* Between what shares of its memory a secondary would keep for primaries for which it keeps something already and that
- * the instance makes the greatest; such pairs are special. */
+/* The special pairs of a secondary (special_pair()), and the range of its reserved share of memory with them. */
 struct specials { int64_t count; double low, high; };
 
-/* What is worked out of a primary only when one of its pairs is looked at closely: its shares of the score. */
+/* The terms of the score of a primary, computed when one of its pairs is compared closely. */
 struct primary_score { int64_t search; double alone, terms[COMPONENTS]; struct deviation shared[SHARED]; };
 
-/* A row, the bound of its side, and the part of the bound that can be known exactly of this side alone. */
+/* A row, the lower bound of its side, and the part of the bound that depends on this side alone, for which an exact
+ * value exists. */
 struct ranked { double low, alone; int64_t row; };
 
 /* Rows of one list of candidates that fit, with their bounds. */
@@ -39,21 +39,22 @@ struct side_rows { struct ranked *rows, *close; int64_t count, close_count, *nex
 struct pair_search {
     struct sides *sides;
     const struct instance *instance;
-    int64_t *as_of; /* per secondary: the engine's clock when its side was made, plus 1 */
+    int64_t *as_of; /* for each secondary, the engine's clock when its side was made, plus 1 */
     struct secondary_side *secondaries;
     struct specials *specials;
     struct statistics statistics;
-    double squared_count, inverse_square, inverse_others; /* of the count of online nodes */
+    double squared_count, inverse_square, inverse_others; /* from the count of online nodes */
     int64_t searches;
     struct primary_score *scores;
-    double *primary_parts, *secondary_parts; /* how each side changes each variance */
+    double *primary_parts, *secondary_parts; /* by how much each side changes each variance */
     struct side_rows p, s;
     int64_t slot_count;
     bool *is_primary, any_offline; /* among the candidates */
-    /* per component of a primary, RESERVED last: the variance less what rounding may add, and the chord */
+    /* for each component of a primary, RESERVED last: the variance less the rounding error, and the slope of the chord
+     */
     double bases[OF_PRIMARY], slopes[OF_PRIMARY + 1], from_p[OF_PRIMARY], from_s[OF_SECONDARY];
     double common_of_secondary;
-    double margin; /* by how much rounding may falsify a bound */
+    double margin; /* the rounding error of a bound */
     struct pair best;
 };
 
@@ -86,7 +87,7 @@ bool open_pair_search(struct engine *engine) {
     return open_rows(engine, &search->p, search->slot_count) && open_rows(engine, &search->s, search->slot_count);
 }
 
-/* Fill in the side of a secondary that keeps `peer` MiB for the primary already. */
+/* Compute the side of a secondary that reserves `peer` MiB for the primary already. */
 static void fill_secondary(struct engine *engine, int64_t row, int64_t peer, struct secondary_side *side) {
     struct pair_search *search = engine->pair_search;
     struct node node = engine->nodes[row];
@@ -104,7 +105,7 @@ static void fill_secondary(struct engine *engine, int64_t row, int64_t peer, str
     side->hash = hash_of(side, offsetof(struct secondary_side, hash));
 }
 
-/* Whether the reservation grows beyond the usual because the secondary keeps memory for the primary already. */
+/* Whether the secondary reserves memory for the primary already, so that its reservation grows more than usual. */
 static bool special_pair(const struct engine *engine, int64_t secondary, int64_t peer) {
     int64_t kept = memory_kept(engine->pair_search->instance);
     return peer > 0 && peer + kept > most(engine->nodes[secondary].reserved, kept);
@@ -132,7 +133,7 @@ void prepare_pairs(struct engine *engine, const struct instance *instance) {
     struct pair_search *search = engine->pair_search;
     const struct outcomes *outcomes = engine->outcomes;
     struct instance wanted = *instance;
-    wanted.location_score = 0; /* it is that of each pair: the locations that its nodes have in common */
+    wanted.location_score = 0; /* it depends on the pair: the locations that both nodes have in common */
     take_statistics(engine, EVERYWHERE, &search->statistics);
     if (begin_sides(engine, search->sides, &wanted, search->statistics.count)) {
         memset(search->as_of, 0, (size_t)engine->node_count * sizeof *search->as_of);
@@ -153,7 +154,7 @@ static struct deviation deviation_of(const struct statistics *statistics, int co
     return (struct deviation){statistics->sums[component], statistics->variances[component]};
 }
 
-/* Return a primary's shares of the score: the terms that no secondary changes, and the statistics of the others. */
+/* Return a primary's terms of the score: those that no secondary changes, and the statistics of the others. */
 static const struct primary_score *score_primary(struct engine *engine, int64_t row) {
     struct pair_search *search = engine->pair_search;
     const struct statistics *statistics = &search->statistics;
@@ -162,7 +163,7 @@ static const struct primary_score *score_primary(struct engine *engine, int64_t 
     bool online = !engine->facts[row].offline;
     if (score->search == search->searches) return score;
     score->search = search->searches;
-    /* what is NaN then depends on the secondary */
+    /* which terms are NaN then depends on the secondary */
     if (!online && score_is_undefined(engine, EVERYWHERE)) fail(engine, ASK_THE_LAW);
     for (int place = 0; place < OF_PRIMARY; place++) {
         int component = PRIMARY_COMPONENTS[place];
@@ -192,11 +193,11 @@ static const struct primary_score *score_primary(struct engine *engine, int64_t 
 }
 
 static double common_locations_of(const struct engine *engine, int64_t primary, int64_t secondary) {
-    /* the locations count in the primary's score, which an offline node does not add */
+    /* common locations count for the primary, and an offline one does not count */
     return engine->facts[primary].offline ? 0.0 : (double)common_locations(engine, primary, secondary);
 }
 
-/* The twenty components, added up in their order. */
+/* Return the sum of the twenty components, in their order. */
 static double sum_up(struct engine *engine, int64_t primary, int64_t secondary, const struct secondary_side *s) {
     const struct statistics *statistics = &engine->pair_search->statistics;
     double count = statistics->count, shared[SHARED], score = 0.0;
@@ -286,7 +287,7 @@ static double bottom_of(const struct pair_search *search, double before) {
     return (search->statistics.sums[RESERVED] - before) * search->inverse_others;
 }
 
-/* Make room for what special pairs of a secondary do to the variance of the reservations. */
+/* Extend the ranges by the changes that special pairs make to the variance of the reservations. */
 static void widen_by_specials(const struct pair_search *search, int64_t row, struct ranges *ranges) {
     const struct specials *specials = &search->specials[row];
     double before = search->secondaries[row].before[KEPT], bottom = bottom_of(search, before);
@@ -296,7 +297,7 @@ static void widen_by_specials(const struct pair_search *search, int64_t row, str
     if (specials->low < bottom && bottom < specials->high) widen(ranges, KEPT, kept_part(search, before, bottom));
 }
 
-/* Fill in the sums of components, 0 for those that are no numbers, and ranges that hold nothing. */
+/* Read the sums of components, with 0 for NaN, and begin empty ranges. */
 static void begin_ranges(const struct pair_search *search, const int *components, int count, double *sums,
                          struct ranges *ranges) {
     for (int place = 0; place < count; place++) {
@@ -307,7 +308,7 @@ static void begin_ranges(const struct pair_search *search, const int *components
     }
 }
 
-/* Work out how each side changes each variance, and between which bounds that is. */
+/* Compute by how much each side changes each variance, and the ranges of these changes. */
 static void work_out_parts(const struct engine *engine, struct ranges *p, struct ranges *s) {
     struct pair_search *search = engine->pair_search;
     double sums[OF_PRIMARY];
@@ -335,7 +336,7 @@ static void work_out_parts(const struct engine *engine, struct ranges *p, struct
     }
 }
 
-/* Lay the chords of all components. `common` is the part of the bound that all pairs have in common. */
+/* Lay the chords of all components. `common` is the part of the bound that is the same for all pairs. */
 static void lay_chords(struct pair_search *search, const struct ranges *p, const struct ranges *s,
                        struct common *common) {
     const struct statistics *statistics = &search->statistics;
@@ -351,7 +352,7 @@ static void lay_chords(struct pair_search *search, const struct ranges *p, const
             base += s->low[place] - 2.0 * widest * widest / search->squared_count; /* the cross term */
             range += s->high[place] - s->low[place];
         }
-        /* a deviation that is NaN counts nothing once a node is replaced */
+        /* a deviation that is NaN becomes 0 once a node is replaced */
         if (!isfinite(statistics->variances[component])) base = search->bases[place] = -1.0;
         double root = WEIGHTS[component] * lay_chord(base, range, &search->slopes[place]);
         search->slopes[place] *= WEIGHTS[component];
@@ -372,7 +373,7 @@ static void lay_chords(struct pair_search *search, const struct ranges *p, const
                           WEIGHTS[LOCATION_EXCLUSION] * statistics->exclusions;
 }
 
-/* A bound of what a secondary adds besides what it keeps for primaries. */
+/* Bound what a secondary adds, without the deviation of the reservations. */
 static double rest_of_secondary(const struct pair_search *search, int64_t number) {
     const double *parts = &search->secondary_parts[number * OF_SECONDARY];
     double rest = WEIGHTS[N1_COUNT] * search->secondaries[search->s.rows[number].row].n1_change;
@@ -382,7 +383,7 @@ static double rest_of_secondary(const struct pair_search *search, int64_t number
     return rest;
 }
 
-/* Bound a secondary: `alone` is the share of the reservation's deviation. */
+/* Bound a secondary; `alone` is its share of the deviation of the reservations. */
 static void bound_secondary(struct pair_search *search, int64_t number, double common) {
     struct ranked *ranked = &search->s.rows[number];
     const struct secondary_side *side = &search->secondaries[ranked->row];
@@ -392,8 +393,8 @@ static void bound_secondary(struct pair_search *search, int64_t number, double c
                   WEIGHTS[RESERVED_TOTAL] * (side->after[KEPT] - side->before[KEPT]);
 }
 
-/* Bound the special pairs of a secondary: by the least of a parabola between two ends. `shift` is how far the sum of
- * reservations, which counts as well, moves its bottom. */
+/* Bound the special pairs of a secondary by the least value of a parabola in a range. `shift` is how far the sum of
+ * reservations, which also counts, moves its lowest point. */
 static double bound_specials(const struct pair_search *search, int64_t number, double shift) {
     int64_t row = search->s.rows[number].row;
     const struct specials *specials = &search->specials[row];
@@ -405,7 +406,7 @@ static double bound_specials(const struct pair_search *search, int64_t number, d
            WEIGHTS[RESERVED_TOTAL] * (after - before);
 }
 
-/* Bound a primary: `alone` is the share of all components that no secondary changes. */
+/* Bound a primary; `alone` is its share of the components that no secondary changes. */
 static void bound_primary(const struct engine *engine, int64_t number, const struct common *common) {
     struct pair_search *search = engine->pair_search;
     struct ranked *ranked = &search->p.rows[number];
@@ -436,7 +437,6 @@ static void find_best(struct side_rows *side, double *greatest) {
     }
 }
 
-/* Bound all sides from below. */
 static void bound_sides(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     struct ranges p, s;
@@ -452,14 +452,15 @@ static void bound_sides(struct engine *engine) {
     search->margin = 1e-10 * (1.0 + greatest);
 }
 
-/* The share that a secondary has in the deviation of the reservations. */
+/* Return the share of a secondary in the deviation of the reservations. */
 static double reserved_share(const struct pair_search *search, const struct secondary_side *s) {
     struct deviation reserved = deviation_of(&search->statistics, RESERVED);
     reserved = replaced(search->statistics.count, reserved, s->before[KEPT], s->after[KEPT]);
     return WEIGHTS[RESERVED] * sqrt(reserved.variance);
 }
 
-/* Bound the score of one pair from below: closer than the sum of both bounds, and sooner done than the score. */
+/* Return a lower bound of the score of a pair that is closer than the sum of the two bounds, and faster than the score.
+ */
 static double floor_of(struct engine *engine, int64_t primary, int64_t secondary, const struct secondary_side *s) {
     const struct pair_search *search = engine->pair_search;
     const struct primary_side *p = &search->sides->items[primary];
@@ -486,7 +487,7 @@ static void look_at_special(struct engine *engine, int64_t primary, int64_t seco
     keep_better(search, (struct pair){primary, secondary, sum_up(engine, primary, secondary, &own)});
 }
 
-/* Look at the pairs whose secondary keeps memory for the primary already, as far as their bounds ask for it. */
+/* Score the special pairs whose bounds allow them to be the best. */
 static void search_specials(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     double least_p = search->p.rows[search->p.best].low, slope = search->slopes[OF_PRIMARY];
@@ -506,8 +507,8 @@ static void search_specials(struct engine *engine) {
     }
 }
 
-/* Keep the rows whose bound lets them be part of the best pair, those with equal sides (`size` bytes each, the last of
- * them a hash) as one: the last row, from which `next` leads to the earlier ones. */
+/* Keep the rows that can be part of the best pair by their bounds. Rows with equal sides (`size` bytes, which end with
+ * a hash) become one: the last row, from which `next` leads to the earlier ones. */
 static void keep_close(const struct pair_search *search, struct side_rows *side, double least_other, const char *sides,
                        size_t size) {
     double limit = limit_of(search) - least_other;
@@ -539,7 +540,7 @@ static int by_bound(const void *left, const void *right) {
     return a->low != b->low ? (a->low < b->low ? -1 : 1) : (a->row > b->row ? -1 : a->row < b->row);
 }
 
-/* Find the latest two members of two classes of equal nodes that make an ordinary pair. */
+/* Find the last members of two classes of equal nodes that make a pair that is not special. */
 static bool latest_members(const struct engine *engine, int64_t last_p, int64_t last_s, struct pair *pair) {
     const struct pair_search *search = engine->pair_search;
     for (int64_t primary = last_p; primary != NOWHERE; primary = search->p.next[primary]) {
@@ -554,7 +555,7 @@ static bool latest_members(const struct engine *engine, int64_t last_p, int64_t 
     return false;
 }
 
-/* Put what is known exactly of each side alone into its bound, and the likeliest first. */
+/* Replace the part of each bound that depends on one side alone by its exact value, and sort by bound. */
 static void refine_bounds(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     struct side_rows *p = &search->p, *s = &search->s;
@@ -570,7 +571,7 @@ static void refine_bounds(struct engine *engine) {
     qsort(s->close, (size_t)s->close_count, sizeof *s->close, by_bound);
 }
 
-/* Look at the ordinary pairs that may be the best by their bounds, the likeliest first. */
+/* Score the pairs, not special, that can be the best by their bounds, the likeliest first. */
 static void search_close(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     struct side_rows *p = &search->p, *s = &search->s;
@@ -591,7 +592,7 @@ static void search_close(struct engine *engine) {
     }
 }
 
-/* Look at the pair of the two best bounds: most others need not be looked at then. */
+/* Score the pair with the two lowest bounds first: its score then excludes most other pairs. */
 static void guess(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     struct pair pair = {search->p.rows[search->p.best].row, search->s.rows[search->s.best].row, 0.0};
@@ -600,7 +601,7 @@ static void guess(struct engine *engine) {
     keep_better(search, pair);
 }
 
-/* Look at all pairs, one by one: an offline node counts in other components. */
+/* Score all pairs: the bounds do not cover offline nodes, which count in other components. */
 static void search_all(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     for (int64_t i = 0; i < search->p.count && !ended(engine); i++) {
@@ -616,8 +617,7 @@ bool pair_scores_are_undefined(const struct engine *engine) {
     return isnan(engine->pair_search->statistics.sums[RESERVED_TOTAL]);
 }
 
-/* Of scores that cannot be compared the last primary counts, with its first secondary (htools, AllocationSolution.hs).
- */
+/* If scores are NaN, choose the last primary with its first secondary (htools, AllocationSolution.hs). */
 static void choose_undefined(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     for (int64_t i = search->p.count - 1; i >= 0; i--) {

@@ -6,9 +6,9 @@
 
 enum { MOST_PLACEMENTS = 1 << 20 };
 
-/* Return where the record with this number is kept. */
+/* Return the slot of the record with this number. */
 static int64_t slot_of(const struct table *table, int64_t number) {
-    /* numbers ascend with the slots among the given ones; those placed by us come after them */
+    /* the numbers of the input ascend; those placed by the engine come after them */
     int64_t low = 0, high = table->given;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -38,7 +38,7 @@ static bool reserve_placement(struct engine *engine, struct list *primaries) {
            grow(engine, &table->items, &table->capacity, table->count + 1, sizeof *table->items);
 }
 
-/* Put a record into its slot; one that it takes the place of is kept for unplace(). */
+/* Write a record into its slot; save a replaced record for unplace(). */
 static bool write_record(struct engine *engine, int64_t slot, const struct instance *instance, int64_t number) {
     struct table *table = &engine->table;
     if (slot < table->count) {
@@ -59,7 +59,7 @@ static bool write_record(struct engine *engine, int64_t slot, const struct insta
 void place(struct engine *engine, const struct instance *instance, int64_t number) {
     struct table *table = &engine->table;
     struct list *primaries = &engine->primaries[instance->primary];
-    /* node lists call it by its index, if it has one, whatever record is found there */
+    /* node lists use the instance's index, if it has one, even if another record has that number */
     int64_t slot = slot_of(table, number), listed = instance->index < 0 ? slot : slot_of(table, instance->index);
     bool called_otherwise = instance->index >= 0 && instance->index != number;
     bool listed_nowhere = listed == table->count || table->items[listed].primary == NOWHERE;
@@ -67,8 +67,8 @@ void place(struct engine *engine, const struct instance *instance, int64_t numbe
     if (!reserve_placement(engine, primaries)) return;
     struct placed placed = {.slot = slot, .version = engine->version, .missing = engine->missing,
                             .clashing = engine->clashing, .before = engine->journal.top};
-    /* hail, asked for one group: its table has gaps, and the new instance may take the number of another one;
-     * asked for a secondary: the lists keep the index of the instance as it was, its new record has another number */
+    /* For one group, hail's table has gaps, and the new instance may take the number of another one. For a new
+     * secondary, the lists keep the index of the old instance, while its new record has another number. */
     bool clashing = !own_number(engine, instance, number);
     if (!write_record(engine, slot, instance, number)) return;
     engine->placements.items[engine->placements.count++] = placed;

@@ -22,7 +22,7 @@ static enum reason check_pair(const struct spec_pair *pair, const struct instanc
     return verdict == FITS ? check_bound(&pair->max, instance, exclusive, 1, unbounded) : verdict;
 }
 
-/* Where no pair takes the instance, the reason is that of the first one. */
+/* If no pair takes the instance, the reason is that of the first pair. */
 enum reason check_policy(const struct engine *engine, int64_t row, const struct instance *instance,
                          unsigned unbounded) {
     const struct facts *facts = &engine->facts[row];
@@ -31,7 +31,7 @@ enum reason check_policy(const struct engine *engine, int64_t row, const struct 
     for (int64_t place = policy->count - 1; place >= 0; place--) {
         const struct spec_pair *pair = &policy->pairs[place];
         bool memory_alone = instance->memory < pair->min.memory || instance->memory > pair->max.memory;
-        if (memory_alone && place > 0 && !(unbounded & 1u << MEM)) continue; /* most of many pairs end here */
+        if (memory_alone && place > 0 && !(unbounded & 1u << MEM)) continue; /* a fast way to skip most pairs */
         verdict = check_pair(pair, instance, facts->exclusive, unbounded);
         if (verdict == FITS) break;
     }

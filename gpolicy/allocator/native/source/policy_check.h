@@ -4,8 +4,8 @@
 
 #include "cluster.h"
 
-/* Return why the policy of the node at `row` refuses `instance`, or FITS. `unbounded` has a bit for every reason (MEM,
- * DISK, CPU, SPINDLES) whose bounds are not looked at. */
+/* Return why the policy of the node at `row` refuses `instance`, or FITS. A bit in `unbounded` for a reason (MEM, DISK,
+ * CPU, SPINDLES) ignores its bounds. */
 enum reason check_policy(const struct engine *engine, int64_t row, const struct instance *instance, unsigned unbounded);
 
 #endif

@@ -7,12 +7,11 @@
 #include "statistics.h"
 #include "whole_score.h"
 
-/* An instance on a node that is evacuated, and its place in the list; `listed`: the node's list calls it by its own
- * number. */
+/* An instance on an evacuated node, and its place in the list; `listed`: the node's list calls it by its own number. */
 struct resident { const struct instance *instance; bool listed; int64_t place; };
 
-/* Working memory: the instances of a node and where they may go, what is moving to each node (0 between the questions),
- * and the nodes that only a simulation can judge. */
+/* Working memory: the instances of a node and their targets, the memory that moves to each node (0 between questions),
+ * and the nodes that must be simulated. */
 struct evacuating { struct buffer residents, targets, unsure; int64_t *moving; };
 
 bool open_evacuating(struct engine *engine) {
@@ -22,7 +21,7 @@ bool open_evacuating(struct engine *engine) {
     return evacuating->moving != NULL;
 }
 
-/* List the instances of some nodes, of each node the newest first; NULL after fail(). */
+/* List the instances of some nodes, node by node, the newest first; NULL after fail(). */
 static struct resident *residents_of(struct engine *engine, const int64_t *rows, int64_t count) {
     const struct table *table = &engine->table;
     int64_t total = 0;
@@ -51,8 +50,9 @@ static bool is_lost(const struct lost *lost, int64_t row) {
     return false;
 }
 
-/* Move an instance whose record names a node that is not lost: its number is that of another one, which was placed on
- * the lost node (hail asks so for a change of group). It may stay where it is, which takes it off that node. */
+/* Move an instance of a lost node whose record names a node that is not lost. For a change of group, hail gives a
+ * placed instance the number of another one. Staying on its recorded node is possible and takes it off the lost node.
+ */
 static int64_t move_from_elsewhere(struct engine *engine, const struct lost *lost, const struct resident *resident) {
     int64_t best = NOWHERE;
     double best_score = 0.0;
@@ -71,7 +71,7 @@ static int64_t move_from_elsewhere(struct engine *engine, const struct lost *los
     return best;
 }
 
-/* Start an instance on foreign storage on the best node that is left; return that, or NOWHERE. */
+/* Start an instance on external storage on the best remaining node; return its row, or NOWHERE. */
 static int64_t move(struct engine *engine, const struct lost *lost, const struct resident *resident) {
     const struct instance *instance = resident->instance;
     int64_t count = 0, source = instance->primary;
@@ -86,17 +86,17 @@ static int64_t move(struct engine *engine, const struct lost *lost, const struct
     }
     if (count == 0) return NOWHERE;
     remove_primary(engine, source, instance, resident->listed);
-    /* of scores that cannot be compared the last counts here (htools, GlobalN1.hs) */
+    /* of undefined scores htools takes the last one here (GlobalN1.hs) */
     bool undefined = score_is_undefined(engine, lost->group);
     int64_t target = undefined ? targets[count - 1] : best_row(engine, lost->group, instance, targets, count);
     add_primary(engine, target, instance);
     return target;
 }
 
-/* Place a copy of an instance on the best node that is left; return that, or NOWHERE. */
+/* Place a copy of an instance on the best remaining node; return its row, or NOWHERE. */
 static int64_t copy(struct engine *engine, const struct lost *lost, const struct instance *instance) {
     int64_t count = 0, *targets = reserve(engine, &engine->evacuating->targets, engine->node_count, sizeof *targets);
-    enum reason verdicts[2] = {INTERNAL, INTERNAL}; /* a group has one policy; INTERNAL is not yet asked */
+    enum reason verdicts[2] = {INTERNAL, INTERNAL}; /* of the one policy; INTERNAL: not yet asked */
     if (ended(engine)) return NOWHERE;
     for (int64_t other = 0; other < engine->node_count; other++) {
         if (is_lost(lost, other) || engine->facts[other].group != lost->group) continue;
@@ -111,7 +111,7 @@ static int64_t copy(struct engine *engine, const struct lost *lost, const struct
     return target;
 }
 
-/* Let a mirrored instance fail over by force; return its new node, or NOWHERE. */
+/* Let a mirrored instance fail over with `force`; return its new primary, or NOWHERE. */
 static int64_t fail_over_resident(struct engine *engine, const struct resident *resident) {
     struct mark before = engine->journal.top;
     struct instance swapped = *resident->instance;
@@ -122,14 +122,14 @@ static int64_t fail_over_resident(struct engine *engine, const struct resident *
     return NOWHERE;
 }
 
-/* Note where an instance has gone. Without a list of `targets` the walk ends with the first that has no home. */
+/* Record the target of an instance. Without a list of `targets`, the evacuation ends with the first failure. */
 static bool goes_on(const struct resident *resident, int64_t target, int64_t *targets) {
     if (targets == NULL) return target != NOWHERE;
     targets[resident->place] = target;
     return true;
 }
 
-/* Go through the evacuation step by step; the state is changed. What has no home stays where it is. */
+/* Simulate the evacuation; the state is changed. An instance without a target stays where it is. */
 static bool evacuate(struct engine *engine, const struct lost *lost, int64_t *targets) {
     struct resident *residents = residents_of(engine, lost->rows, lost->count);
     int64_t count = 0, copies = 0;
@@ -145,7 +145,7 @@ static bool evacuate(struct engine *engine, const struct lost *lost, int64_t *ta
         if (residents[place].instance->evacuation != MOVE) continue;
         if (!goes_on(&residents[place], move(engine, lost, &residents[place]), targets)) return false;
     }
-    /* the biggest first; equal ones stay in their order */
+    /* the biggest first; equal ones keep their order */
     for (int64_t place = 0; place < count; place++) {
         struct resident resident = residents[place];
         if (resident.instance->evacuation != COPY) continue;
@@ -185,7 +185,7 @@ void memory_moving(const struct engine *engine, int64_t row, int64_t *moving) {
     }
 }
 
-/* Whether what moves leaves some memory free everywhere; `moving` is 0 again afterwards. */
+/* Whether every target keeps free memory after the fail-over; sets `moving` to 0 again. */
 static bool memory_is_left(const struct engine *engine, int64_t row, int64_t *moving) {
     const struct list *primaries = &engine->primaries[row];
     bool left = true;
@@ -199,8 +199,8 @@ static bool memory_is_left(const struct engine *engine, int64_t row, int64_t *mo
     return left;
 }
 
-/* Whether a node whose instances are all mirrored can be evacuated. A fail-over takes from both nodes what it gives
- * back, save for memory, and memory is never negative: so what counts is what all together need. */
+/* Whether a node with mirrored instances only can be evacuated. A fail-over takes from both nodes as much as it gives
+ * back, except for memory, which is never negative. So only the sums of memory count. */
 static bool can_fail_over(struct engine *engine, int64_t row) {
     const struct list *primaries = &engine->primaries[row];
     const struct facts *facts = &engine->facts[row];
@@ -218,7 +218,7 @@ static bool can_fail_over(struct engine *engine, int64_t row) {
     return memory_is_left(engine, row, engine->evacuating->moving);
 }
 
-/* Answer without a simulation if that is possible. */
+/* Answer without a simulation, or with UNSURE. */
 static enum verdict judge(struct engine *engine, int64_t row) {
     const struct list *primaries = &engine->primaries[row];
     int64_t mirrored = 0;
@@ -231,7 +231,7 @@ static enum verdict judge(struct engine *engine, int64_t row) {
     return judge_room(engine, row);
 }
 
-/* Go through all nodes as the law does. */
+/* Simulate the evacuation of each node, as the law does. */
 static bool all_can_be_evacuated(struct engine *engine) {
     for (int64_t row = 0; row < engine->node_count; row++) {
         if (engine->facts[row].examined && !can_evacuate(engine, row)) return false;
@@ -245,7 +245,7 @@ bool is_redundant(struct engine *engine) {
     if (engine->clashing || engine->missing > 0) return all_can_be_evacuated(engine);
     int64_t *rows = reserve(engine, &evacuating->unsure, engine->node_count, sizeof *rows);
     if (rows == NULL) return false;
-    /* the order does not matter to the answer: the node that failed last time first, then sure failures */
+    /* the order does not change the answer: first the node that failed last time, then the nodes without simulation */
     if (hint < engine->node_count && engine->facts[hint].examined) {
         enum verdict verdict = engine->last_was_simulated ? UNSURE : judge(engine, hint);
         if (verdict == NO || (verdict == UNSURE && !can_evacuate(engine, hint))) return false;

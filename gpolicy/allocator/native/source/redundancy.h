@@ -6,18 +6,18 @@
 
 bool open_evacuating(struct engine *engine);
 
-/* Whether each examined node can be evacuated. Fails with MISSING_NODE where an instance has to fail over to a node
- * that there is not. */
+/* Whether each examined node can be evacuated. Fails with MISSING_NODE if an instance has to fail over to a node that
+ * does not exist. */
 bool is_redundant(struct engine *engine);
 
-/* Find out what becomes of the instances of `count` nodes of one group that are lost at once. `targets` has a place for
- * each, node by node, of each node the newest first: the row where it runs on, or NOWHERE. A mirrored instance both of
- * whose nodes are lost is left out. The state stays as it is. */
+/* Find where the instances of `count` nodes of one group run on if these nodes are lost at once. `targets` has an entry
+ * for each instance, node by node, the newest first: the row where it runs on, or NOWHERE. Mirrored instances that lose
+ * both nodes are skipped. The state is not changed. */
 void lose(struct engine *engine, const int64_t *rows, int64_t count, int64_t *targets);
 
-/* Whether all instances, and those to come, are mirrored, with nothing in the way of fail-overs but memory and disk. */
+/* Whether all instances, also new ones, are mirrored and only lack of memory or disk can prevent a fail-over. */
 bool all_mirrored(const struct engine *engine);
-/* Add up, per row, the memory that fails over from the node at `row` to it. */
+/* Add to `moving`, by row, the memory that fails over there from the node at `row`. */
 void memory_moving(const struct engine *engine, int64_t row, int64_t *moving);
 
 #endif

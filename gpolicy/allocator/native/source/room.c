@@ -7,27 +7,26 @@
 
 enum { MEMORY, SPACE, SPINDLE, RESOURCES };
 enum { TARGETS_COMPARED = 64, PATIENCE = 4000 };
-static const int64_t UNLIMITED = (int64_t)1 << 40;       /* copies, of what nothing is asked for */
-static const int64_t ANY_SPINDLES = INT64_MAX / 4;       /* of a node where nobody counts them */
+static const int64_t UNLIMITED = (int64_t)1 << 40;       /* the number of copies of an instance that needs nothing */
+static const int64_t ANY_SPINDLES = INT64_MAX / 4;       /* of a node without exclusive storage */
 
-/* What an instance takes where it is started, as far as the checks ask for it. */
+/* The resources that the checks require of a node to start an instance. */
 struct size { int64_t of[RESOURCES]; };
 
-enum { MOST_SIZES = 256 }; /* a table of so many sizes is enough: a size left out only makes answers less sure */
+enum { MOST_SIZES = 256 }; /* a limit of the table: a size left out only makes answers less sure */
 
-/* The node of a group with the least slack (how many more of a size the others could take), and the least of the
- * others. */
+/* The node of a group with the least slack (slack_of()), and the least slack of the other nodes. */
 struct tightest { int64_t row, least, second; };
 
-/* How many instances of each size every node would have to send elsewhere: `counts` (instances at least that big, and
- * `exact` of just that size) and `copies` (of that size that it has room for itself) per size and row, and the sum of
- * copies per size and group.
- * Rows that change are counted anew, a size of which no instance is left stays: it is true of it, too. */
+/* How many instances of each size a node would have to send elsewhere and how many it could take. By size and row:
+ * `counts` (its instances at least that big), `exact` (its instances of that size), `copies` (the copies for which it
+ * has room); by size and group: `sums` of the copies. Only changed rows are counted again. A size that no instance has
+ * any more stays, since the counts stay true. */
 struct room {
-    int64_t size_count, as_of, replaced; /* the engine's clock and the count of records replaced, when it was counted */
+    int64_t size_count, as_of, replaced; /* the clock and the count of replaced records when the sizes were counted */
     bool known;
     struct size sizes[MOST_SIZES + 1];
-    bool compared[MOST_SIZES + 1]; /* whether `tightest` is made of the present counts */
+    bool compared[MOST_SIZES + 1]; /* whether `tightest` agrees with the counts */
     int64_t *counts, *exact, *copies, *sums;
     struct tightest *tightest; /* per size and group */
     struct buffer residents, rows, targets, wanted, left, chosen; /* working memory */
@@ -37,7 +36,7 @@ bool open_room(struct engine *engine) {
     struct room *room = engine->room = zeroed(engine, 1, sizeof *room);
     int64_t rows = (MOST_SIZES + 1) * engine->node_count, groups = (MOST_SIZES + 1) * engine->group_count;
     if (room == NULL) return false;
-    if (engine->mirrored) return true; /* only single nodes ask for the tables */
+    if (engine->mirrored) return true; /* only placements on single nodes use the tables */
     room->counts = zeroed(engine, rows, sizeof *room->counts);
     room->exact = zeroed(engine, rows, sizeof *room->exact);
     room->copies = zeroed(engine, rows, sizeof *room->copies);
@@ -68,7 +67,7 @@ static struct size free_room(const struct engine *engine, int64_t row) {
         {node->unallocated, node->disk, engine->facts[row].exclusive ? node->free_spindles : ANY_SPINDLES}};
 }
 
-/* How many instances of a size fit: of memory and disk at least 1 MiB must be left, of spindles nothing. */
+/* Return how many instances of a size fit. At least 1 MiB of memory and disk must be left; spindles may be used up. */
 static int64_t copies_in(struct size room, const struct size *size) {
     int64_t count = UNLIMITED;
     if (room.of[MEMORY] <= 0) return 0;
@@ -80,10 +79,10 @@ static int64_t copies_in(struct size room, const struct size *size) {
     return count;
 }
 
-/* Whether the policies of the targets take all copies. */
+/* Whether the policies of the targets allow all copies. */
 static bool policies_allow(const struct engine *engine, const struct instance *const *residents, int64_t count,
                            const int64_t *targets, int64_t target_count) {
-    int64_t one_of_each[2] = {NOWHERE, NOWHERE}; /* a group has one policy, judged with or without exclusive storage */
+    int64_t one_of_each[2] = {NOWHERE, NOWHERE}; /* without and with exclusive storage */
     for (int64_t place = 0; place < target_count; place++) {
         one_of_each[engine->facts[targets[place]].exclusive] = targets[place];
     }
@@ -97,14 +96,15 @@ static bool policies_allow(const struct engine *engine, const struct instance *c
     return true;
 }
 
-/* What is left on a target before anything is placed there; none of it counts where nothing can be placed. */
+/* The resources left on a target before the first placement. */
 struct target { int64_t left[RESOURCES]; };
 
-/* Whether an instance surely finds a node, wherever the ones before it (`placed` in all) have gone.
+/* Whether an instance surely finds a node, wherever the instances before it (`placed` in sum) have gone.
  *
- * A node refuses an instance only after what was placed there before has used up memory, disk or spindles. If the
- * shares of all that was placed, needed to block every node in some resource, add up to more than there was, one
- * node is left. */
+ * A node refuses an instance only when the instances placed there have used up memory, disk or spindles. For each node
+ * take the smallest share of `placed` that blocks it. If these shares add up to more than there is of the blocking
+ * resources, at least one node takes the instance.
+ */
 static bool finds_room(const struct instance *instance, const struct size *placed, const struct target *targets,
                        int64_t count) {
     struct size size = size_of(instance);
@@ -113,14 +113,14 @@ static bool finds_room(const struct instance *instance, const struct size *place
     for (int64_t target = 0; target < count; target++) {
         double smallest = -1.0;
         for (int place = 0; place < RESOURCES; place++) {
-            /* the node is blocked once this much is placed on it */
+            /* the node is blocked when this much is placed on it */
             int64_t needed = targets[target].left[place] - size.of[place] + 1;
             if (!asked[place] || needed > placed->of[place]) continue;
             double share = (double)most(needed, 0) / (double)most(placed->of[place], 1);
             if (smallest < 0.0 || share < smallest) smallest = share;
             blocking[place] = true;
         }
-        if (smallest < 0.0) return true; /* all that was placed would not block this one */
+        if (smallest < 0.0) return true; /* even all placed instances would not block this node */
         shares += smallest;
     }
     return shares > (blocking[MEMORY] + blocking[SPACE] + blocking[SPINDLE]) * (1.0 + 1e-9);
@@ -129,20 +129,20 @@ static bool finds_room(const struct instance *instance, const struct size *place
 static bool room_in_any_order(const struct instance *const *residents, int64_t count, const struct target *targets,
                               int64_t target_count) {
     struct size placed = {{0, 0, 0}};
-    /* moves come first, as listed; then copies, the biggest first (residents are in that order) */
+    /* residents are in order: moves as listed, then copies, the biggest first */
     for (int64_t place = 0; place < count; place++) {
         const struct instance *instance = residents[place];
         if (!finds_room(instance, &placed, targets, target_count)) return false;
         struct size size = size_of(instance);
         placed.of[MEMORY] += size.of[MEMORY];
         placed.of[SPACE] += size.of[SPACE];
-        /* foreign storage costs spindles as well, though it needs none */
+        /* external storage takes spindles from a node, though the check requires none */
         placed.of[SPINDLE] += instance->spindles == UNKNOWN_SPINDLES ? 0 : instance->spindles;
     }
     return true;
 }
 
-/* List the instances of a node in the order in which they are evacuated; NULL after fail(). */
+/* List the instances of a node in the order of their evacuation; NULL after fail(). */
 static const struct instance **in_order(struct engine *engine, int64_t row) {
     const struct list *primaries = &engine->primaries[row];
     int64_t count = 0, moves;
@@ -198,7 +198,7 @@ enum verdict judge_room(struct engine *engine, int64_t row) {
     }
     for (int64_t place = 0; place < target_count; place++) {
         struct size room = free_room(engine, rows[place]);
-        if (room.of[MEMORY] <= 0) continue; /* such a node takes nothing, whatever its disk */
+        if (room.of[MEMORY] <= 0) continue; /* a node without memory takes nothing */
         targets[open++] = (struct target){{room.of[MEMORY] - 1, room.of[SPACE] - 1, room.of[SPINDLE]}};
     }
     return open > 0 && room_in_any_order(residents, count, targets, open) ? YES : UNSURE;
@@ -211,8 +211,8 @@ static bool takes(const struct size *left, const struct size *wanted) {
     return true;
 }
 
-/* Return the next target after `target` that takes `wanted`, and that is not as one shortly before it; `targets` if
- * there is none. */
+/* Return the next target after `target` that takes `wanted` and does not equal a recent one, or `targets` if there is
+ * none. */
 static int64_t next_target(const struct size *left, int64_t targets, int64_t target, const struct size *wanted) {
     for (target++; target < targets; target++) {
         bool known = !takes(&left[target], wanted);
@@ -227,8 +227,7 @@ static void give(struct size *left, const struct size *wanted, int64_t sign) {
     for (int resource = 0; resource < RESOURCES; resource++) left->of[resource] -= sign * wanted->of[resource];
 }
 
-/* Whether the sizes fit into what is left on the targets. Gives up as if they did after so many trials. `chosen` has
- * the target of each size. */
+/* Whether the sizes fit on the targets. Answers yes if PATIENCE runs out. `chosen` holds the target of each size. */
 static bool sizes_fit(const struct size *wanted, int64_t count, struct size *left, int64_t targets, int64_t *chosen) {
     int64_t place = 0, patience = PATIENCE;
     if (count == 0) return true;
@@ -257,7 +256,7 @@ bool lacks_room(struct engine *engine, int64_t row) {
     if (failed(engine)) return false;
     for (int64_t place = 0; place < primaries->count; place++) {
         const struct instance *instance = &engine->table.items[primaries->items[place]];
-        if (instance->evacuation == FAIL_OVER) return false; /* it gives back what it takes */
+        if (instance->evacuation == FAIL_OVER) return false; /* a fail-over gives back what it takes */
         struct size size = size_of(instance);
         int64_t to = count++;
         for (; to > 0 && wanted[to - 1].of[MEMORY] < size.of[MEMORY]; to--) wanted[to] = wanted[to - 1];
@@ -301,7 +300,7 @@ static void count_size(struct engine *engine, int64_t number) {
     room->compared[number] = false;
 }
 
-/* Put a size that no instance has at the end of the table, where the next one takes its place. */
+/* Count a size that no instance has, in the last row of the table, which the next such size overwrites. */
 static void count_other_size(struct engine *engine, const struct size *size) {
     struct room *room = engine->room;
     int64_t number = room->size_count, nodes = engine->node_count;
@@ -321,7 +320,7 @@ static void count_other_size(struct engine *engine, const struct size *size) {
     room->compared[number] = false;
 }
 
-/* Make sure that the sizes of all instances of a node are among those counted, as far as the table has room. */
+/* Count the sizes of all instances of a node, as far as the table has room. */
 static void learn_sizes(struct engine *engine, int64_t row) {
     struct room *room = engine->room;
     const struct list *primaries = &engine->primaries[row];
@@ -352,7 +351,7 @@ static void build_room(struct engine *engine) {
     room->replaced = engine->table.replaced;
 }
 
-/* How many more instances of a size the other nodes of the group could take than this one would have to send there. */
+/* Return how many more instances of a size the other nodes of the group could take than this node would send them. */
 static int64_t slack_of(const struct engine *engine, int64_t number, int64_t row) {
     const struct room *room = engine->room;
     int64_t cell = number * engine->node_count + row;
@@ -380,7 +379,7 @@ static const struct tightest *compare_slack(struct engine *engine, int64_t numbe
     return found;
 }
 
-/* Judge one size: which placements leave some node of the group with more instances of it than the others can take. */
+/* Judge one size: mark placements after which a node of the group has more instances of it than the others can take. */
 static void break_by_size(struct engine *engine, const struct instance *instance, int64_t number, const int64_t *rows,
                           int64_t count, bool *broken) {
     const struct size *size = &engine->room->sizes[number];
@@ -394,7 +393,7 @@ static void break_by_size(struct engine *engine, const struct instance *instance
         int64_t others = here->row == row ? here->second : here->least;
         if (broken[row]) continue;
         if (engine->facts[row].examined && slack_of(engine, number, row) < counted) broken[row] = true;
-        if (others >= copies[row]) continue; /* more than all copies are never lost */
+        if (others >= copies[row]) continue; /* a node cannot lose more copies than it has */
         struct size left = free_room(engine, row);
         for (int resource = 0; resource < RESOURCES; resource++) left.of[resource] -= wanted.of[resource];
         if (!engine->facts[row].exclusive) left.of[SPINDLE] = ANY_SPINDLES;

@@ -36,12 +36,12 @@ struct instance shrink(const struct instance *instance, enum reason reason, int6
 
 enum { STEPS = 1 << 13 };
 
-/* At which of the next shrinks by one reason some node changes its answer: bit n is set if it does between n - 1 and n
- * units less than `top`. It is true of one state, and asked for again and again while an instance shrinks. */
+/* The shrinks by one reason at which some node changes its answer: bit n is set if the answer changes between n - 1 and
+ * n units less than `top`. It holds for one state, in which it is needed many times. */
 struct steps { int64_t version, top, unit; enum reason reason; bool known; uint64_t changes[STEPS / 64]; };
 
-/* What a shrink makes smaller, by how much, and the greatest number below which some check of it changes its answer;
- * where `steps` is given, all such numbers are noted there. */
+/* The resource that a shrink reduces, its unit, and the greatest number below which some check changes its answer. If
+ * `steps` is given, all such numbers are recorded there. */
 struct demand { int64_t value, unit, highest; struct steps *steps; };
 
 static void consider(struct demand *demand, int64_t number) {
@@ -78,11 +78,12 @@ static void consider_disk(const struct engine *engine, int64_t row, struct deman
     consider(demand, node->forth_disk - low);
 }
 
-/* The check compares a quotient with the ratio, so the number at which it changes is looked for near their product. */
+/* The check compares a quotient with the ratio, so the number at which it changes is near the product of ratio and
+ * total. */
 static void consider_cpus(const struct facts *facts, int64_t used, struct demand *demand) {
     double product = facts->vcpu_ratio * facts->total_cpus;
-    if (facts->total_cpus == 0.0) product = 0.0; /* any number of CPUs, divided by 0, is too many; none is not */
-    if (!(fabs(product) < 0x1p52)) return;       /* no number of CPUs comes near it */
+    if (facts->total_cpus == 0.0) product = 0.0; /* divided by 0, any number of CPUs is too many, except none */
+    if (!(fabs(product) < 0x1p52)) return;       /* no number of CPUs is near it */
     int64_t number = (int64_t)product - used;
     for (int64_t near = -2; near <= 2; near++) consider(demand, number + near);
 }
@@ -101,7 +102,7 @@ static void consider_node(const struct engine *engine, int64_t row, enum reason 
     }
 }
 
-/* Return the steps from `demand` to the next change that is noted, 0 if that is not known. */
+/* Return the recorded steps from `demand` to the next change, or 0 if that is unknown. */
 static int64_t noted_steps(const struct engine *engine, const struct demand *demand, enum reason reason) {
     const struct steps *steps = engine->steps;
     bool same = steps->known && steps->version == engine->version && steps->reason == reason &&
@@ -116,7 +117,7 @@ static int64_t noted_steps(const struct engine *engine, const struct demand *dem
     return 0;
 }
 
-/* Return the steps until some node changes its answer. */
+/* Return the number of steps until some node changes its answer. */
 static int64_t steps_of_nodes(struct engine *engine, struct demand demand, enum reason reason) {
     if (engine->steps == NULL) engine->steps = zeroed(engine, 1, sizeof *engine->steps);
     if (failed(engine)) return 1;
@@ -139,7 +140,8 @@ static int64_t bound_of(const struct spec *spec, enum reason reason) {
     return reason == CPU ? spec->cpus : spec->spindle_use;
 }
 
-/* What the policies allow of one resource: all lower bounds, and all numbers that are above an upper one, in order. */
+/* The bounds of all policies on one resource, in order: the lower bounds, and the first numbers above the upper ones.
+ */
 struct bounds { int64_t count, *least_of, *most_of; };
 
 static int by_number(const void *one, const void *other) {
@@ -147,7 +149,7 @@ static int by_number(const void *one, const void *other) {
     return (left > right) - (left < right);
 }
 
-/* Return the bounds for `reason`, which no placement changes; NULL after fail(). */
+/* Return the bounds for `reason`, computed once; NULL after fail(). */
 static const struct bounds *bounds_for(struct engine *engine, enum reason reason) {
     if (engine->bounds == NULL) engine->bounds = zeroed(engine, REASONS, sizeof *engine->bounds);
     if (failed(engine)) return NULL;
@@ -170,7 +172,7 @@ static const struct bounds *bounds_for(struct engine *engine, enum reason reason
     return bounds;
 }
 
-/* Take into account the greatest of `count` ordered numbers that is not above the demand. */
+/* Consider the greatest of `count` ordered numbers that is not above the demand. */
 static void consider_greatest(struct demand *demand, const int64_t *numbers, int64_t count) {
     int64_t low = 0, high = count;
     while (low < high) {
@@ -188,7 +190,7 @@ int64_t steps_until_other_bounds(struct engine *engine, const struct instance *i
     int64_t value = reason == MEM ? instance->memory : reason == CPU ? instance->vcpus : instance->spindles;
     int64_t unit = reason == MEM ? MEMORY_UNIT : 1;
     struct demand least_of = demand_of(value, unit), most_of = least_of;
-    if (reason == DISK) { /* a policy looks at each disk */
+    if (reason == DISK) { /* each disk counts */
         least_of = demand_of(instance->least_disk, DISK_UNIT);
         most_of = demand_of(instance->most_disk, DISK_UNIT);
     }
@@ -202,7 +204,7 @@ int64_t steps_until_other_bounds(struct engine *engine, const struct instance *i
 int64_t steps_until_change(struct engine *engine, const struct instance *instance, enum reason reason) {
     struct demand demand = demand_of(instance->spindles, 1);
     if (reason == MEM) demand = demand_of(instance->memory, MEMORY_UNIT);
-    if (reason == DISK) demand = demand_of(instance->disk, DISK_UNIT * instance->disks); /* a node looks at all disks */
+    if (reason == DISK) demand = demand_of(instance->disk, DISK_UNIT * instance->disks); /* the sum counts */
     if (reason == CPU) demand = demand_of(instance->vcpus, 1);
     return least(steps_of_nodes(engine, demand, reason), steps_until_other_bounds(engine, instance, reason));
 }

@@ -55,7 +55,7 @@ void work_out_change(struct sides *sides, int component, double x, double y, dou
     if (isfinite(*own) && isfinite(*slope)) {
         note_size(sides, component, x, y);
     } else {
-        *own = *slope = 0.0; /* what is no number makes the deviation NaN, and no bound is made of it */
+        *own = *slope = 0.0; /* NaN makes the deviation NaN, which gets no bound */
     }
 }
 
@@ -96,7 +96,7 @@ const struct primary_side *primary_side(const struct engine *engine, struct side
 double safe_variance(const struct sides *sides, const struct statistics *statistics, int component, double reach) {
     double variance = statistics->variances[component], sum = statistics->sums[component];
     double size = 2.0 * sides->greatest[component];
-    /* the squares of the values, not only their differences, make the error */
+    /* the error depends on the squares of the values, not only on their differences */
     double rounding =
         variance + (statistics->count * size + 2.0 * fabs(sum) * reach + reach * reach) / sides->squared_count;
     return variance - 64.0 * 0x1p-52 * rounding;

@@ -13,7 +13,7 @@ const enum aggregate AGGREGATES[COMPONENTS] = {
     DEVIATION, SUM,       DEVIATION, DEVIATION, DEVIATION,   DEVIATION,   DEVIATION, SUM,       TAG_MAP,   SUM,
 };
 
-/* Fill in the location exclusion component: how often a tag occurs at a location beyond the first time. */
+/* Compute the location exclusion component: how often a tag occurs at a location beyond the first time. */
 static void merge_exclusions(struct engine *engine, int64_t scope, struct statistics *statistics) {
     int64_t tags = engine->tag_count, cells = engine->location_count * tags, sum = 0, above = 0;
     if (scope == EVERYWHERE) {
@@ -81,7 +81,7 @@ void take_statistics(struct engine *engine, int64_t scope, struct statistics *st
 
 double sum_of(const struct statistics *statistics) {
     double score = 0.0;
-    if (statistics->count == 0.0) return 0.0; /* no node is online: there are no components */
+    if (statistics->count == 0.0) return 0.0; /* htools has no components then */
     for (int place = 0; place < COMPONENTS; place++) {
         double value = statistics->sums[place];
         if (AGGREGATES[place] == DEVIATION) value = sqrt(statistics->variances[place]);
@@ -105,7 +105,7 @@ int64_t exclusion_change(const struct engine *engine, int64_t row, const struct 
     for (int64_t location = 0; location < facts->location_count; location++) {
         for (int64_t place = 0; place < instance->tag_count; place++) {
             int64_t key = facts->locations[location] * engine->tag_count + instance->tags[place];
-            /* the first of a kind adds a key as well as a count, which is nothing */
+            /* the first of a kind adds a count and a key, which cancel out */
             if (merged[key] + earlier_in_list(instance, place) > 0) change++;
         }
     }

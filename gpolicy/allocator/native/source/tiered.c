@@ -1,14 +1,14 @@
-/* Tiered allocation that skips what is known already.
+/* Tiered allocation that skips known outcomes.
  *
- * Most of a tiered run consists of instances that fit nowhere. As long as they are shrunk by one resource, the outcome
- * on every node changes only where the demand passes certain numbers; between two of them all steps are alike and are
+ * A tiered run consists mostly of instances that fit nowhere. While they are shrunk by one resource, the outcome on a
+ * node changes only where the demand passes certain numbers. Between two of these numbers all steps end alike and are
  * taken at once. The same holds for the probes on the way back.
  */
 #include "capacity.h"
 #include "shrink.h"
 
-/* A run of levels without a better end so far: `first`, then `count` - 1 instances each one unit smaller. `alike`: they
- * fit nowhere, for the same reasons. */
+/* A run of levels with the same end: `first`, then `count` - 1 instances, each one unit smaller. `alike`: they fit
+ * nowhere, for the same reasons. */
 struct levels {
     int64_t placed, count, limit;
     enum reason reason;
@@ -17,13 +17,13 @@ struct levels {
     struct outcome reached;
 };
 
-enum { MOST_LEVELS = 1 << 18 }; /* of all pending runs, of one that are probed, and of the steps of a walk */
+enum { MOST_LEVELS = 1 << 18 }; /* of pending runs, of the levels of a probed run, and of the steps of a walk */
 
 static struct instance level(const struct levels *levels, int64_t place) {
     return shrink(&levels->first, levels->reason, place);
 }
 
-/* The reason to shrink by: the one with most failures, of equals the last one. */
+/* Return the reason to shrink by: the most frequent one, of equals the last one. */
 static enum reason most_frequent(const int64_t *failures) {
     int found = 0;
     for (int reason = 1; reason < REASONS; reason++) {
@@ -41,17 +41,17 @@ static void most_frequent_first(const int64_t *failures, enum reason *reasons) {
     }
 }
 
-/* Whether a walk would go on from here: nothing can be placed, and `reason` is among the troubles. */
+/* Whether a walk would continue from here: nothing can be placed, and `reason` is among the reasons. */
 static bool hopeless(struct engine *engine, const struct instance *instance, enum reason reason) {
     const struct counts *trial = known_trial(engine, instance);
     if (trial->failures[reason] == 0) return false;
     return trial->successes == 0 || (engine->capacity_checks && breaks_everywhere(engine, instance));
 }
 
-/* Return how many shrinks lead from `instance`, which fits somewhere but breaks N+1 wherever it does, to the first one
- * that may be placed or end the walk. A bigger instance fits on no more nodes than a smaller one, as long as policies
- * judge both alike, and breaks N+1 on each of them if the smaller one surely does: so with a hopeless one all before it
- * are hopeless, and the last one is found by halving. */
+/* Return how many shrinks lead from `instance`, which breaks N+1 wherever it fits, to the first one that may be placed
+ * or may end the walk. While policies judge both alike, a bigger instance fits on no more nodes than a smaller one, and
+ * breaks N+1 on all of them if the smaller one surely does. So all instances before a hopeless one are hopeless, and
+ * the last one is found by bisection. */
 static int64_t steps_while_hopeless(struct engine *engine, const struct instance *instance, enum reason reason) {
     int64_t other_bounds = steps_until_other_bounds(engine, instance, reason);
     int64_t low = 0, high = least(other_bounds - 1, possible_shrinks(instance, reason));
@@ -68,13 +68,13 @@ static int64_t steps_while_hopeless(struct engine *engine, const struct instance
     return low + 1;
 }
 
-/* Shrink by one reason until an instance fits, or until that reason is no longer the trouble. */
+/* Shrink by one reason until an instance fits or until that reason no longer occurs. */
 static bool walk(struct engine *engine, const struct instance *from, enum reason reason, struct instance *found) {
     struct instance current = *from;
     for (int64_t count = 0; !ended(engine); count++) {
         struct attempt attempt;
         int64_t possible = possible_shrinks(&current, reason), steps = 1;
-        if (possible == 0) return false; /* the smallest one is never tried */
+        if (possible == 0) return false; /* as in htools, the smallest one is never tried */
         if (count == MOST_LEVELS) fail(engine, TOO_DEEP);
         known_attempt(engine, &current, engine->capacity_checks, &attempt);
         if (attempt.primary != NOWHERE) {
@@ -86,7 +86,7 @@ static bool walk(struct engine *engine, const struct instance *from, enum reason
             steps = known_to_fit(engine, &current, 0) ? steps_while_hopeless(engine, &current, reason)
                                                       : steps_until_change(engine, &current, reason);
         }
-        if (steps > possible) return false; /* all smaller ones end alike */
+        if (steps > possible) return false; /* all smaller ones have the same outcome */
         current = shrink(&current, reason, steps);
     }
     return false;
@@ -102,8 +102,8 @@ static bool probe(struct engine *engine, const struct outcome *reached, const st
     return false;
 }
 
-/* Whether some candidate might take the instance if it were as small as possible in `reason`, with policies not asked
- * about the resources in `unbounded`. Never wrongly false. */
+/* Whether some candidate might take the instance if it were as small as possible in `reason` and policies did not bound
+ * the resources in `unbounded`. A false answer is certain. */
 static bool may_fit(struct engine *engine, const struct instance *instance, unsigned unbounded, enum reason reason) {
     int64_t possible = possible_shrinks(instance, reason);
     if (possible == 0) return false;
@@ -111,7 +111,7 @@ static bool may_fit(struct engine *engine, const struct instance *instance, unsi
     return known_to_fit(engine, &smallest, unbounded);
 }
 
-/* Return the first level at which a probe by one of the reasons may find something; the later ones all may. */
+/* Return the first level at which a probe by one of the reasons may succeed; all later levels may, too. */
 static int64_t first_that_may(struct engine *engine, const struct levels *levels, const enum reason *reasons,
                               int count) {
     int64_t low = 0, high = levels->count - 1;
@@ -147,14 +147,14 @@ static bool probe_levels(struct engine *engine, const struct levels *levels, str
     }
     if (count == 0) return false;
     int64_t last = levels->count - 1, first = first_that_may(engine, levels, reasons, count);
-    /* All levels of the run end alike on every node. So where N+1 does not ask how big an instance is, all walks go
-     * where those of the last level go. */
+    /* All levels of the run have the same outcome on every node. If N+1 is not tested, all walks lead where those of
+     * the last level lead. */
     if (!engine->capacity_checks) first = last;
     for (int64_t number = last; number >= first && !ended(engine); number--) {
         struct instance instance = level(levels, number);
         if (last - number == MOST_LEVELS) fail(engine, TOO_DEEP);
         for (int place = 0; place < count; place++) {
-            /* all levels of the run end alike, so this walk goes where that of the last one went */
+            /* this walk leads where that of the last level led */
             if (reasons[place] == levels->reason && number < last) continue;
             if (may_fit(engine, &instance, 1u << reasons[place], reasons[place]) &&
                 walk(engine, &instance, reasons[place], found)) {
@@ -165,7 +165,7 @@ static bool probe_levels(struct engine *engine, const struct levels *levels, str
     return false;
 }
 
-/* Fill in the levels that end like this one and shrink by the same reason; false if it cannot be shrunk. */
+/* Fill in the levels with the same outcome that shrink by the same reason; false if the instance cannot be shrunk. */
 static bool start_levels(struct engine *engine, const struct instance *instance, const struct outcome *reached,
                          bool placed_some, int64_t limit, struct levels *levels) {
     enum reason reason = most_frequent(reached->counts.failures);
@@ -182,7 +182,7 @@ static bool start_levels(struct engine *engine, const struct instance *instance,
     return true;
 }
 
-/* Go back up to the last run of levels below which nothing more was placed, and from which a probe leads on. */
+/* Return to the last run of levels below which nothing more was placed and from which a probe succeeds. */
 static bool go_back(struct engine *engine, const struct levels *pending, int64_t *depth, struct instance *found,
                     int64_t *limit, struct outcome *outcome) {
     while (*depth > 0 && !failed(engine)) {
@@ -196,7 +196,7 @@ static bool go_back(struct engine *engine, const struct levels *pending, int64_t
     return false;
 }
 
-/* The limit is reduced at each level by all that was placed so far (htools, Cluster.hs, `tieredAlloc`). */
+/* As in htools (Cluster.hs, `tieredAlloc`), each level reduces the limit by the number of all placements so far. */
 void tiered(struct engine *engine, const struct instance *instance, int64_t limit, struct outcome *outcome) {
     struct instance current = *instance;
     int64_t depth = 0;

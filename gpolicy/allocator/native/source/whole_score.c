@@ -5,7 +5,8 @@
 
 #include "sides.h"
 
-/* A search for the best row: how each candidate changes each variance, and the bounds of their scores. */
+/* A search for the best row: how each candidate changes each variance (`parts`), and lower bounds of their scores
+ * (`lows`). */
 struct whole_search { struct statistics statistics; struct sides *sides; int64_t scope; struct buffer parts, lows; };
 
 bool open_whole_search(struct engine *engine) {
@@ -35,9 +36,9 @@ static void replace_values(struct statistics *statistics, bool offline, const do
     }
 }
 
-/* By how much the score may be off if the values of up to `rows` nodes were replaced instead of adding up all anew:
- * both ways round sums of as many numbers as there are nodes. No number is further from the mean than the root of all
- * squares together, and near 0 a root magnifies what its argument is off. */
+/* Bound the error of a score after the values of up to `rows` nodes were replaced instead of adding up all nodes again.
+ * Both are sums with as many terms as nodes. No value is further from the mean than the root of the sum of all squares,
+ * and near 0 a root magnifies the error of its argument. */
 static double estimate_error(const struct statistics *before, const struct statistics *after, double rows) {
     double count = before->count, off = 0.0;
     for (int place = 0; place < COMPONENTS; place++) {
@@ -51,7 +52,7 @@ static double estimate_error(const struct statistics *before, const struct stati
     return off + 1e-12 * (1.0 + fabs(sum_of(after)));
 }
 
-/* Whether the row of this entry of the journal has no earlier entry since `before`. */
+/* Whether this entry of the journal is the first of its row since `before`. */
 static bool first_entry(const struct journal *journal, struct mark before, int64_t place) {
     for (int64_t other = before.nodes; other < place; other++) {
         if (journal->nodes[other].row == journal->nodes[place].row) return false;
@@ -64,7 +65,7 @@ double estimate_score(const struct engine *engine, int64_t scope, const struct s
     const struct journal *journal = &engine->journal;
     struct statistics after = *statistics;
     double rows = 1.0;
-    *error = INFINITY; /* exclusions are only counted exactly */
+    *error = INFINITY; /* there is no estimate of exclusions */
     if (engine->location_count * engine->tag_count > 0 || statistics->count == 0.0) return 0.0;
     for (int64_t place = before.nodes; place < journal->top.nodes; place++) {
         const struct saved_node *saved = &journal->nodes[place];
@@ -76,7 +77,7 @@ double estimate_score(const struct engine *engine, int64_t scope, const struct s
     return sum_of(&after);
 }
 
-/* Fill in the values of a candidate with the instance. */
+/* Fill in the values of a candidate after the instance is added. */
 static void values_with(struct engine *engine, int64_t row, double *values) {
     const struct primary_side *side = primary_side(engine, engine->whole_search->sides, row);
     memcpy(values, engine->nodes[row].values, sizeof engine->nodes[row].values);
@@ -95,7 +96,7 @@ static double exclusions_with(const struct engine *engine, int64_t row) {
     return statistics->exclusions + (double)exclusion_change(engine, row, instance, statistics->merged);
 }
 
-/* The score with the instance on a candidate, as the law computes it: all nodes are added up in their order. */
+/* Return the score with the instance on a candidate as the law computes it: all nodes in their order. */
 static double exact(struct engine *engine, int64_t row) {
     struct statistics statistics;
     double values[COMPONENTS];
@@ -105,10 +106,10 @@ static double exact(struct engine *engine, int64_t row) {
     return sum_of(&statistics);
 }
 
-/* A candidate and the bounds of its score, which are equal once that is worked out. */
+/* A candidate and the bounds of its score, which are equal once the score is computed. */
 struct contender { int64_t row; double low, high; };
 
-/* Bound the score with the instance on a candidate by replacing one node's values. */
+/* Bound the score with the instance on a candidate, by replacing one node's values. */
 static struct contender bound_score(struct engine *engine, int64_t row) {
     struct statistics after = engine->whole_search->statistics;
     double values[COMPONENTS];
@@ -124,19 +125,19 @@ static void work_out(struct engine *engine, struct contender *contender) {
     contender->low = contender->high = exact(engine, contender->row);
 }
 
-/* Whether the bounds of two scores tell which one is less; what is no number tells nothing. */
+/* Whether the bounds of two scores tell which one is less; with NaN they do not. */
 static bool are_apart(const struct contender *a, const struct contender *b) {
     return a->low > b->high || a->high < b->low;
 }
 
-/* Whether `other` is better, or as good and later. Scores are worked out only as far as that takes. */
+/* Whether `other` is better, or equal and later. Scores are computed only if their bounds do not decide. */
 static bool is_better(struct engine *engine, struct contender *other, struct contender *best) {
     if (!are_apart(other, best)) work_out(engine, best);
     if (!are_apart(other, best)) work_out(engine, other);
     return other->high < best->low || (other->low == best->low && other->row > best->row);
 }
 
-/* Work out how each online candidate changes each variance, and between which bounds that is. */
+/* Compute by how much each online candidate changes each variance, and the ranges of these changes. */
 static void work_out_parts(struct engine *engine, const int64_t *rows, int64_t count, double *low, double *high) {
     const struct whole_search *search = engine->whole_search;
     double *parts = search->parts.items, sums[OF_PRIMARY];
@@ -156,13 +157,13 @@ static void work_out_parts(struct engine *engine, const int64_t *rows, int64_t c
     }
 }
 
-/* Bound the scores of all candidates from below, by chords of the square roots (sides.h); an offline one is not
- * bounded. Return by how much rounding may falsify a bound. */
+/* Compute lower bounds of the scores of all candidates by chords of the square roots (sides.h); offline candidates get
+ * none. Return the rounding error of a bound. */
 static double bound_rows(struct engine *engine, const int64_t *rows, int64_t count) {
     struct whole_search *search = engine->whole_search;
     const struct statistics *statistics = &search->statistics;
     double low[OF_PRIMARY], high[OF_PRIMARY], slopes[OF_PRIMARY], *lows = search->lows.items;
-    struct statistics rest = *statistics; /* of which the roots that a primary changes are lower ends of chords */
+    struct statistics rest = *statistics; /* with the lower ends of the chords for the roots that a primary changes */
     work_out_parts(engine, rows, count, low, high);
     for (int place = 0; place < OF_PRIMARY; place++) {
         int component = PRIMARY_COMPONENTS[place];
@@ -199,14 +200,14 @@ static bool begin_search(struct engine *engine, int64_t scope, const struct inst
     return !failed(engine);
 }
 
-/* Find the best row; its score may not be worked out yet. */
+/* Find the best row; its score may not be computed yet. */
 static struct contender find_best(struct engine *engine, int64_t scope, const struct instance *instance,
                                const int64_t *rows, int64_t count) {
     if (score_is_undefined(engine, scope)) return (struct contender){rows[0], NAN, NAN};
     if (!begin_search(engine, scope, instance, count)) return (struct contender){rows[0], 0.0, 0.0};
     if (engine->whole_search->statistics.count == 0.0) return (struct contender){rows[count - 1], 0.0, 0.0};
     double margin = bound_rows(engine, rows, count), *lows = engine->whole_search->lows.items;
-    int64_t first = 0; /* the likeliest: most others need not be looked at then */
+    int64_t first = 0; /* the likeliest one: its score excludes most others */
     for (int64_t number = 1; number < count; number++) {
         if (lows[number] < lows[first]) first = number;
     }
