@@ -45,7 +45,7 @@ from gpolicy.apply.staleness import LeafDifference, Sight, Staleness, compare_pl
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.impact.declared_guards import judge_declared_again, measure_impact
+from gpolicy.impact.declared_guards import judge_declared_again, need_impact
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.effects import Effect, Progress, written
 from gpolicy.plan.plan import Plan, release_of
@@ -359,7 +359,7 @@ def right_cluster(plan: Plan, state: ClusterState) -> None:
 
 def measures_nodes(plan: Plan) -> bool:
     """Return whether a guard of `plan` can be judged again only with what nodes measure."""
-    return measure_impact(plan.declared_guards)
+    return need_impact(plan.declared_guards)
 
 
 def _about_uuid(plan: Plan, state: ClusterState) -> list[str]:

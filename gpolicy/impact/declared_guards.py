@@ -6,9 +6,9 @@ silent pass would be a guess. Each can be passed alone, by its name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import GuardResult
@@ -22,17 +22,11 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
     from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
-    from gpolicy.impact.violation_change import UnknownViolation, ViolationChange
+    from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.change import Change
 
 _MOST_REASONS: Final = 4
 _NO_NODES: Final = "it has no nodes"
-_PARTS: Final = {
-    Measure.AT_LEAST: "capacity",
-    Measure.CAPACITY_LOSS: "capacity",
-    Measure.NEWLY_VIOLATING: "violations",
-    Measure.NODE_FAILURES: "redundancy",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +56,7 @@ def judge_declared_again(
     observer: Callable[[str], None] | None = None,
 ) -> tuple[GuardResult, ...]:
     """Return the verdicts on changes that were planned earlier, for the cluster as `state` shows it now."""
-    parts = {_PARTS[guard.measure] for guard in guards if guard.measure in _PARTS}
+    parts = {_JUDGES[guard.measure][0] for guard in guards if guard.measure in _JUDGES}
     known = None
     if parts:
         after = projected(state, changes)
@@ -71,9 +65,9 @@ def judge_declared_again(
     return declared_guards(guards, changes, known, allowed=allowed)
 
 
-def measure_impact(guards: Sequence[Guard]) -> bool:
+def need_impact(guards: Sequence[Guard]) -> bool:
     """Return whether any of `guards` measures more than the changes themselves."""
-    return any(guard.measure in _PARTS for guard in guards)
+    return any(guard.measure in _JUDGES for guard in guards)
 
 
 def failures_asked(guards: Sequence[Guard]) -> int:
@@ -99,17 +93,16 @@ def _figures(guard: Guard, changes: Sequence[Change], impact: Impact | None) -> 
         yield _Figure(
             count <= guard.limit, f"{count} {'change' if count == 1 else 'changes'}, {_compared(count, guard)}"
         )
-    elif impact is None:
-        yield _Figure(ok=False, text="cannot be measured: the impact of the plan was not computed")
-    elif guard.measure is Measure.NEWLY_VIOLATING and impact.violations is not None:
-        yield _newly_violating(guard, impact.violations, nothing_changes=not changes)
-    elif guard.measure is Measure.NODE_FAILURES and impact.redundancy is not None:
-        yield from _node_failures(guard, impact.redundancy)
-    elif _PARTS[guard.measure] == "capacity" and impact.capacity is not None:
-        yield from _capacity(guard, impact.capacity)
+        return
+    part, judge = _JUDGES[guard.measure]
+    known = getattr(impact, part, None)
+    if known is not None:
+        yield from judge(guard, known)
     else:
-        part = _PARTS[guard.measure]
-        yield _Figure(ok=False, text=f"cannot be measured: {impact.unavailable.get(part, f'{part} is not known')}")
+        reason = "the impact of the plan was not computed"
+        if impact is not None:
+            reason = impact.unavailable.get(part, f"{part} is not known")
+        yield _Figure(ok=False, text=f"cannot be measured: {reason}")
 
 
 def _unmeasured_groups(unavailable: Mapping[str, str], wanted: str | None) -> Iterator[_Figure]:
@@ -173,29 +166,26 @@ def _fit(guard: Guard, group: GroupCapacityChange, row: FitChange) -> _Figure | 
 # --- violations --------------------------------------------------------------------------------------------------
 
 
-def _newly_violating(guard: Guard, violations: ViolationChange, *, nothing_changes: bool) -> _Figure:
+def _newly_violating(guard: Guard, violations: ViolationChange) -> Iterator[_Figure]:
     wanted = guard.group.value if guard.group else None
     newly = [item for item in violations.newly if item.after and wanted in (None, item.after.group)]
     where = f"group {wanted}: " if wanted else ""
     names = f" ({some([item.instance for item in newly])})" if newly else ""
     count = len(newly)
+    unknown = [item for item in violations.unknown if item.before.violation is None]
     if count > guard.limit:
-        return _Figure(ok=False, text=f"{where}{_newly(count)} the policy{names}, more than {guard.shown_limit}")
-    open_cases = [] if nothing_changes else _could_violate(violations.unknown)
-    if count + len(open_cases) > guard.limit:
-        shown = some([item.instance for item in open_cases])
-        missing = ", ".join(sorted({word for item in open_cases for word in item.parameters}))
+        yield _Figure(ok=False, text=f"{where}{_newly(count)} the policy{names}, more than {guard.shown_limit}")
+    elif count + len(unknown) > guard.limit:
+        missing = ", ".join(sorted({word for item in unknown for word in item.parameters}))
+        shown = some([item.instance for item in unknown])
         text = f"{where}cannot be measured: whether {shown} violate the policy is not known for want of {missing}"
-        return _Figure(ok=False, text=text)
-    return _Figure(ok=True, text=f"{where}{_newly(count)} the policy{names}, at most {guard.shown_limit}")
+        yield _Figure(ok=False, text=text)
+    else:
+        yield _Figure(ok=True, text=f"{where}{_newly(count)} the policy{names}, at most {guard.shown_limit}")
 
 
 def _newly(count: int) -> str:
     return "1 instance newly violates" if count == 1 else f"{count} instances newly violate"
-
-
-def _could_violate(unknown: Iterable[UnknownViolation]) -> list[UnknownViolation]:
-    return [item for item in unknown if item.before.violation is None]
 
 
 # --- redundancy --------------------------------------------------------------------------------------------------
@@ -237,3 +227,12 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
         first = loss.homeless[0]
         text += f": without {some(loss.nodes)} {first.instance} has no place ({first.key})"
     return _Figure(ok=False, text=text)
+
+
+_JUDGES: Final[Mapping[Measure, tuple[str, Callable[[Guard, Any], Iterator[_Figure]]]]] = {
+    Measure.AT_LEAST: ("capacity", _capacity),
+    Measure.CAPACITY_LOSS: ("capacity", _capacity),
+    Measure.NEWLY_VIOLATING: ("violations", _newly_violating),
+    Measure.NODE_FAILURES: ("redundancy", _node_failures),
+}
+"""The part of the impact that a guard limits, and who judges it."""

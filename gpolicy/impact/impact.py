@@ -1,19 +1,19 @@
 """What a plan costs: everything that the reports show and the guards judge, in one value.
 
-Each part compares the cluster now with the cluster as it will be. A part is None where it could not be found out;
-`unavailable` says why, by the part's name. A wrong number is worse than no number.
+A wrong number is worse than no number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gpolicy.analysis.resource_models import ResourceModel, resource_models
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.comparison import LoadedComparison, compare, load
+from gpolicy.impact.comparison import LoadedComparison, StateComparison, compare, load
 from gpolicy.impact.exclusive_storage_change import exclusive_storage_change
 from gpolicy.impact.fit_change import CapacityChange
 from gpolicy.impact.location_change import LocationChange, location_change
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
     from gpolicy.policy.model import Hardware
 
 _Part = TypeVar("_Part")
-
-PARTS: Final = ("violations", "capacity", "redundancy", "location", "exclusive_storage", "resource_model")
-"""The parts of an impact, as `Impact` and `unavailable` name them."""
-
-
-_COUNTED: Final = frozenset({"capacity", "redundancy", "resource_model"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +42,51 @@ def resource_model_change(compared: LoadedComparison, tell: Callable[[str], None
     return ResourceModelChange(*resource_models([compared.before, compared.after], tell))
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Input:
+    """What the parts are computed from; the arguments of `impact`."""
+
+    states: StateComparison
+    names: PairNames
+    hardware: Mapping[str, Hardware]
+    failures: int
+    tell: Callable[[str], None]
+
+    @cached_property
+    def loaded(self) -> LoadedComparison:
+        """The states to count on. Raise GpolicyError where no group of one of them is known."""
+        return load(self.states)
+
+
+def _part(measure: Callable[[_Input], _Part]) -> _Part | None:
+    """Return a field of `Impact` that `measure` computes."""
+    return field(default=None, metadata={"measure": measure})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impact:
-    """What the changes of one plan do."""
+    """What the changes of one plan do: each part compares the cluster now with the cluster as it will be.
 
-    violations: ViolationChange | None = None
-    capacity: CapacityChange | None = None
-    redundancy: RedundancyChange | None = None
-    location: LocationChange | None = None
-    exclusive_storage: ExclusiveStorageChange | None = None
-    resource_model: ResourceModelChange | None = None
+    A part is None where it could not be found out; `unavailable` says why, by the part's name. This is the one table of
+    parts: JSON shows each in this order, and reports show it as the section of its name.
+    """
+
+    violations: ViolationChange | None = _part(lambda given: violation_change(given.states, given.names))
+    capacity: CapacityChange | None = _part(lambda given: capacity_change(given.loaded, given.names, given.tell))
+    redundancy: RedundancyChange | None = _part(
+        lambda given: redundancy_change(given.loaded, given.failures, given.tell)
+    )
+    location: LocationChange | None = _part(lambda given: location_change(given.states))
+    exclusive_storage: ExclusiveStorageChange | None = _part(
+        lambda given: exclusive_storage_change(given.states, given.hardware)
+    )
+    resource_model: ResourceModelChange | None = _part(lambda given: resource_model_change(given.loaded, given.tell))
     unavailable: Mapping[str, str] = field(default_factory=dict)
+
+
+_MEASURES: Final = {item.name: item.metadata["measure"] for item in fields(Impact) if item.metadata}
+PARTS: Final = tuple(_MEASURES)
+"""The parts of an impact, as `Impact` and `unavailable` name them."""
 
 
 def impact(
@@ -76,33 +104,19 @@ def impact(
     `hardware` is what a policy promises of the nodes of a group; `failures`: how many nodes of a group may fail at once
     in the test of redundancy. Only `parts` are worked out. `observer` is told what is being computed.
     """
-    unavailable: dict[str, str] = {}
-
-    def measured(part: str, measure: Callable[[], _Part]) -> _Part | None:
-        if part not in parts:
-            return None
-        try:
-            return measure()
-        except GpolicyError as error:
-            unavailable[part] = error.message
-            return None
-
-    compared, tell = compare(before, after), observer or (lambda _what: None)
-    found = Impact(
-        violations=measured("violations", lambda: violation_change(compared, names)),
-        location=measured("location", lambda: location_change(compared)),
-        exclusive_storage=measured("exclusive_storage", lambda: exclusive_storage_change(compared, hardware or {})),
+    given = _Input(
+        states=compare(before, after),
+        names=names,
+        hardware=hardware or {},
+        failures=failures,
+        tell=observer or (lambda _what: None),
     )
-    counted = _COUNTED.intersection(parts)
-    try:
-        if counted:
-            loaded = load(compared)
-            found = replace(
-                found,
-                capacity=measured("capacity", lambda: capacity_change(loaded, names, tell)),
-                redundancy=measured("redundancy", lambda: redundancy_change(loaded, failures, tell)),
-                resource_model=measured("resource_model", lambda: resource_model_change(loaded, tell)),
-            )
-    except GpolicyError as error:
-        unavailable |= dict.fromkeys(counted, error.message)
-    return replace(found, unavailable={part: unavailable[part] for part in PARTS if part in unavailable})
+    found: dict[str, Any] = {}
+    unavailable: dict[str, str] = {}
+    for part, measure in _MEASURES.items():
+        if part in parts:
+            try:
+                found[part] = measure(given)
+            except GpolicyError as error:
+                unavailable[part] = error.message
+    return Impact(**found, unavailable=unavailable)

@@ -25,6 +25,7 @@ from gpolicy.report.answer import (
     size,
 )
 
+TITLE: Final = "Capacity"
 HEADINGS: Final = ("group", "spec", "size", "now", "then", "Δ", "%", "bound by")
 RIGHT: Final = frozenset({"now", "then", "Δ", "%", "lost"})
 WHOLE_CLUSTER: Final = "(cluster)"
@@ -47,7 +48,7 @@ def capacity_section(change: CapacityChange) -> Section:
     tables = filled(table, _left_over(items), _vectors(items))
     return Section(
         key="capacity",
-        title="Capacity",
+        title=TITLE,
         weight=table.weight if table.rows else Weight.SAME,
         summary=_summary(change, moved),
         parts=tables,

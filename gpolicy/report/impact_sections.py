@@ -1,40 +1,37 @@
-"""All sections of an impact in the order in which reports show them."""
+"""All sections of an impact.
+
+The section of a part lies where its name says: `report/capacity_section.py` has the title that it goes by, and the
+function `capacity_section`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, Final
 
-from gpolicy.impact.impact import Impact
+from gpolicy.impact.impact import PARTS, Impact
 from gpolicy.report.answer import Section
-from gpolicy.report.capacity_section import capacity_section
-from gpolicy.report.location_section import location_section
-from gpolicy.report.redundancy_section import redundancy_section
-from gpolicy.report.resource_section import resource_model_section
-from gpolicy.report.storage_section import exclusive_storage_section
-from gpolicy.report.violation_section import violation_section
 
-_PARTS: Final[Mapping[str, tuple[str, Callable[[Any], Section]]]] = {
-    "capacity": ("Capacity", capacity_section),
-    "violations": ("Violations", violation_section),
-    "redundancy": ("Redundancy", redundancy_section),
-    "location": ("Location and migration", location_section),
-    "exclusive_storage": ("Exclusive storage", exclusive_storage_section),
-    "resource_model": ("Resource model", resource_model_section),
-}
-"""The parts of an impact by key, each with its title and what makes its section, in the order of reports."""
+_ORDER: Final = sorted(PARTS, key=lambda part: part != "capacity")
+"""Capacity comes first: it is what readers look for."""
 
 
 def impact_sections(impact: Impact) -> Iterator[Section]:
     """Give the sections of the parts that are known."""
-    for key, (_, make_section) in _PARTS.items():
-        part = getattr(impact, key)
-        if part is not None:
-            yield make_section(part)
+    for part in _ORDER:
+        known = getattr(impact, part)
+        if known is not None:
+            section: Section = getattr(_module(part), f"{part}_section")(known)
+            yield section
 
 
 def not_known(impact: Impact) -> Iterator[tuple[str, str]]:
     """Give title and reason of each part that could not be found out."""
-    for key, (title, _) in _PARTS.items():
-        if getattr(impact, key) is None:
-            yield title, impact.unavailable.get(key, "not computed")
+    for part in _ORDER:
+        if getattr(impact, part) is None:
+            yield _module(part).TITLE, impact.unavailable.get(part, "not computed")
+
+
+def _module(part: str) -> Any:
+    return import_module(f"gpolicy.report.{part}_section")

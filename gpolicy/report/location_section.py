@@ -16,6 +16,7 @@ from gpolicy.analysis.location import (
 from gpolicy.impact.location_change import Compared, LocationChange
 from gpolicy.report.answer import Cell, Name, Section, Table, Weight, count, filled, heaviest, names
 
+TITLE: Final = "Location and migration"
 _T = TypeVar("_T")
 _MOST_TARGETS: Final = 5
 
@@ -68,7 +69,7 @@ def location_section(change: LocationChange) -> Section:
     )
     return Section(
         key="location",
-        title="Location and migration",
+        title=TITLE,
         weight=heaviest(tables),
         summary=_summary(change),
         parts=tables,

@@ -12,7 +12,7 @@ from gpolicy.report.answer import Weight
 from gpolicy.report.github import Annotation, finding_annotation, github
 from gpolicy.report.impact_sections import impact_sections, not_known
 from gpolicy.report.verdict import amount, can_be_allowed, verdict
-from gpolicy.report.violation_section import breach_words
+from gpolicy.report.violations_section import breach_words
 
 
 def plan_github(

@@ -12,6 +12,7 @@ from gpolicy.analysis.shown_score import Score
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, names, size
 
+TITLE: Final = "Redundancy"
 _RIGHT: Final = frozenset({"nodes", "survives now", "survives then", "needed", "free", "now", "then"})
 _LOSS_HEADINGS: Final = ("group", "nodes lost", "instance", "for want of", "in numbers", "since")
 
@@ -41,7 +42,7 @@ def redundancy_section(change: RedundancyChange) -> Section:
     ]
     return Section(
         key="redundancy",
-        title="Redundancy",
+        title=TITLE,
         weight=heaviest(tables),
         summary=_summary(change, fallen),
         parts=tables,

@@ -26,7 +26,7 @@ from gpolicy.impact import impact
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import compare, load
 from gpolicy.impact.impact import ResourceModelChange
-from gpolicy.report.resource_section import resource_model_section
+from gpolicy.report.resource_model_section import resource_model_section
 
 POLICY = "1024,1,5120,1,1,1|512,1,2560,1,1,1;4096,4,20480,1,1,4|plain|2.0|32.0"
 

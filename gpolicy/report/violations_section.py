@@ -10,10 +10,11 @@ from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
 from gpolicy.report.answer import Cell, Name, Section, Table, Weight, count, filled, heaviest, size
 
+TITLE: Final = "Violations"
 _HEADINGS: Final = ("instance", "primary node", "group", "what", "nearest pair")
 
 
-def violation_section(change: ViolationChange) -> Section:
+def violations_section(change: ViolationChange) -> Section:
     """Return what the changes do to instances that are there."""
     tables = filled(
         _table("Newly violating", change.newly, Weight.WORSE),
@@ -28,9 +29,7 @@ def violation_section(change: ViolationChange) -> Section:
         _table("Violating as before", change.still, Weight.SAME),
         _table("minmem outside as before", change.minmem_still, Weight.SAME),
     )
-    return Section(
-        key="violations", title="Violations", weight=heaviest(tables), summary=_summary(change), parts=tables
-    )
+    return Section(key="violations", title=TITLE, weight=heaviest(tables), summary=_summary(change), parts=tables)
 
 
 def breach_words(breach: Breach) -> str:

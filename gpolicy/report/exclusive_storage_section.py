@@ -15,6 +15,7 @@ from gpolicy.impact.storage_findings import (
 )
 from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, size
 
+TITLE: Final = "Exclusive storage"
 _RIGHT: Final = frozenset(
     {
         "lost",
@@ -57,7 +58,7 @@ def exclusive_storage_section(change: ExclusiveStorageChange) -> Section:
     ]
     return Section(
         key="exclusive_storage",
-        title="Exclusive storage",
+        title=TITLE,
         weight=heaviest(tables),
         summary=_summary(change),
         parts=tables,

@@ -21,6 +21,7 @@ from gpolicy.report.answer import (
     size,
 )
 
+TITLE: Final = "Resource model"
 _RIGHT: Final = frozenset(
     {
         "declared",
@@ -53,7 +54,7 @@ def resource_model_section(change: ResourceModelChange) -> Section:
     )
     return Section(
         key="resource_model",
-        title="Resource model",
+        title=TITLE,
         weight=heaviest(tables),
         summary=_summary(change),
         parts=tables,
