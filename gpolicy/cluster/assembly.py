@@ -1,4 +1,4 @@
-"""What all sources do once they have read the parts of a cluster: put them together, and see that they fit."""
+"""Putting the parts of a cluster together after any source has read them, and checking that they fit."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _Listed = TypeVar("_Listed", Group, Node, Instance)
 
 
 def numbered(objects: Iterable[_Listed]) -> Iterator[_Listed]:
-    """Give the objects with their position, for a source that lists them in an order that means something."""
+    """Yield the objects with their position, for a source whose order matters."""
     for position, item in enumerate(objects):
         yield replace(item, position=position)
 
 
 def by_name(objects: Iterable[_T], where: str) -> dict[str, _T]:
-    """Return the objects by name. Raise InputError when two have the same."""
+    """Return the objects by name. Raise InputError when two have the same name."""
     named: dict[str, _T] = {}
     for item in objects:
         if item.name in named:
-            raise InputError(f"{where}: {item.name!r} is there twice")
+            raise InputError(f"{where}: {item.name!r} occurs twice")
         named[item.name] = item
     return dict(sorted(named.items()))
 
 
 def identity(record: Record) -> Identity:
-    """Return uuid, serial number and modification time (seconds since 1970) of an object of Ganeti's."""
+    """Return uuid, serial number and modification time (seconds since 1970) of an object of Ganeti."""
     return Identity(
         uuid=record.text_or_none("uuid"),
         serial_no=record.whole_or_none("serial_no"),
@@ -56,11 +56,11 @@ def filled_group(name: str, own: Values, cluster: Values, record: Record) -> Gro
 
 
 def check_references(state: ClusterState, where: str) -> None:
-    """Raise InputError if a node is in no group, or an instance on no node, that the state has."""
+    """Raise InputError if a node names an unknown group, or an instance an unknown node."""
     for node in state.nodes.values():
         if node.group not in state.groups:
-            raise InputError(f"{where}: node {node.name!r} is in a group that is not there: {node.group!r}")
+            raise InputError(f"{where}: node {node.name!r} is in an unknown group: {node.group!r}")
     for instance in state.instances.values():
         for name in (instance.primary_node, *instance.secondary_nodes):
             if name not in state.nodes:
-                raise InputError(f"{where}: instance {instance.name!r} is on a node that is not there: {name!r}")
+                raise InputError(f"{where}: instance {instance.name!r} is on an unknown node: {name!r}")

@@ -1,4 +1,4 @@
-"""config.data, the configuration that Ganeti's master keeps: the one source that shows every own value.
+"""config.data, the configuration file of Ganeti's master: the only source that shows all own values.
 
 Its collections are keyed by UUID. The disk template and the secondary nodes of an instance are not written
 there; they follow from its disks, as in Ganeti itself.
@@ -18,12 +18,12 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Instance, N
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level, Value, Values
 
-_OLD_TYPES = {"lvm": "plain", "drbd8": "drbd"}  # of configurations that old releases wrote
+_OLD_TYPES = {"lvm": "plain", "drbd8": "drbd"}  # in configurations of old releases
 _DEEPEST_DISK = 10
 
 
 def read_config_file(path: FilePath, *, source: str | None = None) -> ClusterState:
-    """Return the state in the file config.data at `path`. Raise InputError if it is none."""
+    """Return the state in the file config.data at `path`. Raise InputError if it is not one."""
     return parse_config(read_bytes(path), where=str(path), source=source or f"config:{path}")
 
 
@@ -57,8 +57,8 @@ def parse_config(data: bytes, *, where: str, source: str) -> ClusterState:
 
 
 def forthcoming_note(count: int) -> tuple[str, ...]:
-    """Return what to tell about instances that are only planned and have no place yet."""
-    return (f"left out: {count} forthcoming instances that have no name or no node yet",) if count else ()
+    """Return a note on forthcoming instances that are skipped because they have no node yet."""
+    return (f"skipped: {count} forthcoming instances that have no name or no node yet",) if count else ()
 
 
 def _release(config: Record) -> str | None:
@@ -100,7 +100,7 @@ def _states(record: Record) -> dict[str, Value]:
 def _node(node: Record, group_names: dict[str, str], *, is_master: bool) -> Node:
     group = node.text("group")
     if group not in group_names:
-        raise InputError(f"{node.where}: is in a group that is not there: {group!r}")
+        raise InputError(f"{node.where}: is in an unknown group: {group!r}")
     return Node(
         name=node.name("name"),
         group=group_names[group],
@@ -170,7 +170,7 @@ def _disk(item: Value, all_disks: dict[str, Record], where: str) -> Record:
     """Return the disk that an instance names by its UUID; old releases wrote it inside the instance."""
     if isinstance(item, str):
         if item not in all_disks:
-            raise InputError(f"{where}: has a disk that is not there: {item!r}")
+            raise InputError(f"{where}: has an unknown disk: {item!r}")
         return all_disks[item]
     if isinstance(item, dict):
         return Record(f"{where}: disks", item)
@@ -183,7 +183,7 @@ def _template(disk: Record) -> str:
 
 
 def _mirror_nodes(disk: Record, depth: int = 0) -> Iterator[str]:
-    """Give the UUIDs of both nodes of every DRBD device in the disk, children included."""
+    """Yield the UUIDs of both nodes of every DRBD device in the disk, children included."""
     if depth > _DEEPEST_DISK:
         raise InputError(f"{disk.where}: nested too deeply")
     if _template(disk) == "drbd":
@@ -197,5 +197,5 @@ def _mirror_nodes(disk: Record, depth: int = 0) -> Iterator[str]:
 
 def _node_name(uuid: str, names: dict[str, str], where: str) -> str:
     if uuid not in names:
-        raise InputError(f"{where}: is on a node that is not there: {uuid!r}")
+        raise InputError(f"{where}: is on an unknown node: {uuid!r}")
     return names[uuid]

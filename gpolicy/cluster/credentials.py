@@ -20,7 +20,7 @@ _LARGEST_FILE = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who we are to the remote API."""
+    """User and password for the remote API."""
 
     user: str
     password: str = field(repr=False)
@@ -29,8 +29,8 @@ class Credentials:
 def find_credentials(host: str, *, file: Path | None, environ: Mapping[str, str]) -> Credentials | None:
     """Return the credentials for `host`: those in `file`, else in the environment, else in netrc; None without any.
 
-    The netrc file is the one that NETRC names, or ~/.netrc; only an entry for this very host counts. Raise
-    InputError if a file cannot be read, is readable by others or makes no sense.
+    The netrc file is the one that NETRC names, or ~/.netrc; only an entry for exactly this host counts. Raise
+    InputError if a file cannot be read, is readable by others or is malformed.
     """
     if file is not None:
         return _from_file(file)
@@ -73,7 +73,7 @@ def _from_netrc(host: str, environ: Mapping[str, str]) -> Credentials | None:
 
 def _checked(credentials: Credentials, where: str) -> Credentials:
     if ":" in credentials.user:
-        raise InputError(f"{where}: a user's name has no colon in it")
+        raise InputError(f"{where}: a user name cannot contain a colon")
     return credentials
 
 

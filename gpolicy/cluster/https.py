@@ -1,8 +1,8 @@
-"""One request, bounded in time and size: what the remote API is asked with.
+"""One HTTP request, bounded in time and size, as the remote API gets it.
 
-TLS is on but for the `http://` of htools, and verified unless told otherwise. Every Ganeti cluster makes itself a
-certificate for the name `ganeti.example.com`, so that a check of the host name can never succeed: a server that shows
-exactly a certificate that the CA file holds is therefore accepted whatever its name is.
+Requests use TLS, except for the `http://` of htools, and verify the server unless told otherwise. Every Ganeti cluster
+makes its own certificate for the name `ganeti.example.com`, so a check of the host name cannot succeed. So a server
+whose own certificate is in the CA file is accepted under any name.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ _HINT_TRUST = "name a file with the cluster's certificate (on the master: rapi.p
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """How a server proves who it is: `context` verifies it, `pinned` are certificates trusted under any name."""
+    """How a server is verified: by `context`; the certificates in `pinned` are trusted under any name."""
 
     context: ssl.SSLContext
     pinned: frozenset[bytes] = frozenset()
 
 
 class NoAnswerError(UnreachableError):
-    """The request was sent and no answer came: whether the server acted on it is not known."""
+    """The request was sent and no answer came: nobody knows whether the server acted on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status code and body."""
+    """An answer: status code and body."""
 
     status: int
     body: bytes
 
 
 def make_trust(*, ca_file: Path | None, insecure: bool) -> Trust:
-    """Return the trust in the system's CAs or those in `ca_file`, or with `insecure` in anybody.
+    """Return trust in the system's CAs, in those of `ca_file`, or with `insecure` in any server.
 
     Raise InputError if the file cannot be read or holds no certificate, UsageError for a file and `insecure` at once.
     """
     context = _context()
     if insecure:
         if ca_file is not None:
-            raise UsageError("a certificate to trust, and trust in anybody: only one of them can be meant")
+            raise UsageError("--rapi-ca and --rapi-insecure cannot be used together")
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return Trust(context)
@@ -63,19 +63,19 @@ def make_trust(*, ca_file: Path | None, insecure: bool) -> Trust:
     try:
         context.load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError):
-        raise InputError(f"{ca_file}: holds no certificate that can be read (PEM)") from None
+        raise InputError(f"{ca_file}: holds no readable certificate (PEM)") from None
     return Trust(context, frozenset(context.get_ca_certs(binary_form=True)) | _certificates(pem))
 
 
 def _context() -> ssl.SSLContext:
-    """Return what trusts nobody yet, and verifies.
+    """Return a context that verifies servers and trusts no CA yet.
 
-    Not Python's `create_default_context`: that takes the system's CAs where it is given an empty text, and writes the
-    keys of connections into a file that the environment names (SSLKEYLOGFILE).
+    Not Python's `create_default_context`: that one uses the system's CAs if it is given an empty text, and writes the
+    keys of connections to a file that the environment names (SSLKEYLOGFILE).
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN  # whoever is named is trusted, signed or not
+    context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN  # trust the file, signed or not
     context.verify_flags &= ~ssl.VerifyFlags.VERIFY_X509_STRICT  # Ganeti's own certificate has no extensions
     return context
 
@@ -92,7 +92,7 @@ def _certificates(pem: str) -> frozenset[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of `https://host:port/path`."""
+    """A request to `https://host:port/path`."""
 
     method: str
     host: str
@@ -105,9 +105,9 @@ class Request:
 def ask(request: Request, *, trust: Trust | None, seconds: float, limit: int) -> Answer:
     """Send `request` once and return the answer; redirects are not followed, no proxy is used.
 
-    Without `trust` it goes over plain HTTP. `seconds` bound the whole of it: however slowly the server sends, the
-    connection is cut then. Raise UnreachableError when no complete answer comes in time, or one of more than `limit`
-    bytes; NoAnswerError if that happens once the request is on its way.
+    Without `trust` it uses plain HTTP. `seconds` limits the whole exchange, also with a server that sends slowly. Raise
+    UnreachableError when no complete answer comes in time, or one of more than `limit` bytes; NoAnswerError if that
+    happens after the request was sent.
     """
     host, port, path = request.host, request.port, request.path
     where = f"{host}:{port}"
@@ -115,7 +115,7 @@ def ask(request: Request, *, trust: Trust | None, seconds: float, limit: int) ->
     until = time.monotonic() + seconds
     try:
         connection = _connect(host, port, trust, seconds)
-    except (OSError, ValueError) as error:  # ValueError: a name that the domain name system cannot have
+    except (OSError, ValueError) as error:  # ValueError: an impossible host name
         raise _unreachable(where, error, seconds) from None
     cut = threading.Event()
     plain = http.client.HTTPConnection(host, port)
@@ -134,7 +134,7 @@ def ask(request: Request, *, trust: Trust | None, seconds: float, limit: int) ->
         raise NoAnswerError(f"{where}: the answer to {path} is larger than {limit // 1024**2} MiB")
     if cut.is_set():
         raise NoAnswerError(_too_slow(where, seconds).message)
-    if response.length:  # what Content-Length promised and did not come
+    if response.length:  # bytes of Content-Length that are missing
         raise NoAnswerError(f"{where}: the answer to {path} ended early")
     return Answer(response.status, answer)
 
@@ -153,7 +153,7 @@ def _connect(host: str, port: int, trust: Trust | None, seconds: float) -> socke
     connection = _handshake(host, port, context, seconds)
     if connection.getpeercert(binary_form=True) not in trust.pinned:
         connection.close()
-        raise ssl.SSLCertVerificationError(1, "the certificate is for another host, and is none of the CA file")
+        raise ssl.SSLCertVerificationError(1, "the certificate is for another host and is not in the CA file")
     return connection
 
 
@@ -178,7 +178,7 @@ def _handshake(host: str, port: int, context: ssl.SSLContext, seconds: float) ->
 
 @contextmanager
 def _cut_after(connection: socket.socket, seconds: float, cut: threading.Event) -> Iterator[None]:
-    """Shut the connection down after `seconds`: a time limit on each read would not stop a server that drips."""
+    """Shut the connection down after `seconds`: a time limit on each read would not stop a slow sender."""
 
     def shut() -> None:
         cut.set()

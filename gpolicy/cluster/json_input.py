@@ -1,6 +1,6 @@
-"""JSON from files and servers, read with bounds: whatever is wrong with it is one `InputError` that says where.
+"""JSON from files and servers, read with bounds.
 
-What comes in is never trusted to have the shape that it should have: `Record` hands out its fields by type.
+Every error is an `InputError` with the place. Input is never trusted: `Record` checks the type of each field.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from gpolicy.ganeti.parameter import Value
 from gpolicy.opening import OutsideError, read_named, reason
 
 LARGEST_FILE = 256 * 1024**2
-"""Bytes: some ten times the configuration of the largest clusters that Ganeti is known to run."""
+"""Bytes: about ten times the configuration of the largest known Ganeti clusters."""
 
-_LARGEST_NUMBER = 2**63  # what Ganeti's own daemons hold
+_LARGEST_NUMBER = 2**63  # the limit of Ganeti's own daemons
 _LONGEST_QUOTE = 60
 _DEEPEST = 100  # levels; Ganeti's own JSON has a dozen
 
 
 def read_bytes(path: Path, *, limit: int = LARGEST_FILE) -> bytes:
-    """Return what is in the file, at most `limit` bytes. Raise InputError if that cannot be had."""
+    """Return the content of the file. Raise InputError if it cannot be read or has more than `limit` bytes."""
     try:
         return read_named(path, limit)
     except FileNotFoundError:
@@ -35,18 +35,18 @@ def read_bytes(path: Path, *, limit: int = LARGEST_FILE) -> bytes:
     except PermissionError:
         raise InputError(f"{path}: permission denied", hint="read it as the user that owns it") from None
     except OutsideError as error:
-        raise InputError(f"{path}: {error}", hint="name the file that it leads to, if you trust it") from None
+        raise InputError(f"{path}: {error}", hint="name its target instead if you trust it") from None
     except OSError as error:
         said = "not a file name" if "\0" in str(path) else reason(error)
         raise InputError(f"{str(path)!r}: {said}") from None
 
 
 def decode_text(data: bytes, where: str) -> str:
-    """Return `data` as text. Raise InputError if it is something binary."""
+    """Return `data` as text. Raise InputError if it is binary."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{where}: not text (byte {error.start} is no UTF-8)") from None
+        raise InputError(f"{where}: not text (byte {error.start} is not UTF-8)") from None
     if "\0" in text:
         raise InputError(f"{where}: not text (null byte at {text.index(chr(0))})")
     return text
@@ -55,10 +55,10 @@ def decode_text(data: bytes, where: str) -> str:
 def parse_json(data: bytes, where: str, *, unique_keys: bool = False) -> Value:
     """Return the JSON value that `data` holds. Raise InputError that begins with `where`.
 
-    With `unique_keys`, a mapping that has a key twice is refused: another reader may take the other value.
+    With `unique_keys`, a mapping with a duplicate key is refused: another reader may take the other value.
 
-    NaN and infinite numbers, numbers with thousands of digits, nesting beyond any use and text that cannot be
-    printed are refused, so that nothing later has to expect them.
+    NaN, infinite numbers, numbers with thousands of digits, excessive nesting and text that cannot be printed are
+    always refused.
     """
     text = decode_text(data, where)
     if not text.strip():
@@ -78,7 +78,7 @@ def parse_json(data: bytes, where: str, *, unique_keys: bool = False) -> Value:
     except RecursionError:
         raise InputError(f"{where}: nested too deeply") from None
     except UnicodeEncodeError:
-        raise InputError(f"{where}: holds half of a surrogate pair, which is no text") from None
+        raise InputError(f"{where}: holds an unpaired surrogate, which is not valid text") from None
     except ValueError as error:
         reason = str(error) if isinstance(error, _RefusedError) else "holds a number with thousands of digits"
         raise InputError(f"{where}: {reason}") from None
@@ -88,7 +88,7 @@ def parse_json(data: bytes, where: str, *, unique_keys: bool = False) -> Value:
 
 
 def _is_deeper_than(limit: int, value: Value) -> bool:
-    """Return whether lists and mappings are nested in more levels: what walks them later may then recurse."""
+    """Return whether lists and mappings are nested in more than `limit` levels. If not, recursion is safe."""
     level = [value]
     for _ in range(limit):
         below: list[Value] = []
@@ -104,7 +104,7 @@ def _is_deeper_than(limit: int, value: Value) -> bool:
 
 
 class _RefusedError(ValueError):
-    """Raised by what `json.loads` calls; the message says why."""
+    """Raised by the hooks of `json.loads`; the message says why."""
 
 
 def _unique(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
@@ -117,7 +117,7 @@ def _unique(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _RefusedError(f"holds {name}, which is no JSON number")
+    raise _RefusedError(f"holds {name}, which is not a JSON number")
 
 
 def _finite(text: str) -> float:
@@ -128,13 +128,13 @@ def _finite(text: str) -> float:
 
 
 def shown(text: str) -> str:
-    """Return `text` as it may stand in a message: short, on one line, without control characters."""
+    """Return `text` fit for a message: short, on one line, without control characters."""
     cut = text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
     return cut if cut.isprintable() else repr(cut)
 
 
 def kind_of(value: Value) -> str:
-    """Return what a JSON value is, in words."""
+    """Return the name of a JSON value's type."""
     match value:
         case None:
             return "null"
@@ -152,7 +152,7 @@ def kind_of(value: Value) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A JSON object whose fields are asked for by type; `where` begins every complaint.
+    """A JSON object whose fields are read by type; `where` begins every message.
 
     The methods raise InputError when a field is missing or of another type. Those that end in `_or_none` give
     None for a field that is missing or null.
@@ -169,7 +169,7 @@ class Record:
         return cls(where, value)
 
     def refuse(self, key: str, wanted: str) -> NoReturn:
-        """Raise InputError: the field is not what is wanted."""
+        """Raise InputError: the field is not `wanted`."""
         found = f"is {kind_of(self.fields[key])}" if key in self.fields else "is missing"
         raise InputError(f"{self.where}: {key} should be {wanted}, but {found}")
 
@@ -216,7 +216,7 @@ class Record:
         return float(value)
 
     def flag(self, key: str, *, default: bool | None = None) -> bool:
-        """Return a field that is true or false; `default` where it is missing or null."""
+        """Return a field that is true or false; `default` if it is missing or null."""
         value = self.fields.get(key)
         if value is None and default is not None:
             return default
@@ -256,6 +256,6 @@ class Record:
         return Record.of({} if value is None else value, f"{self.where}: {key}")
 
     def records(self, key: str) -> Iterator[tuple[str, Record]]:
-        """Give the mappings in a field that is a mapping of mappings, with their keys."""
+        """Yield the keys and values of a field that is a mapping of mappings."""
         for name, value in self.record(key).fields.items():
             yield name, Record.of(value, f"{self.where}: {key}: {shown(name)}")

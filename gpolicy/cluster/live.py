@@ -1,4 +1,4 @@
-"""What nodes measured, from the two places that show it: the remote API and `gnt-node list`."""
+"""Measurements of nodes, as the remote API and `gnt-node list` show them."""
 
 from __future__ import annotations
 
@@ -21,29 +21,27 @@ NODE_FIELDS: Final = {
 """Ganeti's names of the live fields of a node, and ours."""
 
 NO_RUN_TIME: Final = (
-    "no live data: what nodes measure (memory, disk, CPUs) and whether instances run is not known from this source"
+    "no live data: this source shows neither measurements of nodes (memory, disk, CPUs) nor whether instances run"
 )
 
 _ENOUGH_NAMES = 5
 
 
 def resources(node: Record) -> Resources:
-    """Return the live fields of a node; Ganeti sends null for what it could not get."""
+    """Return the live fields of a node; Ganeti sends null for missing ones."""
     return Resources(**{ours: node.whole_or_none(ganetis) for ganetis, ours in NODE_FIELDS.items()})
 
 
 def missing_notes(state: ClusterState) -> tuple[str, ...]:
-    """Return what to tell about nodes that should have measured something and did not.
+    """Return notes on nodes that should have sent measurements and did not.
 
-    Ganeti 3.0.2's node daemon fails as soon as it measures a volume group under exclusive storage (it compares a
-    number with text), and then has nothing to say about memory either.
+    The node daemon of Ganeti 3.0.2 fails when it measures a volume group under exclusive storage (it compares a number
+    with text), and then sends no figures of memory either.
     """
     silent = [node for node in state.nodes.values() if _should_measure(node) and _is_silent(node.resources)]
     if not silent:
         return ()
-    notes = [
-        f"no live data from {join_names([node.name for node in silent])}: free memory and disk are not known there"
-    ]
+    notes = [f"no live data from {join_names([node.name for node in silent])}: their free memory and disk are unknown"]
     key = ("ndparams", "exclusive_storage")
     exclusive = [node.name for node in silent if state.effective_of_node(node).get(key) is True]
     if exclusive:
@@ -61,6 +59,6 @@ def _is_silent(measured: Resources) -> bool:
 
 
 def join_names(names: list[str]) -> str:
-    """Return the first few names, and how many more there are, for a message."""
+    """Return the first few names and the number of the others, for a message."""
     more = len(names) - _ENOUGH_NAMES
     return ", ".join(names[:_ENOUGH_NAMES]) + (f" and {more} more" if more > 0 else "")

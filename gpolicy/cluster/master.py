@@ -1,7 +1,7 @@
-"""The cluster as its master sees it, here (`local:`) or over ssh: config.data, and what `gnt-*` say of run-time.
+"""The cluster as its master sees it, here (`local:`) or over ssh: config.data, and the run-time state from `gnt-*`.
 
 config.data gives every own value; `gnt-node list` and `gnt-instance list` add what nodes measure and whether
-instances run. Where these two cannot be had, the state says so and is still good for a plan.
+instances run. If these two fail, a note of the state says so; the state still serves for a plan.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LARGEST_LIST = 64 * 1024**2
 _LONGEST_REASON = 200
 _HOST = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:%-]*", re.ASCII)  # never a leading dash: ssh would read an option
 _WHOLE = re.compile(r"-?[0-9]+", re.ASCII)
-_MOST_DIGITS = 18  # what is longer is not even read
+_MOST_DIGITS = 18  # longer numbers are not read
 _USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.@\\-]*", re.ASCII)
 
 
@@ -43,7 +43,7 @@ class Master(Protocol):
 
     @property
     def source(self) -> str:
-        """The address, as it was given."""
+        """The address as given."""
         ...
 
     def config_data(self) -> bytes:
@@ -109,7 +109,7 @@ class SshMaster:
 
     @property
     def source(self) -> str:
-        """The address, as it was given."""
+        """The address as given."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"ssh://{self.user + '@' if self.user else ''}{host}{f':{self.port}' if self.port else ''}{self.path}"
 
@@ -149,9 +149,9 @@ def parse_ssh_address(address: str, environ: Mapping[str, str], *, timeout: floa
     except ValueError:
         raise UsageError("ssh: not a host", hint=hint) from None
     if parts.password is not None:
-        raise UsageError("ssh: no password belongs into the address", hint="ssh finds its own keys")
+        raise UsageError("ssh: the address must not contain a password", hint="ssh uses its own keys")
     if not _HOST.fullmatch(host) or (user and not _USER.fullmatch(user)) or port == 0 or parts.query or parts.fragment:
-        raise UsageError(f"{address!r}: not a host that ssh could reach", hint=hint)
+        raise UsageError(f"{address!r}: not a valid host for ssh", hint=hint)
     path = parts.path if parts.path != "/" else ""
     return SshMaster(host, environ, user=user, port=port, path=path, timeout=timeout)
 
@@ -176,7 +176,7 @@ def read_master(master: Master) -> ClusterState:
     try:
         run_time = _table(master, "gnt-instance", _INSTANCE_COLUMNS)
     except GpolicyError as error:
-        notes.append(f"whether instances run is not known: {error.message}")
+        notes.append(f"it is unknown whether instances run: {error.message}")
     else:
         instances = {
             name: replace(
@@ -231,7 +231,7 @@ def _whole(row: dict[str, str], column: str, where: str) -> int | None:
     if cell is None or not _WHOLE.fullmatch(cell):
         return None
     if len(cell) > _MOST_DIGITS:
-        raise InputError(f"{where}: {row['name']}: {column} is {shown(cell)}: no cluster has so much")
+        raise InputError(f"{where}: {row['name']}: {column} is {shown(cell)}: no cluster has such an amount")
     return int(cell)
 
 

@@ -1,4 +1,4 @@
-"""Every number of an observed cluster against what a cluster can have (`gpolicy.ganeti.number_bounds`)."""
+"""Checking every number of an observed cluster against the bounds in `gpolicy.ganeti.number_bounds`."""
 
 from __future__ import annotations
 
@@ -87,4 +87,4 @@ def _refuse(where: str, field: str, name: str, number: Value) -> NoReturn:
     bound = BOUNDS[name]
     unit = f" {bound.unit}" if bound.unit else ""
     message = f"{where}: {field} is {shown(str(number))}{unit}: {bound.refusal(number)}"
-    raise InputError(message, hint="correct it where it comes from: counting with such a number would not end")
+    raise InputError(message, hint="correct it at its source: computing with such a number would not end")

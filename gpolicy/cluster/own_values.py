@@ -1,4 +1,4 @@
-"""Own values as Ganeti stores or sends them, into the table's paths and checked for the types that it promises."""
+"""Reading own values as Ganeti stores or sends them: by the paths of the parameter table, with checked types."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gpolicy.ganeti.vocabulary import ALLOC_POLICIES
 CLUSTER_SINGLES: Final = tuple(
     parameter.name for parameter in parameters_of(Level.CLUSTER) if parameter.family not in FAMILIES
 )
-"""Parameters of the cluster that are a key of their own. Every other key of the cluster that is not a family is no
-policy, and may be a secret (host keys, certificates, OS parameters): it is never read."""
+"""Parameters of the cluster that are a key of their own. Every other key of the cluster, unless it is a family, is not
+policy and may be a secret (host keys, certificates, OS parameters); it is never read."""
 
 _DEPTH: Final = {"diskparams": 3, "hv_state": 3, "hvparams": 3, "disk_state": 4}  # the other families: 2
 
@@ -24,9 +24,9 @@ _DEPTH: Final = {"diskparams": 3, "hv_state": 3, "hvparams": 3, "disk_state": 4}
 def own_values(stored: Mapping[str, Value], where: str) -> Values:
     """Return the own values in `stored`, nested JSON by family or single parameter.
 
-    Null is "not set". Parameters that the table does not know are kept, as a newer Ganeti may have them.
-    Raise InputError, which begins with `where`, when a known parameter is of another type than Ganeti stores, or the
-    allocation policy of a group is none that Ganeti has.
+    Null means "not set". Parameters that the table does not know are kept, since a newer Ganeti may have them. Raise
+    InputError, which begins with `where`, when a known parameter has another type than in Ganeti, or when the
+    allocation policy of a group is unknown.
     """
     values: Values = {}
     for path, value in flatten({key: value for key, value in stored.items() if value is not None}).items():
@@ -39,7 +39,7 @@ def own_values(stored: Mapping[str, Value], where: str) -> Values:
             raise InputError(
                 f"{where}: {shown('.'.join(path))} should be of type {parameter.type}, but is {kind_of(value)}"
             )
-        if path == ("alloc_policy",) and value not in ALLOC_POLICIES:  # no placing by a word that nobody can follow
+        if path == ("alloc_policy",) and value not in ALLOC_POLICIES:  # the allocator needs a known policy
             raise InputError(f"{where}: alloc_policy should be {', '.join(ALLOC_POLICIES)}, but is {shown(str(value))}")
         values[path] = value
     return values
@@ -52,7 +52,7 @@ def cluster_values(cluster: Record, families: Mapping[str, Value]) -> Values:
 
 
 def default_of(record: Record, key: str) -> Value:
-    """Return what stands below `default` in the field: where the cluster keeps its beparams and nicparams."""
+    """Return the value under `default` of the field: there the cluster keeps its beparams and nicparams."""
     return record.record(key).record("default").fields
 
 

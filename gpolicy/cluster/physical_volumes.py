@@ -1,8 +1,9 @@
-"""Physical volumes of nodes: read on request only, since Ganeti runs jobs for it, which wait for the nodes' locks.
+"""Physical volumes of nodes. Read on request only: Ganeti runs jobs for it, which wait for the nodes' locks.
 
-`gnt-node list-storage` asks all nodes in one job; the remote API has one job for each node, and wants a user with a
-password. Both answer under exclusive storage as well, where Ganeti 3.0 has no other figure of a node's storage (seen
-on a real 3.0.2 cluster). The volumes are those of all volume groups; Ganeti does not say which is in which.
+`gnt-node list-storage` asks all nodes in one job; the remote API starts one job for each node, and requires a user with
+a password. Both also answer under exclusive storage, where Ganeti 3.0 gives no other figure of a node's storage (seen
+on a real 3.0.2 cluster). The volumes are those of all volume groups; Ganeti does not say which volume belongs to which
+group.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _PAUSES = (0.1, 0.2, 0.5, 1.0)  # seconds between questions about a job, the las
 
 
 def from_master(state: ClusterState, master: Master) -> ClusterState:
-    """Return `state` with the physical volumes that `gnt-node list-storage` shows; a note says why not, if not."""
+    """Return `state` with the physical volumes that `gnt-node list-storage` shows; a note tells of failures."""
     argv = ["gnt-node", "list-storage", "--no-headers", "--units=m", f"--separator={_SEPARATOR}"]
     try:
         output = master.run([*argv, "--storage-type=lvm-pv", "-o", ",".join(("node", *COLUMNS))])
@@ -54,7 +55,7 @@ def from_master(state: ClusterState, master: Master) -> ClusterState:
 
 
 def from_rapi(state: ClusterState, client: Client, *, seconds: float) -> ClusterState:
-    """Return `state` with the physical volumes that the remote API tells within `seconds`; a note says why not."""
+    """Return `state` with the physical volumes that the remote API gives within `seconds`; a note tells of failures."""
     until = time.monotonic() + seconds
     try:
         jobs: dict[str, int] = {}
@@ -93,7 +94,7 @@ def _with_volumes(state: ClusterState, found: Mapping[str, Sequence[PhysicalVolu
     state = replace(state, nodes=nodes)
     check_numbers(state, state.source)
     silent = [name for name in _askable(state) if name not in found]
-    return _noted(state, f"no physical volumes are known of {join_names(silent)}") if silent else state
+    return _noted(state, f"no physical volumes are known for {join_names(silent)}") if silent else state
 
 
 def _noted(state: ClusterState, note: str) -> ClusterState:

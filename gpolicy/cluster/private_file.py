@@ -1,4 +1,4 @@
-"""Files written as a whole or not at all: private ones, that only their owner may read, and public ones."""
+"""Files written completely or not at all: private ones, which only their owner may read, and public ones."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ _PROGRAM = 0o700
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Put `data` into the file at `path`, mode 0600, so that at any time it holds all of the old or all of the new.
+    """Replace the file at `path` by `data`, mode 0600, in one step.
 
-    Raise GpolicyError when it cannot be written; what was there before is then untouched. Nothing is written through a
-    symbolic link.
+    Raise GpolicyError when it cannot be written; the old content then stays. Symbolic links are not followed.
     """
     _write(path, data, _PRIVATE)
 
 
 def write_public(path: Path, data: bytes) -> None:
-    """Do the same with a file that everybody may read, mode 0644: for what another user's program picks up."""
+    """Do the same with mode 0644, for a file that a program of another user reads."""
     _write(path, data, _PUBLIC)
 
 
 def write_program(path: Path, data: bytes) -> None:
-    """Do the same with a file that its owner, and nobody else, may read and run, mode 0700."""
+    """Do the same with mode 0700, for a program that only its owner may read and run."""
     _write(path, data, _PROGRAM)
 
 

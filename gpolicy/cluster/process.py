@@ -1,7 +1,7 @@
-"""Other programs, run with bounds: no shell, no terminal, a time limit and a limit on what they may say.
+"""Running other programs: without a shell or a terminal, with a time limit and a limit on the output.
 
-Every program that gpolicy runs is started here, and gets the few variables of the environment that it needs: no
-password, no token, whatever their names are.
+Every program that gpolicy runs is started here, and gets only the variables of the environment that are listed here: no
+passwords or tokens.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PASSED_ON: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a program answered: exit code, standard output, and the end of its standard error as text."""
+    """The result of a program: exit code, standard output, and the end of its standard error as text."""
 
     code: int
     stdout: bytes
@@ -38,9 +38,9 @@ class Output:
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what a program may know of our environment.
+    """Return the environment for a program that gpolicy starts.
 
-    Directories of PATH that are not absolute are left out: they would lead into whatever directory we are in.
+    Relative directories of PATH are dropped, since they would depend on the current directory.
     """
     passed = {key: value for key, value in environ.items() if key in _PASSED_ON}
     directories = [part for part in environ.get("PATH", "").split(os.pathsep) if part.startswith("/")]
@@ -71,7 +71,7 @@ def start(
 def run(
     argv: Sequence[str], *, environ: Mapping[str, str], seconds: float, limit: int, stdin: int = subprocess.DEVNULL
 ) -> Output:
-    """Run `argv` to its end. Raise UnreachableError if it cannot start, is too slow or says more than `limit` bytes."""
+    """Run `argv` to its end. Raise UnreachableError if it cannot start, is too slow or prints over `limit` bytes."""
     process = start(argv, environ, stdin=stdin)
     until = time.monotonic() + seconds
     try:
@@ -101,7 +101,7 @@ def _collect(process: subprocess.Popen[bytes], name: str, until: float, limit: i
                 buffer = taken[process.stdout if key.fileobj is process.stdout else process.stderr]
                 buffer += chunk
                 if len(buffer) > limit:
-                    raise UnreachableError(f"{name}: answers with more than {limit // 1024**2} MiB")
+                    raise UnreachableError(f"{name}: prints more than {limit // 1024**2} MiB")
             if time.monotonic() >= until:
                 raise subprocess.TimeoutExpired(name, 0)
     return bytes(taken[process.stdout]), taken[process.stderr].decode(errors="replace")

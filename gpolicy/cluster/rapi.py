@@ -1,7 +1,7 @@
-"""Ganeti's remote API (RAPI): one consistent read, in seven requests however large the cluster is.
+"""Ganeti's remote API (RAPI): one consistent read, in seven requests for a cluster of any size.
 
-hv_state, disk_state and modify_etc_hosts are shown to nobody; a node's own parameters only to users with a
-password. What nodes measured comes with the node list.
+It never shows hv_state, disk_state and modify_etc_hosts, and a node's own parameters only to users with a password. The
+list of nodes holds their measurements.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.values import FAMILIES, fill
 
 _ATTEMPTS = 4
-_WHOLE_READ = 4  # times the time limit of one answer: only the node list is ever slow
-_PAUSE = 0.5  # seconds before reading again what has changed under our hands
+_WHOLE_READ = 4  # times the time limit of one answer: only the node list can be slow
+_PAUSE = 0.5  # seconds before reading a changed cluster again
 _INFO, _GROUPS, _NODES, _INSTANCES = "/2/info", "/2/groups?bulk=1", "/2/nodes?bulk=1", "/2/instances?bulk=1"
 _NODE_OWN = "/2/query/node?fields=name,serial_no,custom_ndparams"
 _NODE_FIELDS = (
@@ -43,16 +43,16 @@ _NODE_CONFIGURATION = f"/2/query/node?fields={','.join(_NODE_FIELDS)}"
 
 NO_NODE_OWN: Final = (
     "own parameters of nodes are not known: the remote API shows them only to users with a password;"
-    " those that differ from their group's are shown as own"
+    " values that differ from the group's are shown as own"
 )
 
 
 def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
     """Return the state of the cluster behind `client`.
 
-    The cluster and its groups are read again at the end, and everything once more when they have changed
-    meanwhile, or when the parts do not fit together. Raise UnreachableError after a few attempts, or when all of it
-    takes longer than four times the client's timeout.
+    The cluster and its groups are read again at the end, and everything once more when they have changed, or when the
+    parts do not fit together. Raise UnreachableError after a few attempts, or when the read takes longer than four
+    times the client's timeout.
     """
     source = f"rapi://{netloc(client.host, client.port)}"
     until = time.monotonic() + _WHOLE_READ * client.timeout
@@ -83,9 +83,9 @@ def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
 
 
 def read_rapi_configuration(client: Client) -> ClusterState:
-    """Return what the cluster is configured to be, without instances and what nodes measure: no node is asked.
+    """Return the configuration of the cluster, without instances and measurements: no node is asked.
 
-    Three requests, however many nodes are down. Needs a user with a password. Raise as `read_rapi` does.
+    It takes three requests, even if nodes are down, and a user with a password. Raise as `read_rapi` does.
     """
     source = f"rapi://{netloc(client.host, client.port)}"
     for attempt in range(_ATTEMPTS):
@@ -132,7 +132,7 @@ class _ChangedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What is read first and last, to see that it is the same."""
+    """The parts that are read first and last, to detect a change."""
 
     info: Value
     groups: Value
@@ -180,7 +180,7 @@ def _assemble(parts: _Parts, source: str) -> ClusterState:
 
 def _mixed_note(state: ClusterState) -> tuple[str, ...]:
     mixed = [name for name, instance in state.instances.items() if instance.disk_template == "mixed"]
-    return (f"the disks of {join_names(mixed)} are of several templates, the remote API does not tell which",) * bool(
+    return (f"the disks of {join_names(mixed)} have several templates; the remote API does not tell which",) * bool(
         mixed
     )
 
@@ -195,7 +195,7 @@ _SENT_FAMILIES = sorted(FAMILIES - {"hv_state", "disk_state"})
 
 
 def _not_shown(info: Record) -> list[str]:
-    """Return the parameters that this server, perhaps of an older release, does not send at all."""
+    """Return the parameters that this server, perhaps of an older release, does not send."""
     return [key for key in (*CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in info.fields and key != "modify_etc_hosts"]
 
 
@@ -267,7 +267,7 @@ def _node(record: Record, groups: dict[str | None, Group], node_own: dict[str, t
 
 
 def _overrides(record: Record, group: Group) -> Values:
-    """Return the filled parameters that differ from the group's: surely the node's own, perhaps not all of them."""
+    """Return the filled parameters that differ from the group's: all are the node's own, but some may be missing."""
     filled = own_values({"ndparams": record.record("ndparams").fields}, record.where)
     inherited = fill({}, group.effective, Level.NODE)
     return {path: value for path, value in filled.items() if inherited.get(path) != value}

@@ -1,4 +1,4 @@
-"""Asking Ganeti's remote API: one server, its address, and what its refusals mean."""
+"""A client of Ganeti's remote API: one server, its address, and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NotFoundError(UnreachableError):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Asks one server. Its credentials go into the request header and nowhere else."""
+    """Sends requests to one server. Credentials are sent in the request header only."""
 
     host: str
     port: int
@@ -39,7 +39,7 @@ class Client:
     limit: int = LARGEST_ANSWER
 
     def get(self, path: str, *, until: float | None = None) -> Value:
-        """Return the JSON answer to a GET, had before the monotonic time `until`.
+        """Return the JSON answer to a GET that comes before the monotonic time `until`.
 
         Raise UnreachableError or InputError if there is none.
         """
@@ -49,7 +49,7 @@ class Client:
         return parse_json(answer.body, self._where(path))
 
     def get_if_allowed(self, path: str, *, until: float | None = None) -> Value | None:
-        """Return the JSON answer to a GET, or None if we may not see it."""
+        """Return the JSON answer to a GET, or None if we are not allowed to see it."""
         answer = self._ask(path, until)
         if answer.status in (401, 403):
             return None
@@ -60,7 +60,7 @@ class Client:
     def send(self, method: str, path: str, body: Value = None) -> https.Answer:
         """Return the answer to a request that changes something, whatever its status.
 
-        Raise UnreachableError if it never left, NoAnswerError if nobody knows whether the server acted on it.
+        Raise UnreachableError if it was not sent, NoAnswerError if nobody knows whether the server acted on it.
         """
         headers = {"Content-Type": "application/json"}
         content = None if body is None else json.dumps(body, allow_nan=False).encode()
@@ -89,7 +89,7 @@ class Client:
         match answer.status:
             case 401 if self.credentials is None:
                 return UnreachableError(
-                    f"{where}: asks for a user and a password (HTTP 401)",
+                    f"{where}: requires a user and a password (HTTP 401)",
                     hint=f"give --rapi-credentials FILE, or {USER_VARIABLE} and {PASSWORD_VARIABLE}, or a netrc entry",
                 )
             case 401:
@@ -107,7 +107,7 @@ class Client:
 
 
 def reason(body: bytes) -> str:
-    """Return what Ganeti says about an error, cut and made printable; nothing when the body is not Ganeti's."""
+    """Return Ganeti's error message, shortened and made printable; empty when the body is not Ganeti's."""
     try:
         value = parse_json(body[:65536], "")
     except InputError:
@@ -119,9 +119,9 @@ def reason(body: bytes) -> str:
 
 def parse_address(address: str) -> tuple[str, int]:
     """Return host and port of `rapi://host[:port]`. Raise UsageError if it is anything else."""
-    if "@" in address:  # wherever it stands: what is before it may be a password, and is not shown
+    if "@" in address:  # the text before it may be a password and is not shown
         hint = "credentials come from --rapi-credentials FILE, the environment or netrc"
-        raise UsageError("rapi: no user or password belongs into the address", hint=hint)
+        raise UsageError("rapi: the address must not contain a user or password", hint=hint)
     try:
         parts = urlsplit(address)
         host, port = parts.hostname, parts.port
@@ -134,7 +134,7 @@ def parse_address(address: str) -> tuple[str, int]:
 
 
 def netloc(host: str, port: int) -> str:
-    """Return host and port as they stand in an address."""
+    """Return host and port in the form of an address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -146,6 +146,6 @@ def open_client(
     insecure: bool = False,
     timeout: float = 60.0,
 ) -> Client:
-    """Return a client of the server that `address` (`rapi://host[:port]`) names; nothing is sent yet."""
+    """Return a client of the server at `address` (`rapi://host[:port]`), without connecting."""
     host, port = parse_address(address)
     return Client(host, port, https.make_trust(ca_file=ca_file, insecure=insecure), credentials, timeout)

@@ -1,8 +1,8 @@
-"""Clusters that exist on paper only: `sim:` with the specifications of htools' `--simulate`.
+"""Simulated clusters: `sim:` with the specifications of htools' `--simulate`.
 
 A specification is one group: `policy,count,disk,memory,cpus[,spindles[,exclusive]]`, with the allocation policy as a
 word or as p, a, u (preferred, last_resort, unallocable), sizes in MiB or with a unit, and True or False for exclusive
-storage. Several groups are parted by `;`. Groups are named group-01, group-02, … and nodes node-01-001, node-01-002, …
+storage. `;` separates groups. Groups are named group-01, group-02, … and nodes node-01-001, node-01-002, …
 as htools names them; the first specification is group-01 here, while hspace gives that name to the last `--simulate`.
 
 Units are those of htools: m, g and t are powers of 1024, and so are MiB, GiB and TiB; M, G, T and MB, GB, TB are
@@ -51,7 +51,7 @@ def simulated_state(text: str, *, source: str | None = None) -> ClusterState:
     described = [_parse(part) for part in text.split(";")]
     total = sum(simulated.count for simulated in described)
     if total > MOST_NODES:
-        raise UsageError(f"sim: {total} nodes are more than the {MOST_NODES} that can be simulated")
+        raise UsageError(f"sim: {total} nodes; at most {MOST_NODES} can be simulated")
     cluster = built_in_values()
     groups: dict[str, Group] = {}
     nodes: dict[str, Node] = {}
@@ -125,7 +125,7 @@ def _parse(text: str) -> _SimulatedGroup:
     spindles = _whole("spindles", found.spindles)
     if not memory or not spindles:
         what = "a spindle" if memory else "memory"
-        raise UsageError(f"sim: nodes without {what}: the score of such a cluster is no number", hint=_HINT)
+        raise UsageError(f"sim: nodes without {what}: the score of such a cluster is not a number", hint=_HINT)
     return _SimulatedGroup(
         policy=policy,
         count=_whole("node count", found.node_count),

@@ -1,8 +1,8 @@
-"""Snapshots: a cluster state in a file of our own, to plan against without the cluster; and its digest.
+"""Snapshots: files with a cluster state, for plans without the cluster; and the digest of a state.
 
-The format is JSON, `format_version` 1.x: a reader takes every minor version of its own major one and passes over
-keys that it does not know. Own values are nested by Ganeti's names; a group's `effective` is written only where it
-does not follow from own values.
+The format is JSON, `format_version` 1.x: a reader accepts every minor version of its own major version and ignores
+unknown keys. Own values are nested by Ganeti's names; a group's `effective` is written only where it does not follow
+from own values.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re
 
 
 def write_snapshot(state: ClusterState, path: FilePath, *, taken_at: str | None = None) -> None:
-    """Write the state to `path`, readable by its owner only, as a whole or not at all. Raise GpolicyError.
+    """Write the state to `path`, readable by its owner only. Raise GpolicyError, and change nothing, if that fails.
 
-    `taken_at` is when the cluster was read, YYYY-MM-DDThh:mm:ssZ; a state from a snapshot keeps the time of that.
+    `taken_at` is when the cluster was read, YYYY-MM-DDThh:mm:ssZ; a state from a snapshot keeps the time of the
+    snapshot.
     """
     write_private(path, dump_snapshot(state, taken_at=taken_at))
 
@@ -79,7 +80,7 @@ def dump_snapshot(state: ClusterState, *, taken_at: str | None = None) -> bytes:
 
 
 def read_snapshot(path: FilePath) -> ClusterState:
-    """Return the state in the snapshot at `path`. Raise InputError if it is none."""
+    """Return the state in the snapshot at `path`. Raise InputError if it is not a snapshot."""
     return parse_snapshot(read_bytes(path), str(path))
 
 
@@ -113,9 +114,9 @@ def parse_snapshot(data: bytes, where: str) -> ClusterState:
 def state_digest(state: ClusterState, *, besides: Iterable[Unreadable] = ()) -> str:
     """Return "sha256:…" over what a plan depends on: own values, tags, membership, instances.
 
-    Serial numbers, times, what nodes measure, run-time states, order and the source itself do not count, so two reads
-    of an unchanged cluster agree. Values that the source cannot show do not count either; with those of another
-    source in `besides`, the states that both give for one cluster have the same digest.
+    Serial numbers, times, measurements, run-time states, order and the source itself do not count, so two reads of an
+    unchanged cluster have the same digest. Values that the source cannot show do not count either. If `besides` names
+    those of another source, both sources give one cluster the same digest.
     """
     gaps = (*state.unreadable, *besides)
 
@@ -205,7 +206,7 @@ def _instance(instance: Instance) -> dict[str, Value]:
 
 
 def _read_time(document: Record) -> str | None:
-    written = document.text_or_none("taken_at")  # not there before format 1.3
+    written = document.text_or_none("taken_at")  # new in format 1.3
     if written is not None and not _TIME.fullmatch(written):
         raise InputError(f"{document.where}: taken_at should be YYYY-MM-DDThh:mm:ssZ, but is {written[:40]!r}")
     return written
@@ -221,7 +222,7 @@ _READERS: dict[str, Callable[[Record, str], object]] = {
     "frozenset[str]": lambda record, key: frozenset(record.texts(key)),
     "tuple[str, ...]": lambda record, key: tuple(record.texts(key)),
 }
-"""How a field is read, by the type that the model gives it."""
+"""The reader of a field, by its type in the model."""
 
 
 @cache
@@ -230,7 +231,7 @@ def _fields(kind: Any) -> dict[str, Callable[[Record, str], object] | None]:
 
 
 def _read(kind: type[_T], record: Record, **known: object) -> _T:
-    """Return a part of the state from a record with its fields; `known` are those that are read in another way."""
+    """Return a part of the state from a record with its fields; `known` are fields that are already read."""
     plain: Any = kind
     read = {name: reader(record, name) for name, reader in _fields(plain).items() if reader and name not in known}
     found: _T = plain(**known, **read)
@@ -267,7 +268,7 @@ def _read_node(name: str, record: Record) -> Node:
 
 
 def _read_volumes(record: Record) -> tuple[PhysicalVolume, ...] | None:
-    if record.fields.get("physical_volumes") is None:  # not read, or written before format 1.2
+    if record.fields.get("physical_volumes") is None:  # not read, or from before format 1.2
         return None
     where = f"{record.where}: physical_volumes"
     return tuple(_read(PhysicalVolume, Record.of(item, where)) for item in record.items("physical_volumes"))

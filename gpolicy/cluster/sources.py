@@ -21,7 +21,7 @@ SCHEMES: Final = {
     "config": "config:FILE, Ganeti's config.data",
     "text": "text:FILE, the text format of htools",
     "snapshot": "snapshot:FILE, written by gpolicy snapshot",
-    "sim": "sim:SPEC, hardware on paper as for hspace --simulate",
+    "sim": "sim:SPEC, simulated hardware as for hspace --simulate",
 }
 
 
@@ -30,8 +30,8 @@ class SourceOptions:
     """How to read a source.
 
     `rapi_credentials` is a file with user and password, `rapi_ca` one with the certificate to trust;
-    `rapi_insecure` trusts anybody. `timeout` are seconds for each answer. `environ` is the process's own unless given.
-    `physical_volumes` asks for those of the nodes as well, which makes Ganeti run jobs.
+    `rapi_insecure` trusts any server. `timeout` is in seconds for each answer. `environ` is that of the process by
+    default. `physical_volumes` also reads those of the nodes, for which Ganeti runs jobs.
     """
 
     rapi_credentials: Path | None = None
@@ -46,9 +46,9 @@ _VOLUMES: Final = 4  # times the time limit of one answer: jobs wait for the nod
 
 
 def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
-    """Return the state that `src` names. Raise UsageError for an unknown scheme, else what the source raises.
+    """Return the state that `src` names. Raise UsageError for an unknown scheme, and the errors of the source.
 
-    What only one source needs is imported when that source is asked for.
+    The modules of a source are imported only when it is used.
     """
     options = options or SourceOptions()
     scheme, colon, rest = src.partition(":")
@@ -124,8 +124,8 @@ def _unknown(src: str, scheme: str) -> UsageError:
     if scheme in SCHEMES:
         return UsageError(f"--state {scheme}: incomplete", hint=f"write {SCHEMES[scheme]}")
     if not scheme and src and "\0" not in src and Path(src).exists():
-        hint = "say what it is: config:FILE, text:FILE or snapshot:FILE"
-        return UsageError(f"{src!r}: a file, but of which kind?", hint=hint)
+        hint = "name its kind: config:FILE, text:FILE or snapshot:FILE"
+        return UsageError(f"{src!r}: a file, but of unknown kind", hint=hint)
     known = "; ".join(SCHEMES.values())
     if not scheme:
         return UsageError("--state does not say what kind of source it is", hint=f"write one of: {known}")

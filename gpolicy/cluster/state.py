@@ -1,9 +1,9 @@
-"""The observed cluster: what every source is read into.
+"""The observed cluster, as every source returns it.
 
 Own values are what is set on the object itself; a group's or node's effective values follow from
 `gpolicy.ganeti.values.fill`. What a source cannot show is listed in `unreadable`, never guessed.
 
-`position` is the place, from 0, at which the source lists the object, None where its order means nothing. Ganeti's
+`position` is the index of the object in the source's list, from 0; None if that order has no meaning. Ganeti's
 allocator decides between equal candidates by it.
 """
 
@@ -17,10 +17,10 @@ from gpolicy.ganeti.values import fill
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What tells one version of an object from another: compare before changing it.
+    """Identifies one version of an object; to be compared before a change.
 
-    Ganeti raises `serial_no` and `mtime` on every write, also on one that changes nothing. None where the source
-    does not show them.
+    Ganeti raises `serial_no` and `mtime` on every write, even if nothing changes. None if the source does not show
+    them.
     """
 
     uuid: str | None = None
@@ -30,7 +30,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterObject:
-    """The cluster itself. `own` is complete for what the source can read: the cluster inherits from nothing."""
+    """The cluster itself. `own` holds all values that the source can read: the cluster inherits nothing."""
 
     own: Values
     tags: frozenset[str] = frozenset()
@@ -39,9 +39,9 @@ class ClusterObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A node group. `effective` is filled from the cluster, or as the source shows it where own is unreadable.
+    """A node group. `effective` is filled from the cluster, or as the source shows it if own values are unreadable.
 
-    `networks` are UUIDs of connected networks, as far as the source names them (text files only, so far).
+    `networks` holds the UUIDs of connected networks; only text files show them.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What a node measured: MiB, logical CPUs, physical volumes. None where the source has no number."""
+    """The measurements of a node: MiB, logical CPUs, physical volumes. None if the source has no number."""
 
     memory_total: int | None = None
     memory_node: int | None = None
@@ -70,9 +70,9 @@ class Resources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysicalVolume:
-    """A physical volume of a node, in whatever volume group: MiB. `free` is what no logical volume has a part of.
+    """A physical volume of a node, of any volume group (MiB). `free` is the part that no logical volume uses.
 
-    `allocatable` is false for one that LVM is told not to put anything on.
+    `allocatable` is false if LVM must not use the volume.
     """
 
     name: str
@@ -84,7 +84,7 @@ class PhysicalVolume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A node and the group it is in. `physical_volumes` is None where they were not read: it is dear, and asked for."""
+    """A node and the name of its group. `physical_volumes` is None if they were not read (they are read on request)."""
 
     name: str
     group: str
@@ -104,7 +104,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disk:
-    """One disk of an instance: MiB; `spindles` is None where none are recorded."""
+    """One disk of an instance: MiB; `spindles` is None if no number is recorded."""
 
     size: int
     template: str
@@ -116,10 +116,10 @@ class Instance:
     """An instance with its filled backend parameters.
 
     `disk_template` is the template of all its disks, `diskless` without any, `mixed` when they differ.
-    `running` is None where the source does not know the run-time state. `oper_ram` (MiB) is the memory that it has
-    now, None where it does not run or the source does not say; it differs from `maxmem` where memory was ballooned.
-    `forthcoming` is one that is only planned. `summed_disk` is given by a source that shows one disk for all: as
-    htools counts it, the metadata of DRBD included.
+    `running` is None if the source does not know the run-time state. `oper_ram` (MiB) is the memory that it has now,
+    which ballooning may change from `maxmem`; None if it does not run or the source does not tell. A `forthcoming`
+    instance is only planned. `summed_disk` comes from sources that show one disk for all, as htools counts them: with
+    the metadata of DRBD.
     """
 
     name: str
@@ -147,7 +147,7 @@ class Instance:
 
     @property
     def disk_spindles(self) -> int | None:
-        """The spindles of all its disks; None where one has no count recorded."""
+        """The spindles of all its disks; None if one of them has no number recorded."""
         counts = [disk.spindles for disk in self.disks if disk.spindles is not None]
         return sum(counts) if len(counts) == len(self.disks) else None
 
@@ -160,13 +160,13 @@ class Unreadable:
     prefix: Path = ()
 
     def covers(self, level: Level, path: Path) -> bool:
-        """Return whether the value at `path` of an object at `level` is one that cannot be read."""
+        """Return whether the value at `path` of objects at `level` cannot be read."""
         return self.level is level and path[: len(self.prefix)] == self.prefix
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The file that a state was kept in. `taken_at` is YYYY-MM-DDThh:mm:ssZ (UTC), None where it does not say."""
+    """The file that a state was read from. `taken_at` is YYYY-MM-DDThh:mm:ssZ (UTC), None if the file has no time."""
 
     file: str
     taken_at: str | None = None
@@ -176,8 +176,8 @@ class Snapshot:
 class ClusterState:
     """One consistent read of a cluster. Groups, nodes and instances are by name.
 
-    `source` is the address that the cluster itself was read at; with a `snapshot`, when that was written.
-    `notes` are for people: what the source did not say and what was done about it.
+    `source` is the address of the cluster; for a `snapshot`, the one from which it was taken. `notes` tell people what
+    the source did not show and how that was handled.
     """
 
     source: str
@@ -193,12 +193,12 @@ class ClusterState:
 
     @property
     def address(self) -> str:
-        """The address that the state was read at now: of the snapshot, if it came from one."""
+        """The address of this state: of the snapshot, if it came from one."""
         return f"snapshot:{self.snapshot.file}" if self.snapshot else self.source
 
     @property
     def read_from(self) -> str:
-        """Where the state was read from, in words."""
+        """The source of the state, in words."""
         return read_from(self.source, self.snapshot)
 
     def readable(self, level: Level, path: Path) -> bool:
@@ -210,7 +210,7 @@ class ClusterState:
         return [node for node in self.nodes.values() if node.group == group]
 
     def in_force(self, node: Node, path: Path) -> Value:
-        """Return one effective node parameter; None where nothing is set. Quicker than all of them."""
+        """Return one effective node parameter, None if it is not set; faster than `effective_of_node`."""
         if path in node.own:
             return node.own[path]
         group = self.groups.get(node.group)
@@ -232,7 +232,7 @@ class ClusterState:
 
 
 def read_from(source: str, snapshot: Snapshot | None) -> str:
-    """Return in words where a state was read from: of a snapshot also where and when that was taken."""
+    """Return the source of a state in words; for a snapshot also where and when it was taken."""
     if snapshot is None:
         return source
     when = f", at {snapshot.taken_at}" if snapshot.taken_at else ""

@@ -1,7 +1,7 @@
 """The text format of htools, as `hscan` and `hspace -S` write it; `gpolicy.ganeti.htools_formats` has its columns.
 
-All sizes are MiB. The format holds effective policies and no own values but the groups' alloc_policy (and the cluster's
-ipolicy, which is all its own); so almost everything is unreadable, and what it shows serves capacity.
+All sizes are MiB. The format holds effective policies. Its only own values are the alloc_policy of groups and the
+cluster's ipolicy, so almost all own values are unreadable; it serves capacity.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _STATES: dict[str, tuple[str, bool | None]] = {
     "ERROR_nodeoffline": ("up", None),
     "USER_down": ("up", False),
 }
-"""Ganeti's status of an instance: what it should be, and whether it runs."""
+"""The admin state and whether the instance runs, by Ganeti's status of an instance."""
 
 _NOTES = (
-    "a text file does not name its cluster: the name is taken from the file's, which hscan calls after the cluster",
-    "a text file shows effective policies: own values of groups and nodes are not known from it",
-    "a text file gives one disk for all disks of an instance, and no network interfaces",
-    "a text file does not tell an offline node from a drained one or one that may hold no instances",
+    "a text file does not name its cluster: gpolicy takes the name of the file, which hscan names after the cluster",
+    "a text file shows effective policies, but not the own values of groups and nodes",
+    "a text file shows the disks of an instance as one disk, and no network interfaces",
+    "a text file does not distinguish offline nodes from drained ones and those that may hold no instances",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line's columns by name, where it stands, and how many columns it has."""
+    """The columns of a line by name, its place, and its number of columns."""
 
     where: str
     words: Any  # a GroupLine, NodeLine, InstanceLine or PolicyLine
@@ -87,7 +87,7 @@ class _Line:
 
 
 def read_text_file(path: FilePath, *, source: str | None = None) -> ClusterState:
-    """Return the state in the htools text file at `path`. Raise InputError if it is none."""
+    """Return the state in the htools text file at `path`. Raise InputError if it is not one."""
     text = decode_text(read_bytes(path), str(path))
     return parse_text(text, where=str(path), source=source or f"text:{path}", name=path.stem)
 
@@ -150,7 +150,7 @@ def _group(line: _Line, policies: dict[str, Values]) -> Group:
 def _node(line: _Line, uuids: dict[str, str]) -> Node:
     words = line.words
     if words.group not in uuids:
-        raise InputError(f"{line.where}: is in a group that is not there: {words.group!r}")
+        raise InputError(f"{line.where}: is in an unknown group: {words.group!r}")
     shown: dict[str, Value] = {"spindle_count": 1, "cpu_speed": 1.0}
     exclusive = line.is_yes("exclusive_storage")
     if line.count >= 12:
@@ -222,10 +222,10 @@ def _policies(lines: list[_Line], uuids: dict[str, str]) -> dict[str, Values]:
         words = line.words
         owner = uuids.get(words.owner, words.owner)
         if owner and owner not in uuids.values():
-            raise InputError(f"{line.where}: a policy of a group that is not there: {owner!r}")
+            raise InputError(f"{line.where}: a policy of an unknown group: {owner!r}")
         specs = [_spec(text, line.where) for text in words.minmax.split(";")]
         if len(specs) % 2:
-            raise InputError(f"{line.where}: column 3 should hold pairs of specs, but one has no partner")
+            raise InputError(f"{line.where}: column 3 should hold pairs of specs, but holds an odd number")
         ipolicy: dict[str, Value] = {
             "minmax": [{"min": low, "max": high} for low, high in zip(specs[::2], specs[1::2], strict=True)],
             "std": _spec(words.std, line.where),
@@ -252,11 +252,11 @@ def _number(text: str, where: str) -> float:
     if math.isnan(number):
         raise InputError(f"{where}: should be a number, but is {text[:60]!r}")
     if abs(number) >= _LARGEST:
-        raise InputError(f"{where}: is {shown(text)}: no cluster has so much")
+        raise InputError(f"{where}: is {shown(text)}: no cluster has such an amount")
     return number
 
 
 _BUILT_IN: Values = {
     parameter.path: parameter.default for parameter in parameters_of(Level.CLUSTER) if parameter.family == "ipolicy"
 }
-"""What a group without a policy line is governed by: Ganeti's defaults, and not the cluster's policy."""
+"""The policy of a group without a policy line: Ganeti's defaults, not the cluster's policy."""

@@ -1,7 +1,7 @@
-"""What each kind of source cannot show.
+"""The values that each kind of source cannot show.
 
-Seen on a real 3.0.2 cluster: hv_state and disk_state stand in config.data and nowhere else; the remote API shows
-a node's own parameters to users with a password only.
+Seen on a real 3.0.2 cluster: only config.data has hv_state and disk_state; the remote API shows a node's own parameters
+only to users with a password.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _STATES: Final = tuple(Unreadable(level=level, prefix=(key,)) for level in Level
 NODE_OWN: Final = Unreadable(level=Level.NODE)
 
 RAPI: Final = (*_STATES, Unreadable(level=Level.CLUSTER, prefix=("modify_etc_hosts",)))
-"""What the remote API shows nobody."""
+"""Values that the remote API never shows."""
 
 
 def text(*, cluster_policy: bool) -> tuple[Unreadable, ...]:
     """Return what a text file of htools does not show; `cluster_policy`: it has a line for the cluster's ipolicy.
 
-    It shows effective policies of groups, so nothing of what is a group's own but its alloc_policy.
+    It shows effective policies of groups, but of their own values only alloc_policy.
     """
     shown = {Level.CLUSTER: {"ipolicy"} if cluster_policy else set(), Level.GROUP: {"alloc_policy"}}
     hidden = tuple(

@@ -1,4 +1,4 @@
-"""What hspace and hail do alike with a cluster: choosing its source, reading, warning, showing and saving it."""
+"""What hspace and hail have in common: choosing a source, and reading, checking, showing and saving the cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def load_data(options: Options) -> ClusterData:
-    """Read the cluster that the options name. Raises InputError without htools' prefix."""
+    """Read the cluster that the options name. Raises InputError without htools' prefix of messages."""
     if sum(source is not None for source in (options.rapi, options.luxi, options.text_file)) > 1:
         raise InputError("Only one of the rapi, luxi, and data files options should be given.")
     if options.rapi is not None:
@@ -57,7 +57,7 @@ def load_cluster(options: Options) -> Cluster:
 
 
 def warnings(cluster: Cluster) -> str:
-    """Return what stderr says about nodes whose books do not add up, last node first (htools, Loader: `checkData`)."""
+    """Return htools' warning about nodes whose sums are inconsistent, last node first (htools, Loader: `checkData`)."""
     found = inconsistent_nodes(cluster)
     if not found:
         return ""
@@ -69,7 +69,7 @@ def warnings(cluster: Cluster) -> str:
 
 
 def node_status(what: str, nodes: Mapping[int, Node], options: Options) -> str:
-    """Return the table of nodes that `-p` asks for, under its headline; nothing if it was not asked for."""
+    """Return the table of nodes with its heading if `-p` is given, else an empty text."""
     if options.print_nodes is None:
         return ""
     from gpolicy.htools.tables import node_table  # noqa: PLC0415 - only what is needed
@@ -78,7 +78,7 @@ def node_status(what: str, nodes: Mapping[int, Node], options: Options) -> str:
 
 
 def save_cluster(name: str, cluster: Cluster, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:
-    """Write `cluster` with other `nodes` and `instances` to the file `name`. Raises InputError."""
+    """Write `cluster` with `nodes` and `instances` in place of its own to the file `name`. Raises InputError."""
     from gpolicy.htools.text_writing import format_cluster  # noqa: PLC0415 - only what is needed
 
     text = format_cluster(cluster.groups.values(), nodes, instances.values(), cluster.tags, cluster.policy)

@@ -1,4 +1,4 @@
-"""Reading and writing text files, whatever their bytes, with errors in the words of the original."""
+"""Reading and writing text files of any encoding, with htools' error messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _STANDARD_INPUT = 0
 
 
 def read_file(path: str) -> str:
-    """Return a file's text. Raises InputError in the words of the original."""
+    """Return a file's text. Raises InputError with htools' message."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - pathlib is slow to import
             return file.read()
@@ -24,7 +24,7 @@ def read_file(path: str) -> str:
 
 
 def read_input(name: str) -> str:
-    """Return the text of the file `name`, of standard input for `-`. Raises InputError."""
+    """Return the text of the file `name`, or of standard input for `-`. Raises InputError."""
     if name != "-":
         return read_file(name)
     try:
@@ -41,5 +41,5 @@ def write_file(path: str, text: str) -> None:
             file.write(text)
     except OSError as error:
         raise InputError(f"{path}: cannot write: {error.strerror}") from None
-    except ValueError as error:  # a text that no encoding has, or a name with a zero byte
+    except ValueError as error:  # text that cannot be encoded, or a name with a null byte
         raise InputError(f"{path}: cannot write: {error}") from None

@@ -1,7 +1,7 @@
-"""A small option parser that reads a command line the way the Haskell original does.
+"""An option parser that reads a command line as the Haskell original does.
 
-Long options may be cut short as long as they are unique, optional arguments must be attached, options
-and arguments may be mixed, and all usage errors are reported together (GHC, System.Console.GetOpt).
+Long options may be abbreviated if they stay unique, optional arguments must be attached, options and arguments may be
+mixed, and all usage errors are reported together (GHC, System.Console.GetOpt).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Takes(Enum):
 
 
 class Option(NamedTuple):
-    """One option. `short` is a letter or empty; `completion` is what `--help-completion` says."""
+    """One option. `short` is a letter or empty; `completion` is its text in `--help-completion`."""
 
     long: str
     help: str
@@ -33,7 +33,7 @@ class Option(NamedTuple):
 
     @property
     def short_text(self) -> str:
-        """How the short form is shown in the usage."""
+        """The short form in the usage."""
         if not self.short:
             return ""
         form = {Takes.NOTHING: "", Takes.OPTIONAL: f"[{self.argument}]", Takes.REQUIRED: f" {self.argument}"}
@@ -41,13 +41,13 @@ class Option(NamedTuple):
 
     @property
     def long_text(self) -> str:
-        """How the long form is shown in the usage."""
+        """The long form in the usage."""
         form = {Takes.NOTHING: "", Takes.OPTIONAL: f"[={self.argument}]", Takes.REQUIRED: f"={self.argument}"}
         return f"--{self.long}{form[self.takes]}"
 
 
 class Parsed(NamedTuple):
-    """The options given, in order, with their argument; positional arguments; usage errors."""
+    """The given options in order, each with its argument; positional arguments; usage errors."""
 
     options: tuple[tuple[str, str | None], ...]
     arguments: tuple[str, ...]

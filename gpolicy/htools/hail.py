@@ -69,7 +69,7 @@ def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, Request]
     if len(arguments) > 1:
         raise InputError("Only one argument is accepted (the input file)")
     document = parse_document(read_input(arguments[0]))
-    # without another source of the cluster, the original does not pass --ignore-dynu on
+    # without another source of the cluster, the original ignores --ignore-dynu
     own = merge(document.cluster, static_kvm_node_memory=options.static_kvm_node_memory)
     request = parse_request(document, own)
     if options.verbosity > 0:
@@ -95,7 +95,7 @@ def _show(
     hypervisor: str | None,
     entries: Mapping[str, Json],
 ) -> None:
-    """Show on stderr what was read: the request (`-v`), the cluster (`-v -v`), and how it is searched."""
+    """Show on stderr the request (`-v`), the cluster (`-v -v`), and the kind of the search."""
     sys.stderr.write(f"Received request: {request.shown(document.request)}\n")
     if options.verbosity > 2:
         from gpolicy.htools.haskell_records import shown_cluster  # noqa: PLC0415 - only what is needed
@@ -109,7 +109,7 @@ def _show(
 
 
 def _check_indices(request: Request, cluster: Cluster) -> None:
-    """Refuse a request about instances that the other cluster does not have."""
+    """Refuse a request about instances that the cluster of another source does not have."""
     missing = [index for index in request.existing if index not in cluster.instances]
     if missing:
         raise InputError(
@@ -134,7 +134,7 @@ def _save(
 
 
 def parse_request(document: Document, cluster: Cluster) -> Request:
-    """Read the request; names are resolved in `cluster`, which is the document's own, merged."""
+    """Read the request; names are resolved in `cluster`, the document's own cluster."""
     fields = Fields(document.request, PREFIX)
     kind = fields.text("type")
     if kind in {"allocate", "multi-allocate"}:

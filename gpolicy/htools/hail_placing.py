@@ -47,7 +47,7 @@ class AllocateRequest(NamedTuple):
         return f"Allocate ({instance}) ({records.shown_details(wanted.count, wanted.group_name)}) {restriction}"
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
-        """Choose the nodes. The option that restricts them goes before the request's own restriction."""
+        """Choose the nodes. The option that restricts them overrides the request's own restriction."""
         if options.restriction is None and self.restriction is not None:
             options = replace(options, restriction=frozenset(self.restriction))
         nodes, instances = cluster.nodes, cluster.instances
@@ -55,14 +55,14 @@ class AllocateRequest(NamedTuple):
         if found.placement is None:
             raise RequestError(", ".join(found.messages))
         number = len(instances)
-        # of one group, or of dedicated nodes, -S writes the nodes of the chosen group alone
+        # for one group or dedicated nodes, -S writes only the nodes of the chosen group
         narrow = self.wanted.group_name is not None or found.placement.lost is not None
         after = {index: node for index, node in nodes.items() if not narrow or node.facts.group == found.group}
         return Answer(
             ", ".join(found.messages),
             list(names_of(nodes, found.placement.nodes)),
             {**after, **{node.index: settled(node, number) for node in found.placement.changed}},
-            {number: found.placement.instance, **instances},  # -S writes the new one first: it has no index yet
+            {number: found.placement.instance, **instances},  # -S writes the new instance first
         )
 
 

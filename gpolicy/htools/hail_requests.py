@@ -1,4 +1,4 @@
-"""What hail's requests of all kinds have in common."""
+"""What all kinds of hail's requests have in common."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PREFIX = "invalid request dict: "
 
 
 class Answer(NamedTuple):
-    """What goes to stdout, and the state of the cluster after it."""
+    """The content of stdout, and the state of the cluster after the request."""
 
     info: str
     result: list[object] | str
@@ -30,17 +30,17 @@ class Request(Protocol):
 
     @property
     def existing(self) -> Sequence[int]:
-        """The existing instances that it is about."""
+        """The existing instances that the request is about."""
 
     @property
     def group_names(self) -> Sequence[str | None] | None:
-        """The group that each new instance asks for, None for any; None if the request places nothing."""
+        """The requested group of each new instance, None for any group; None if the request places nothing."""
 
     def shown(self, document: Mapping[str, Json]) -> str:
         """Return it as Haskell shows it; `document` is the request's own object (`-v`)."""
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
-        """Return what hail answers. Raises RequestError where the request cannot be granted."""
+        """Return hail's answer. Raises RequestError if the request cannot be granted."""
 
 
 def names_of(nodes: Mapping[int, Node], indices: Sequence[int]) -> list[str]:

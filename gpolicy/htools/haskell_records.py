@@ -1,6 +1,6 @@
-"""Groups, nodes, instances and requests as the Haskell original shows its records.
+"""Groups, nodes, instances and requests in the form of the Haskell original's `show`.
 
-One error text contains them, and hail's `-v` and `-v -v` show the request and the cluster.
+One error message and hail's `-v` and `-v -v` contain them.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def shown_groups(groups: Sequence[Group]) -> str:
 def shown_cluster(cluster: Cluster, hypervisor: str | None, entries: Mapping[str, Json]) -> str:
     """Return a whole cluster as Haskell shows it.
 
-    `entries` are the instances of the iallocator document, whose network interfaces hold more than the allocator
-    has to know; empty for a cluster from another source.
+    `entries` are the instances of the iallocator document, since `Instance` lacks their network interfaces; empty for a
+    cluster from another source.
     """
     forth: dict[int, tuple[list[int], list[int]]] = {index: ([], []) for index in cluster.nodes}
     for index, instance in cluster.instances.items():
@@ -75,7 +75,7 @@ def _is_split(instance: Instance, nodes: Mapping[int, Node]) -> bool:
 def shown_instance(instance: Instance, alias: str, entry: Mapping[str, Json], *, split: bool = False) -> str:
     """Return an instance as Haskell shows it; `entry` is its object in the document.
 
-    One that is `split` between two groups is not moved (htools, Loader: `disableSplitMoves`).
+    An instance that is `split` between two groups is not moved (htools, Loader: `disableSplitMoves`).
     """
     new = instance.index < 0
     template = instance.template
@@ -243,7 +243,7 @@ def _template(template: DiskTemplate) -> str:
 
 
 def _constructor(name: str) -> str:
-    """Return the constructor that stands for a name: XenPvm for `xen-pvm`."""
+    """Return the constructor of a name: XenPvm for `xen-pvm`."""
     words = name.lower().replace("_", "-").split("-")
     return _ODD_NAMES.get(name.lower()) or "".join(map(str.capitalize, words))
 
@@ -253,7 +253,7 @@ def _load(load: Load) -> str:
 
 
 def _record(kind: str, **fields: str | bool | float) -> str:
-    """Return a record; strings are shown already."""
+    """Return a record; string values are already in their shown form."""
     shown = ((name, shown_float(value) if isinstance(value, float) else value) for name, value in fields.items())
     return f"{kind} {{{', '.join(f'{name} = {value}' for name, value in shown)}}}"
 

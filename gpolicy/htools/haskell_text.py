@@ -1,4 +1,4 @@
-"""Strings and lists as the Haskell original shows them, where that is part of the output."""
+"""Strings and lists in the form of the Haskell original's `show`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_CONTROL_NAMES = (  # of the letters below 32
+_CONTROL_NAMES = (  # of the characters below 32
     *("NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "a", "b", "t", "n", "v", "f", "r", "SO", "SI", "DLE", "DC1"),
     *("DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB", "ESC", "FS", "GS", "RS", "US"),
 )
@@ -46,5 +46,5 @@ def shown_ints(items: Iterable[int]) -> str:
 
 
 def shown_peers(peers: Mapping[int, int]) -> str:
-    """Return how much memory a node keeps for which node, most first (htools, PeerMap)."""
+    """Return the memory that a node reserves for each other node, most first (htools, PeerMap)."""
     return f"[{','.join(f'({peer},{memory})' for peer, memory in sorted(peers.items(), key=lambda pair: -pair[1]))}]"

@@ -80,7 +80,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     except NoCandidatesError as error:
         if options.limit != 0:
             raise InputError(f"failure during allocation: {error}") from None
-        # with a limit of 0 the tiered phase never looks for nodes, so its results are still printed
+        # with a limit of 0 the tiered phase needs no candidates, so its results are still printed
         state = AllocationState(nodes, cluster.instances)
         _after(options, cluster, state, "tiered")
         report.tiered(specs[0], Run(state, state, stopped=False))
@@ -101,9 +101,9 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
 def _tiered(
     allocator: Allocator, state: AllocationState, wanted: Sequence[Instance], limit: int | None
 ) -> AllocationState:
-    """Run the tiered allocation for one size after the other, `limit` instances in all.
+    """Run the tiered allocation for each size in turn, at most `limit` instances in all.
 
-    What one size placed is taken off the limit of the next (htools, Program/Hspace).
+    The instances of one size reduce the limit of the next (htools, Program/Hspace).
     """
     for instance in wanted:
         placed = len(state.placed)
@@ -173,7 +173,7 @@ def _usable(cluster: Cluster, nodes: Mapping[int, Node], options: Options, *, in
 
 
 def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> None:
-    """Name the nodes and groups that fail N+1 already, whether or not that closes them (`-v -v -v`)."""
+    """Print the nodes and groups that fail N+1 already, even if they may still be used (`-v -v -v`)."""
     from gpolicy.htools.haskell_text import shown_strings  # noqa: PLC0415 - only what is needed
 
     bad = [node.facts.name for node in nodes.values() if node.fails_n1 and not node.facts.offline]
@@ -190,7 +190,7 @@ def _allocator(
     usable: Usable,
     options: Options,
 ) -> Allocator | None:
-    """Return what allocates, or None where the state of the cluster forbids any allocation.
+    """Return the allocator, or None if the state of the cluster forbids any allocation.
 
     Raises NoCandidatesError.
     """
@@ -212,7 +212,7 @@ def _allocator(
 
 
 def _after(options: Options, cluster: Cluster, state: AllocationState, kind: str) -> None:
-    """Say where the instances went and save the cluster, as far as asked for."""
+    """Print the map of the instances and save the cluster, if the options request it."""
     title = f"{kind.capitalize()} allocation"
     if options.verbosity > 1:
         from gpolicy.htools.tables import allocation_map  # noqa: PLC0415 - only what is needed

@@ -1,4 +1,4 @@
-"""What hspace prints: `HTS_*` keys for programs, or sentences for people."""
+"""The output of hspace: `HTS_*` keys for programs, or sentences for people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Write = Callable[[str], object]
 
 
 class Run(NamedTuple):
-    """One phase: where it started and ended; `stopped` where the cluster's state forbade it."""
+    """One phase: its first and last state; `stopped` if the cluster's state forbade it."""
 
     initial: AllocationState
     final: AllocationState
@@ -28,7 +28,7 @@ class Run(NamedTuple):
 
     @property
     def failures(self) -> list[tuple[FailReason, int]]:
-        """Reasons with their counts, most frequent first; only FailN1 where stopped."""
+        """Reasons with their counts, most frequent first; only FailN1 if stopped."""
         if self.stopped:
             return [(FailReason.N1, 1)]
         counts = self.final.failures
@@ -116,7 +116,7 @@ class MachineReport(NamedTuple):
         )
 
     def standard(self, size: WantedSize, run: Run) -> None:
-        """Print the standard phase. Raises InputError where the books do not add up."""
+        """Print the standard phase. Raises InputError if the numbers of instances disagree."""
         self._size("SPEC", size)
         placed = len(run.final.placed)
         totals = cluster_totals(run.final.nodes)
@@ -182,7 +182,7 @@ class MachineReport(NamedTuple):
 
 
 class HumanReport(NamedTuple):
-    """Sentences. Spindles are mentioned where any node has exclusive storage."""
+    """Sentences. They mention spindles if any node has exclusive storage."""
 
     write: Write
     nodes: Mapping[int, Node]
@@ -211,7 +211,7 @@ class HumanReport(NamedTuple):
         if not counts:
             self.write("  - no instances allocated\n")
         if not run.stopped and not run.final.attempted:
-            # the original dies here as well: there is no last attempt whose failures could be named
+            # the original ends with an error here, too: there is no last attempt with failures
             raise InputError("no allocation was attempted, so there is no failure reason to report")
         self._tail(run)
 

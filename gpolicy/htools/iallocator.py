@@ -86,9 +86,9 @@ def parse_instance(
     values: dict[str, Json],
     places: Callable[[], tuple[int, int]] = _no_places,
 ) -> Instance:
-    """Read what an instance entry and an allocation request have in common.
+    """Read the fields that an instance entry and an allocation request have in common.
 
-    `places` is asked last for its primary and secondary node.
+    `places` returns its primary and secondary node; it is called last.
     """
     fields = Fields(values, f"invalid data for instance '{name}': ")
     disk = fields.integer("disk_space_total")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 
 _SMALL = 2**62
-"""Integers below this are what they are."""
+"""Integers below this need no rounding or wrapping."""
 
 Json = Any
 """A value as `json.loads` returns it."""
@@ -34,7 +34,7 @@ def parse_json(what: str, text: str) -> Json:
     try:
         value, end = json.JSONDecoder(parse_constant=refuse).raw_decode(stripped)
     except json.JSONDecodeError as error:
-        # a line of our own: the original shows the rest of the document here
+        # our own text: the original shows the rest of the document here
         raise InputError(f"Parsing {what}: Malformed JSON: {error}") from None
     except (RecursionError, ValueError):
         raise InputError(f"Parsing {what}: Malformed JSON: too deep, or a number too long") from None
@@ -108,7 +108,7 @@ class Fields(NamedTuple):
     prefix: str = ""
 
     def get(self, key: str, convert: Callable[[Json], Any]) -> Any:
-        """Return the converted value. Raises InputError where it is missing or of the wrong kind."""
+        """Return the converted value. Raises InputError if it is missing or of the wrong type."""
         if key not in self.values:
             raise InputError(f"{self.prefix}key '{key}' not found, object contains only {shown_strings(self.values)}")
         try:
@@ -117,7 +117,7 @@ class Fields(NamedTuple):
             raise InputError(f"{self.prefix}key '{key}': {error}") from None
 
     def optional(self, key: str, convert: Callable[[Json], Any], default: Any) -> Any:
-        """Return the converted value, `default` where it is missing or null; messages lack the prefix."""
+        """Return the converted value, `default` if it is missing or null; messages lack the prefix."""
         value = self.values.get(key)
         if value is None:
             return default
@@ -127,7 +127,7 @@ class Fields(NamedTuple):
             raise InputError(f"key '{key}': {error}") from None
 
     def optional_text(self, key: str) -> str | None:
-        """Return a string, None where it is missing or null."""
+        """Return a string, None if it is missing or null."""
         found = self.values.get(key)
         value: str | None = found if found is None or type(found) is str else self.optional(key, as_text, None)
         return value
@@ -142,7 +142,7 @@ class Fields(NamedTuple):
         """Return an integer."""
         found = self.values.get(key)
         if type(found) is int and -_SMALL < found < _SMALL:
-            return found  # what a document holds by the thousand
+            return found  # the common case
         value: int = self.get(key, as_int)
         return value
 
@@ -182,7 +182,7 @@ def _inner(who: str, convert: Callable[[Json], Any]) -> Callable[[Json], Any]:
 
 
 class _Nested(NamedTuple):
-    """An object inside of a policy: wrong kinds are reported as values that cannot be parsed."""
+    """An object inside a policy: values of a wrong type are reported as values that cannot be parsed."""
 
     values: dict[str, Json]
 

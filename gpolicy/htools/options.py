@@ -1,4 +1,4 @@
-"""The options of hspace and hail under htools' own names, and their values."""
+"""The options of hspace and hail under htools' names, and their values."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Options(NamedTuple):
 
     @property
     def limit(self) -> int | None:
-        """How many instances to place at most, None for as many as fit."""
+        """The greatest number of instances to place, None for as many as fit."""
         return None if self.max_length < 0 else self.max_length
 
 
 class Stop(NamedTuple):
-    """The command line asks for nothing but a text, or is wrong: print and leave with the code."""
+    """The command line only asks for a text, or is wrong: print and exit with the code."""
 
     code: int
     stdout: str = ""
@@ -171,9 +171,9 @@ HAIL_OPTIONS = (
 def read_options(
     program: str, options: Sequence[Option], completion_tail: str, argv: Sequence[str]
 ) -> tuple[Options, tuple[str, ...]] | Stop:
-    """Return the values and the positional arguments, or what to print instead of running.
+    """Return the values and the positional arguments, or what to print before the program ends.
 
-    `completion_tail` is the last line of `--help-completion`: which arguments the program takes.
+    `completion_tail` is the last line of `--help-completion`: the arguments of the program.
     """
     parsed = parse(options, argv)
     header = f"{program} (gpolicy) version {gpolicy.__version__}"

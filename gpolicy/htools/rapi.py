@@ -42,7 +42,7 @@ TIMEOUT = 60
 LARGEST_ANSWER = 512 * 1024**2
 """Bytes."""
 CERTIFICATE_VARIABLE = "GPOLICY_RAPI_CA"
-"""Environment variable that names a file (PEM) with the certificate to trust: htools have no option for it."""
+"""Environment variable with the name of a file (PEM) with the trusted certificate: htools has no option for it."""
 
 
 def read_rapi(address: str) -> ClusterData:
@@ -192,8 +192,8 @@ def _node_index(node: str, instance: str, nodes: Mapping[str, int]) -> int:
 
 
 def _base_url(address: str) -> str:
-    if "@" in address:  # what is before it may be a password, and is not shown
-        raise InputError("no user or password belongs into the address of the remote API: reading needs none")
+    if "@" in address:  # the text before it may be a password and is not shown
+        raise InputError("the address of the remote API must not contain a user or password: reading needs none")
     scheme, found, rest = address.partition("://")
     if not found:
         scheme, rest = "https", address
@@ -223,7 +223,7 @@ def _fetch(url: str) -> str:
 
 
 def _ask(url: str, scheme: str, host: str, port: int, path: str) -> tuple[int, bytes]:
-    """Return the status and the body of an answer. htools verify no certificate; we do, and take one from a file."""
+    """Return the status and the body of an answer. Unlike htools, certificates are verified."""
     from gpolicy.cluster.https import Request, ask, make_trust  # noqa: PLC0415
     from gpolicy.errors import GpolicyError  # noqa: PLC0415
 

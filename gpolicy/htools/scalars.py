@@ -1,4 +1,4 @@
-"""Numbers, sizes, lists and names as htools reads them, with its error texts."""
+"""Numbers, sizes, lists and names as htools reads them, with its error messages."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gpolicy.errors import InputError
 
 _INT64 = 2**64
 _CHUNK = 4000
-"""Digits that Python converts at once: the time that it takes grows with their square."""
+"""Digits that are converted at once: the time grows with the square of their number."""
 _BLANKS = r"[\t-\r \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]*+"
-"""What Haskell takes for space; Python's `\\s` takes some more."""
+"""Haskell's blanks; Python's `\\s` has some more."""
 _NUMBER = re.compile(
     rf"{_BLANKS}(?P<sign>-{_BLANKS})?"
     r"(?P<number>0[xX][0-9a-fA-F]++|0[oO][0-7]++|[0-9]++(?P<fraction>\.[0-9]++)?(?P<exponent>[eE][-+]?[0-9]++)?)"
@@ -22,7 +22,7 @@ _INSTANCE_STATES = {status.value: status for status in InstanceStatus}
 
 
 def split(separator: str, text: str) -> list[str]:
-    """Split like `str.split`, but the empty text has no parts."""
+    """Split like `str.split`, but an empty text has no parts."""
     return text.split(separator) if text else []
 
 
@@ -34,7 +34,7 @@ def wrapped(value: int) -> int:
 def parse_int(who: str, text: str) -> int:
     """Return the only number in `text`. Raises InputError that names `who`.
 
-    A number of any length is read, and wraps (htools, Utils: `read` of an Int).
+    Numbers of any length are read, and wrap to 64 bits (htools, Utils: `read` of an Int).
     """
     if _is_plain(text):
         return int(text)
@@ -59,7 +59,7 @@ def parse_float(who: str, text: str) -> float:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether this is a number as files have them by the thousand: some digits, and nothing else."""
+    """Return whether this is the common case: some digits and nothing else."""
     return len(text) < 19 and text.isdecimal() and text.isascii()
 
 

@@ -1,4 +1,4 @@
-"""What stderr shows of nodes, score components, candidates and placements (`-p`, `-v`; htools, Node and Cluster)."""
+"""Tables of nodes, score components, candidates and placements on stderr (`-p`, `-v`; htools, Node and Cluster)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DEFAULT_FIELDS = [
 ]
 
 Field = tuple[str, bool, Callable[[Node], str]]
-"""Heading, whether it is a number (aligned right), and the text for a node."""
+"""Heading, whether the column holds numbers (aligned right), and the text of a node."""
 
 
 def _status(node: Node) -> str:
@@ -100,7 +100,7 @@ _UNKNOWN: Field = ("<unknown field>", False, lambda _node: "<unknown field>")
 
 
 def aligned(rows: Iterable[Sequence[str]], numeric: Sequence[bool]) -> list[str]:
-    """Return lines of columns, padded, joined by a blank."""
+    """Return lines of padded columns, joined by a blank."""
     table = list(rows)
     widths = [max((len(row[place]) for row in table), default=0) for place in range(len(numeric))]
     return [
@@ -113,7 +113,7 @@ def aligned(rows: Iterable[Sequence[str]], numeric: Sequence[bool]) -> list[str]
 
 
 def node_table(nodes: Mapping[int, Node], fields: Sequence[str]) -> str:
-    """Return the table of nodes; `fields` empty: the default columns, with a leading `+`: more of them."""
+    """Return the table of nodes; without `fields` the default columns, with a leading `+` more columns."""
     names = list(fields)
     if not names:
         names = DEFAULT_FIELDS
@@ -139,7 +139,7 @@ def score_table(nodes: Mapping[int, Node]) -> str:
 
 
 def allocation_map(what: str, placed: Sequence[Instance], nodes: Mapping[int, Node]) -> str:
-    """Return where each placed instance (oldest first) went."""
+    """Return the nodes of each placed instance, oldest first."""
     rows = [
         [
             instance.name,
@@ -164,7 +164,7 @@ def _spindles(instance: Instance, nodes: Mapping[int, Node]) -> str:
 
 
 def candidates_text(candidates: Candidates) -> str:
-    """Return which nodes, or pairs of them, may take an instance."""
+    """Return the nodes, or pairs of nodes, that may take an instance."""
     if isinstance(candidates, SingleCandidates):
         return f"Allocatable nodes: Left {shown_ints(candidates.nodes)}\n"
     pairs = ",".join(f"({primary},{shown_ints(others)})" for primary, others in candidates.pairs)

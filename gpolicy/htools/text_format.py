@@ -59,7 +59,7 @@ def parse_cluster(text: str) -> ClusterData:
 
 
 def _parsed(kind: Any, text: str, what: str) -> Any:
-    """Return the columns of a line by name; those that are left out have defaults, more than there are do not count."""
+    """Return the columns of a line by name; missing ones have defaults, surplus ones are ignored."""
     columns, most = text.split("|"), len(kind._fields)
     if len(columns) < most - len(kind._field_defaults):
         raise InputError(f"Invalid{what}: '{shown_strings(columns)}'")

@@ -198,10 +198,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         (lambda c: c["cluster"].update(ndparams=[1]), "ndparams: should be a mapping"),
         (lambda c: c["cluster"]["diskparams"].update(drbd=3), "diskparams.drbd should be a mapping"),
         (lambda c: c["cluster"]["ipolicy"].update(minmax=[{"min": {}}]), "ipolicy.minmax"),
-        (lambda c: c["nodes"].clear(), "on a node that is not there"),
-        (lambda c: c["nodegroups"].clear(), "in a group that is not there"),
-        (lambda c: c["disks"].clear(), "has a disk that is not there"),
-        (lambda c: [node.update(name="same") for node in c["nodes"].values()], "'same' is there twice"),
+        (lambda c: c["nodes"].clear(), "on an unknown node"),
+        (lambda c: c["nodegroups"].clear(), "in an unknown group"),
+        (lambda c: c["disks"].clear(), "has an unknown disk"),
+        (lambda c: [node.update(name="same") for node in c["nodes"].values()], "'same' occurs twice"),
     ],
 )
 def test_wrong_shapes_are_named(config: Any, change: Any, message: str) -> None:

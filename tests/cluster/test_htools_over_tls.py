@@ -60,6 +60,6 @@ def test_a_variable_that_names_no_file_is_an_error(
 
 @pytest.mark.parametrize("address", ["https://me:hush@h", "http://me:hush@h:1", "me:hush@h", "https://me:hu/sh@h"])
 def test_a_password_in_the_address_is_not_shown(address: str) -> None:
-    with pytest.raises(InputError, match="no user or password") as caught:
+    with pytest.raises(InputError, match="must not contain a user or password") as caught:
         read_rapi(address)
     assert "hu" not in str(caught.value).replace("shut", "")

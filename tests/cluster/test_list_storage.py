@@ -78,7 +78,7 @@ class TestMaster:
         lines = b"".join(line for line in LISTED.stdout.splitlines(keepends=True) if not line.startswith(b"node3"))
         state = by_master(Output(0, lines, ""))
         assert counts(state) == KNOWN | {"node3": None}
-        assert state.notes[-1] == "no physical volumes are known of node3"
+        assert state.notes[-1] == "no physical volumes are known for node3"
 
     @pytest.mark.parametrize(
         ("output", "message"),

@@ -27,7 +27,7 @@ from gpolicy.cluster.text import parse_text
 from gpolicy.errors import InputError
 from gpolicy.ganeti.number_bounds import BOUNDS
 
-HINT = "correct it where it comes from: counting with such a number would not end"
+HINT = "correct it at its source: computing with such a number would not end"
 
 
 def changed(tree: Any, place: Sequence[str | int], value: Any) -> Any:
@@ -216,7 +216,7 @@ def test_the_list_of_physical_volumes() -> None:
     ("old", "new", "words"),
     [
         ("|65536|", "|4611686018427387904|", "node .*: memory_total is 4611686018427387904 MiB: no cluster has more"),
-        ("|65536|", f"|{'9' * 5000}|", "file:5: column 2: is 9{60}…: no cluster has so much"),
+        ("|65536|", f"|{'9' * 5000}|", "file:5: column 2: is 9{60}…: no cluster has such an amount"),
         ("|6.0|", "|1e12|", r"ipolicy.vcpu-ratio is 1000000000000.0: no cluster has more than 100000"),
     ],
 )
