@@ -1,7 +1,7 @@
 """The input of the allocator: policies, groups, nodes and instances as plain frozen values.
 
 Sizes are MiB as int unless said otherwise. Totals are floats since htools reads them as doubles.
-Elements refer to each other by index; the readers give indices in the order of the input.
+Elements refer to each other by index, which is their place in the input.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DEFAULT_POLICY = Policy(
     vcpu_ratio=4.0,
     spindle_ratio=32.0,
 )
-"""Ganeti's built-in policy, used where the input names none."""
+"""Ganeti's built-in policy, the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class NodeData:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """One disk; `spindles` is None where it is not known."""
+    """One disk; `spindles` is None if unknown."""
 
     size: int
     spindles: int | None = None
@@ -113,7 +113,7 @@ Load = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An instance, existing or wished for.
+    """An instance, existing or wanted.
 
     `disk` is the space charged on each of its nodes. `exclusion_tags`, `desired_tags` and
     `location_score` are filled in by the merge from cluster tags and node tags.
@@ -140,7 +140,7 @@ class Instance:
     location_score: int = 0
 
     def at(self, index: int, name: str, primary: int, secondary: int, location_score: int) -> Instance:
-        """Return the instance under another number and name, on other nodes (`dataclasses.replace`, but faster)."""
+        """Return the instance with another number, name and nodes (as `dataclasses.replace`, but faster)."""
         return Instance(
             index,
             name,
@@ -170,17 +170,17 @@ class Instance:
 
     @property
     def uses_memory(self) -> bool:
-        """Whether it occupies memory on its primary now."""
+        """Whether it occupies memory on its primary node now."""
         return not self.forthcoming and self.status.running
 
     @property
     def needs_secondary_memory(self) -> bool:
-        """Whether its secondary must keep memory free for it."""
+        """Whether its secondary node must reserve memory for it."""
         return self.auto_balance and self.online
 
     @property
     def total_spindles(self) -> int | None:
-        """Spindles of all disks, None as soon as one is unknown."""
+        """The spindles of all disks, None if one is unknown."""
         total = 0
         for disk in self.disks:
             if disk.spindles is None:
@@ -193,8 +193,8 @@ class Instance:
 class ClusterData:
     """A whole cluster as read, before the merge (`gpolicy.allocator.merge`).
 
-    Nodes, groups and instances are in ascending index order. `hypervisor` is the cluster's default
-    one, None where the source does not say.
+    Nodes, groups and instances are in ascending index order. `hypervisor` is the cluster's default one, None if the
+    source does not show it.
     """
 
     groups: tuple[Group, ...]

@@ -1,8 +1,8 @@
 """The cluster score: twenty weighted components, the smaller the better.
 
-Every sum runs over the nodes in index order and the total over the components in table order, since
-the score decides ties in its last bit. Two ways lead to a score, and they round differently: the
-full statistics, and the replacement of one node's values in existing statistics.
+Sums run over the nodes in index order, and the total over the components in table order, since the last bit of the
+score can decide. A score comes from the full statistics, or from replacing one node's values in existing statistics;
+the two are rounded differently.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Aggregate(Enum):
-    """How a component's per-node values become one number."""
+    """How the nodes' values of a component become one number."""
 
     DEVIATION = "standard deviation"
     SUM = "sum"
@@ -68,7 +68,7 @@ Statistic = float | Deviation | TagMap
 
 
 def node_values(node: Node) -> tuple[float, ...]:
-    """Return what the node contributes to each component (0.0 at the tag map's place)."""
+    """Return the node's value of each component (0.0 for the tag map)."""
     if node.score_values is None:
         facts, load = node.facts, node.load
         primaries = float(len(node.primaries))
@@ -143,7 +143,7 @@ def deviation(values: list[float]) -> Deviation:
 
 
 def replaced(stats: tuple[Statistic, ...], old: Node, new: Node) -> tuple[Statistic, ...]:
-    """Return `stats` with one node's values `old` replaced by `new`, without a look at the others."""
+    """Return `stats` with one node's values `old` replaced by `new`, without reading the other nodes."""
     if not stats:
         return stats
     before, after, offline = node_values(old), node_values(new), old.facts.offline
@@ -174,7 +174,7 @@ def total_score(stats: tuple[Statistic, ...]) -> float:
 
 
 def cluster_score(nodes: Iterable[Node]) -> float:
-    """Return the score of `nodes`, fully computed."""
+    """Return the score of `nodes`, computed from the full statistics."""
     return total_score(statistics(nodes))
 
 
@@ -203,7 +203,7 @@ def replaced_map(stat: TagMap, old: TagMap, new: TagMap) -> TagMap:
     result = dict(stat)
     for key, count in old.items():
         if key in result:
-            # an entry that falls to 0 stays, and counts as -1 in the value
+            # an entry that falls to 0 stays and counts as -1
             result[key] -= count
     for key, count in new.items():
         result[key] = result.get(key, 0) + count

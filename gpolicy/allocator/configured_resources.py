@@ -1,12 +1,12 @@
 """Configured node resources instead of measured free memory and disk.
 
-Source: Ganeti design document "Resource model". There a node's resources are part of the configuration
-(`hv_state`, `disk_state`), and what is free follows from them:
+Source: Ganeti design document "Resource model". There a node's resources are part of the configuration (`hv_state`,
+`disk_state`), and free resources follow from them:
 
     memory free = mem_total - sum of the instances - mem_node - mem_hv
     disk free   = disk_total - sum of the instances - disk_overhead
 
-A stopped instance keeps its resources; only an `ADMIN_offline` one gives its memory and CPUs back. htools itself uses
+A stopped instance keeps its resources; only an `ADMIN_offline` one releases memory and CPUs. htools itself uses
 measured values, so `configured_cluster` replaces the merge (`gpolicy.allocator.merge`) for this model.
 """
 
@@ -31,11 +31,11 @@ _STOPPED = frozenset({InstanceStatus.STATUS_DOWN, InstanceStatus.USER_DOWN, Inst
 
 @dataclass(frozen=True, slots=True)
 class NodeResources:
-    """What is configured for one node (memory and disk in MiB).
+    """The configured resources of one node (memory and disk in MiB).
 
-    `mem_node` and `mem_hv` are kept for the node itself and lost to the hypervisor, `cpu_node` are cores
-    kept for the node (virtual CPUs are counted against the others), `disk_reserved` is the free space
-    that must remain, `disk_overhead` what other volumes take.
+    `mem_node` is the memory of the node itself, `mem_hv` that of the hypervisor, `cpu_node` the cores of the node
+    itself (virtual CPUs are counted against the other cores). `disk_reserved` is the space that must stay free,
+    `disk_overhead` the space of other volumes.
     """
 
     mem_total: int
@@ -54,7 +54,7 @@ class NodeResources:
 
 
 def configured_cluster(data: ClusterData, resources: Mapping[str, NodeResources]) -> Cluster:
-    """Return `data` merged, with the resources of the named nodes as configured; other nodes stay as measured.
+    """Return `data` merged, with the configured resources of the named nodes; other nodes keep the measured ones.
 
     Raises InputError for unknown nodes.
     """
@@ -67,9 +67,10 @@ def configured_cluster(data: ClusterData, resources: Mapping[str, NodeResources]
 
 
 def with_configured_resources(data: ClusterData, resources: Mapping[str, NodeResources]) -> ClusterData:
-    """Return `data` with the resources of the named nodes as configured; other nodes stay as measured.
+    """Return `data` with the configured resources of the named nodes; other nodes keep the measured ones.
 
-    What a merge cannot know is left to `configured_cluster`. Raises InputError for unknown nodes.
+    The result is the input of a merge, which lacks part of the model; `configured_cluster` adds it. Raises InputError
+    for unknown nodes.
     """
     unknown = sorted(set(resources) - {node.name for node in data.nodes})
     if unknown:
@@ -85,9 +86,9 @@ def with_configured_resources(data: ClusterData, resources: Mapping[str, NodeRes
 
 
 def _settled(node: Node, own: NodeResources, instances: Mapping[int, Instance]) -> Node:
-    """Return a merged node that keeps `disk_reserved` free and has the memory of ADMIN_offline instances back.
+    """Return a merged node that keeps `disk_reserved` free and counts the memory of ADMIN_offline instances as free.
 
-    htools' second book takes the memory of every instance that does not run from what is free.
+    The values with forthcoming instances (`forth_*`) subtract the memory of all instances that do not run.
     """
     new = node.copy()
     if own.disk_reserved > node.facts.low_disk:

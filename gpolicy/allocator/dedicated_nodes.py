@@ -1,8 +1,8 @@
-"""Placement on dedicated nodes: lose as few of the big slots as possible (hail only).
+"""Placement on dedicated nodes: lose as few slots for big instances as possible (hail only).
 
-Source: Ganeti design document "dedicated allocation". Used where every relevant node has exclusive
-storage. Instead of the cluster score, a placement is judged by how many instances of each of the
-policy's minimal sizes would no longer fit on the node, the biggest size first.
+Source: Ganeti design document "dedicated allocation". Used if every relevant node has exclusive storage. Instead of the
+cluster score, a placement is judged by the number of instances of each minimal size of the policy that no longer fit on
+the node, the biggest size first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Nodes = Mapping[int, Node]
 def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, group_name: str | None) -> bool:
     """Whether the dedicated metric applies: every node of every relevant group is exclusive.
 
-    Relevant is the group of that name, or without a name every group that is not unallocable.
+    The relevant groups are the one of that name, or without a name all that are not unallocable.
     """
     relevant = {
         group.index
@@ -50,14 +50,14 @@ def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, group_name: str | No
 
 
 def biggest_first(policy: Policy) -> list[int]:
-    """Return the places of the spec pairs in the order of allocation vectors: the biggest least disk first."""
+    """Return the indices of the spec pairs in the order of allocation vectors: the biggest minimal disk first."""
     return sorted(range(len(policy.minmax)), key=lambda place: -policy.minmax[place].min.disk_size)
 
 
 def sample_instances(policy: Policy) -> list[Instance]:
     """Return one plain instance per minimal spec, the biggest disk first.
 
-    They have no disk list, hence use no spindles.
+    They have no list of disks and so use no spindles.
     """
     specs = [policy.minmax[place].min for place in biggest_first(policy)]
     return [
@@ -77,7 +77,7 @@ def sample_instances(policy: Policy) -> list[Instance]:
 
 
 def allocation_vector(node: Node, samples: Sequence[Instance]) -> tuple[int, ...]:
-    """Return how many instances of each sample size fit on the node, one size at a time."""
+    """Return how many instances of each sample size fit on the node, each size for itself."""
     return tuple(_how_many(node, sample) for sample in samples)
 
 
@@ -106,7 +106,7 @@ def search_dedicated(
 
 
 def _search_all(nodes: Nodes, instance: Instance, candidates: Candidates, options: RequestOptions) -> Attempt:
-    """Try every candidate, one by one: the law."""
+    """Try every candidate, one by one, as the law does."""
     best: Placement | None = None
     successes, failures = 0, list[FailReason]()
     for tried in try_each_dedicated(nodes, instance, candidates, force=options.ignore_soft_errors):
@@ -137,11 +137,11 @@ def _how_many(node: Node, sample: Instance) -> int:
 def try_each_dedicated(
     nodes: Nodes, instance: Instance, candidates: Candidates, *, force: bool = False
 ) -> Iterator[list[Trial]]:
-    """Try every candidate by the dedicated metric: those with one primary together, as `placement.try_each` does."""
+    """Try every candidate by the dedicated metric: together those with the same primary, as in `placement.try_each`."""
     vectors: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def lost(before: Node, after: Node, group: Node) -> tuple[int, ...]:
-        """Return the lost allocations of a node, of the sizes in the policy of the group that `group` is in."""
+        """Return the lost allocations of a node, by the sizes in the policy of the group of the node `group`."""
         samples, key = sample_instances(group.facts.policy), (before.index, group.facts.group)
         if key not in vectors:
             vectors[key] = allocation_vector(before, samples)

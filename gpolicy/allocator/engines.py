@@ -1,9 +1,9 @@
-"""Choice of the way: the compiled engine, or the law where there is no engine or where it cannot tell.
+"""Choosing who answers: the compiled engine, or the law if there is no engine or it cannot answer.
 
-The engine gets a state once and says where instances go; the nodes of the new state are made by the law's own
-functions (`replay`). It refuses a cluster that it cannot represent (UnfitError): then the law answers.
+The engine reads a state once and returns the nodes of new instances; the law's own functions then make the new state
+(`replay`). The engine refuses a cluster that it cannot represent (UnfitError); then the law answers.
 
-Every question warns (SlowAllocatorWarning) where there is no compiled engine.
+Without a compiled engine every question warns (SlowAllocatorWarning).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 NO_CANDIDATES = SingleCandidates(())
 MOST_PLACEMENTS = 1 << 20
-"""How many instances a run may place (placing.c)."""
+"""The greatest number of instances that a run may place (placing.c)."""
 MOST_LEVELS = 1 << 18
-"""How many sizes of a spec a run may have waiting to be looked at again (tiered.c)."""
+"""The greatest number of pending sizes of a run (tiered.c)."""
 
 
 class SlowAllocatorWarning(UserWarning):
-    """There is no compiled allocator, so answers are right, but slow."""
+    """There is no compiled allocator; answers are the same, but slow."""
 
 
 # --- runs --------------------------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ class SlowAllocatorWarning(UserWarning):
 def make_allocator(
     candidates: Candidates, rules: CapacityRules, *, capacity_checks: bool, reference: bool = False
 ) -> Allocator:
-    """Return what allocates to `candidates`; `reference` asks for the law."""
+    """Return an allocator for `candidates`; with `reference` it is the law."""
     law = ReferenceEngine(candidates, rules)
     library = None if reference else _library()
     if library is None:
@@ -60,9 +60,9 @@ def make_allocator(
 
 @dataclass(slots=True)
 class _Opened:
-    """A cluster inside the engine, as it is in the state `base`, and the states known to follow from it.
+    """A cluster in the engine: its state `base`, and known states that follow from it.
 
-    `known` is keyed by the identity of a state's nodes, and says how many placements lead there.
+    `known` maps the identity of a state's nodes to the state and the number of placements that lead to it.
     """
 
     engine: NativeEngine
@@ -80,7 +80,7 @@ class _Session:
 
 @dataclass(frozen=True, slots=True)
 class CompiledAllocator(Allocator):
-    """Standard and tiered allocation by the compiled engine; `engine` is the law, for what that cannot do."""
+    """Standard and tiered allocation by the compiled engine; `engine` is the law, if the compiled one cannot answer."""
 
     engine: ReferenceEngine
     session: _Session = field(kw_only=True)
@@ -98,8 +98,8 @@ class CompiledAllocator(Allocator):
     def _run(
         self, question: Question, state: AllocationState, instance: Instance, limit: int | None
     ) -> AllocationState | None:
-        """Ask the engine; None where only the law can tell."""
-        if instance.index >= 0:  # its number becomes that of the first one placed: nobody but a test asks like this
+        """Ask the engine; None if only the law can answer."""
+        if instance.index >= 0:  # its number becomes that of the first one placed: only tests do this
             return None
         with self.session.lock:
             return self._ask(question, state, instance, limit)
@@ -158,7 +158,7 @@ def find_placement(
     force: bool,
     capacity_checks: bool,
 ) -> Attempt:
-    """Place one instance (`placement.try_allocate`), with `capacity_checks` only where N+1 is kept."""
+    """Place one instance (`placement.try_allocate`), with `capacity_checks` only if N+1 still holds."""
     rules = CapacityRules()
     found = compiled_attempt(nodes, instances, instance, candidates, rules, force=force, checked=capacity_checks)
     if found is not None:
@@ -200,9 +200,9 @@ def compiled_attempt(
 def compiled_dedicated(
     nodes: Nodes, instance: Instance, candidates: Candidates, *, force: bool
 ) -> tuple[FailCounts, int, tuple[int, ...]] | None:
-    """Return failures, successes and the nodes of the best candidate (none: empty) on dedicated nodes.
+    """Return failures, successes and the nodes of the best candidate (or none) on dedicated nodes.
 
-    `nodes` are those of the candidates (`dedicated_nodes.search_dedicated`). None: ask the law.
+    `nodes` are those of the candidates (`dedicated_nodes.search_dedicated`). Return None to ask the law.
     """
     found = _ask_about(instance, Question.DEDICATED, _open(nodes, None, candidates, wanted=instance, force=force))
     return None if found is None else (tuple(found[0].failures), found[0].successes, found[1])
@@ -223,21 +223,21 @@ def compiled_redundancy(nodes: Nodes, instances: Instances, rules: CapacityRules
     return bool(result.successes) if _answered(status, opened.engine, nodes) else None
 
 
-# --- clusters that are asked several times -----------------------------------------------------------------------
+# --- clusters for several questions ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class EngineCluster:
-    """A cluster inside the engine: asked which of its instances nodes take when others are lost or evacuated."""
+    """A cluster in the engine, for questions about lost or evacuated nodes."""
 
     nodes: Nodes
     cluster: ClusterNumbers
     engine: NativeEngine
 
     def targets(self, lost: Sequence[int]) -> dict[int, int] | None:
-        """Return per instance (its number) of `lost` nodes where it runs on, NO_NODE: nowhere. None: ask the law.
+        """Return the new node of each instance (by number) of `lost` nodes, or NO_NODE. None: ask the law.
 
-        `lost` are nodes of one group. Of a mirrored instance both of whose nodes are lost nothing is said that counts.
+        `lost` are nodes of one group. The result for a mirrored instance that loses both nodes has no meaning.
         """
         residents = [number for index in lost for number in self.nodes[index].primaries]
         status, rows = self.engine.lose([self.cluster.rows[index] for index in lost], len(residents))
@@ -247,10 +247,11 @@ class EngineCluster:
         return dict(zip(residents, homes, strict=True))
 
     def move(self, instance: Instance, leaving: Leaving, candidates: Sequence[int], *, force: bool) -> tuple[int, ...]:
-        """Move the instance to the best of `candidates` (ascending); return its nodes, none if no candidate takes it.
+        """Move the instance to the best of `candidates` (ascending); return its nodes, or none if no candidate takes
+        it.
 
-        The cluster is then as it is after the move. Raise UnfitError where only the law can tell; the cluster is of no
-        more use then.
+        The cluster keeps the state after the move. Raise UnfitError if only the law can answer; the cluster is then
+        unusable.
         """
         record = self.cluster.instance(instance, candidates)
         status, result = self.engine.move_away(record, leaving, force=force)
@@ -259,7 +260,7 @@ class EngineCluster:
 
 
 def engine_cluster(nodes: Nodes, instances: Instances) -> EngineCluster | None:
-    """Return the cluster inside the engine; None: ask the law."""
+    """Return the cluster in an engine; None: ask the law."""
     return _open(nodes, instances, NO_CANDIDATES)
 
 
@@ -273,7 +274,7 @@ def _open(
     rules: CapacityRules | None = None,
     **more: Any,
 ) -> EngineCluster | None:
-    """Return a cluster inside a new engine; None where there is no engine, or it cannot represent the cluster."""
+    """Return a cluster in a new engine; None if there is no engine or it cannot represent the cluster."""
     library = _library()
     if library is None:
         return None
@@ -312,7 +313,7 @@ def _opened_engine(library: ctypes.CDLL, cluster: ClusterNumbers, nodes: Nodes) 
 
 
 def _answered(status: Status, engine: NativeEngine, nodes: Nodes, *, fit: bool = False) -> bool:
-    """Whether the engine had an answer. Raise what the law would raise; with `fit` UnfitError instead of False."""
+    """Whether the engine has answered. Raise what the law would raise, and with `fit` UnfitError instead of False."""
     if status is Status.DIVISION_BY_ZERO:
         raise DivisionError("divide by zero")
     if status is Status.MISSING_NODE:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 
 NO_NODE = -1
-"""Index that stands for "no node": the secondary of an instance that has none."""
+"""The index for "no node", such as the secondary of an instance without one."""
 
 
 class DiskTemplate(Enum):
@@ -25,11 +25,11 @@ class DiskTemplate(Enum):
     EXT = "ext"
     GLUSTER = "gluster"
 
-    __hash__ = object.__hash__  # members are looked up millions of times, and Enum hashes their names in Python
+    __hash__ = object.__hash__  # Enum's own hash is slow, and lookups are many
 
     @property
     def local(self) -> bool:
-        """Whether its disks are taken from the node's own storage (`file` counts as foreign)."""
+        """Whether its disks are in the node's own storage (`file` counts as external)."""
         return self in _LOCAL
 
     @property
@@ -57,7 +57,7 @@ _EXTERNALLY_MIRRORED = _MOVABLE_FOREIGN | {DiskTemplate.BLOCK}
 
 
 class AllocPolicy(Enum):
-    """Whether a group takes new instances; listed from the most to the least welcome."""
+    """Whether a group takes new instances, from the most to the least preferred policy."""
 
     PREFERRED = "preferred"
     LAST_RESORT = "last_resort"
@@ -65,7 +65,7 @@ class AllocPolicy(Enum):
 
     @property
     def rank(self) -> int:
-        """Place in the order of preference, 0 is best."""
+        """The place in the order of preference; 0 is the best."""
         return _POLICY_RANK[self]
 
 
@@ -73,7 +73,7 @@ _POLICY_RANK = {policy: rank for rank, policy in enumerate(AllocPolicy)}
 
 
 class InstanceStatus(Enum):
-    """State of an instance as Ganeti words it."""
+    """The state of an instance in Ganeti's words."""
 
     STATUS_DOWN = "ADMIN_down"
     STATUS_OFFLINE = "ADMIN_offline"
@@ -105,7 +105,7 @@ _RUNNING = frozenset(
 
 
 class FailReason(IntEnum):
-    """Why a placement is not possible; the number is the place in every list of counts."""
+    """Why a placement is not possible; the number is the index in lists of counts."""
 
     MEM = 0
     DISK = 1
@@ -119,7 +119,7 @@ class FailReason(IntEnum):
 
     @property
     def title(self) -> str:
-        """Name as htools prints it, for example `FailMem`."""
+        """The name as htools prints it, for example `FailMem`."""
         return _REASON_TITLES[self]
 
 

@@ -1,7 +1,7 @@
 """Moving existing instances away: relocate, node-evacuate, change-group.
 
-Candidates are scored by a full recomputation over the nodes of the target group; on a tie the later
-candidate wins. Policies, N+1 and allocation policies are not looked at here.
+Candidates are scored by a full computation over the nodes of the target group; of equal scores the later candidate
+wins. Instance policies, allocation policies and N+1 are not checked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Nodes = Mapping[int, Node]
 
 
 class EvacuationMode(Enum):
-    """Which of an instance's nodes it has to leave."""
+    """The nodes that an instance has to leave."""
 
     PRIMARY = "primary-only"
     SECONDARY = "secondary-only"
@@ -36,7 +36,7 @@ class EvacuationMode(Enum):
 
 
 class MoveKind(Enum):
-    """The kinds of moves that Ganeti can be asked for."""
+    """The kinds of moves in Ganeti."""
 
     FAILOVER = "failover"
     FAILOVER_TO = "failover to any node"
@@ -45,7 +45,7 @@ class MoveKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move of one instance; `target` is the new node where the kind has one."""
+    """One move of one instance; `target` is the new node if the kind has one."""
 
     kind: MoveKind
     instance: Instance
@@ -54,7 +54,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Evacuated:
-    """One instance moved: the state after it, its record, and the moves in order."""
+    """A moved instance: the state after it, its record, and the moves in order."""
 
     nodes: Nodes
     instance: Instance
@@ -63,7 +63,7 @@ class Evacuated:
 
 @dataclass(frozen=True, slots=True)
 class EvacuationResult:
-    """What became of all instances, in the order of the request."""
+    """The results for all instances, in the order of the request."""
 
     moved: tuple[tuple[Instance, int, tuple[int, ...], tuple[Move, ...]], ...]
     failed: tuple[tuple[Instance, str], ...]
@@ -87,8 +87,7 @@ def evacuate(
 ) -> Evacuated:
     """Move one instance, with `candidates` (ascending) as possible new nodes in `group`.
 
-    `force` ignores soft limits. `engine` says which of the candidates decide; it goes from move to move. Raises
-    EvacuationError.
+    `force` ignores soft limits. `engine` narrows the candidates, one move after the other. Raises EvacuationError.
     """
     template = instance.template
     mirrored = template is DiskTemplate.DRBD
@@ -111,20 +110,20 @@ def evacuate(
 
 
 class Narrowing:
-    """Finds the best move of one instance after the other with the compiled engine, so that the law tries little.
+    """Finds the best move of each instance in turn with the compiled engine, so that the law tries few candidates.
 
-    Where there is no engine, or where it cannot tell, the law tries all candidates.
+    Without an engine, or if it cannot answer, the law tries all candidates.
     """
 
     def __init__(self, nodes: Nodes, instances: Mapping[int, Instance], wanted: Sequence[int]) -> None:
-        """Begin in the state from which the instances `wanted` are moved."""
-        # an instance that is named twice is moved with its old record, though its nodes no longer list it
+        """Begin with the state before the instances `wanted` move."""
+        # an instance that is named twice moves with its old record, though its nodes no longer list it
         self._engine = engine_cluster(nodes, instances) if len(set(wanted)) == len(wanted) else None
 
     def narrow(
         self, instance: Instance, mode: EvacuationMode, candidates: Sequence[int], *, force: bool
     ) -> Sequence[int]:
-        """Return the candidates that decide: those of the best move or, if there is none, of the last one tried."""
+        """Return the candidates of the best move or, if there is none, those that the error message names."""
         if self._engine is None:
             return candidates
         mirrored = instance.template is DiskTemplate.DRBD
@@ -135,7 +134,7 @@ class Narrowing:
             return candidates
         if found:
             return [node for node in candidates if node in found]
-        # what is said of a pair that fails is said of the last pair, of single nodes it is said of each
+        # the message names the last pair that failed, or each single node
         return candidates[-2:] if mirrored and mode is EvacuationMode.ALL else candidates
 
 
@@ -186,7 +185,7 @@ def relocate(
     *,
     force: bool,
 ) -> tuple[Evacuated, int]:
-    """Move one instance off the one node `leaving`; return the state and its new node.
+    """Move one instance from the node `leaving`; return the state and its new node.
 
     Raises RequestError.
     """
@@ -223,7 +222,7 @@ def change_group(
 ) -> EvacuationResult:
     """Move each of the instances `wanted` to one of the groups `targets` (empty: any other group).
 
-    The group is chosen by placing a second copy of the instance, which is then forgotten.
+    The group is chosen by placing a second copy of the instance, which is then dropped.
     """
     allowed = list(targets) if targets else list(groups)
     for number in dict.fromkeys(nodes[instances[index].primary].facts.group for index in wanted):
@@ -257,7 +256,7 @@ def _each(
     wanted: Sequence[int],
     go: Callable[[Nodes, Mapping[int, Instance], Instance], Evacuated],
 ) -> EvacuationResult:
-    """Move instances one after the other, each with its record from the beginning."""
+    """Move instances one after the other, each with its original record."""
     state: Nodes = nodes
     table = dict(instances)
     moved = []

@@ -1,7 +1,7 @@
 """Capacity beyond what htools can express: several node failures, over-subscription of memory.
 
-Source: Ganeti design document "Resource model". Both are options of our own on htools' node model, checks and score:
-an extra limit takes candidates away and never adds one.
+Source: Ganeti design document "Resource model". Both extend htools' node model, checks and score: a limit only removes
+candidates.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from gpolicy.allocator.redundancy import Instances
 
 Left = Mapping[int, float]
-"""How much of the maximum memories of further primaries a node may take (MiB)."""
+"""By node, the maximum memory of further primaries that it may take (MiB)."""
 
 GREATEST_RATIO: Final = 100
-"""Over-subscription beyond this is a slip of the pen: sums of memory would no longer bind anything."""
+"""A greater ratio must be a mistake: it would not limit anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class ExtendedRules:
 
     `max_node_failures`: how many nodes of a group may fail at once. `oversubscription`: the sum of the
     maximum memories of a node's primaries may be this many times its memory for instances (total less
-    node memory); None: no limit. `maximum_memory`: of existing instances by name (MiB), their own memory
-    where not given; an instance's `memory` is its minimum, which alone is guaranteed.
+    node memory); None: no limit. `maximum_memory`: of existing instances by name (MiB), by default their own memory; an
+    instance's `memory` is its guaranteed minimum.
     """
 
     max_node_failures: int = 1
@@ -66,8 +66,8 @@ def fill(
 ) -> AllocationState:
     """Place copies of `instance` one by one until none fits under all limits, or `limit` are placed.
 
-    `maximum_memory` (MiB) is its memory when it bursts, its own memory where not given. Every placement is tested
-    against `max_node_failures`. Raises InputError where the numbers do not make sense together.
+    `maximum_memory` (MiB) is its memory at most, by default its own memory. Every placement is tested against
+    `max_node_failures`. Raises InputError if the numbers contradict one another.
     """
     needed = instance.memory if maximum_memory is None else maximum_memory
     if needed < instance.memory:
@@ -115,14 +115,14 @@ def _attempt(
 
 
 def refused_for_memory(candidates: Candidates, left: Left, needed: int) -> int:
-    """Return how many candidates have a primary that may take less than `needed` (MiB)."""
+    """Return how many candidates have a primary with less than `needed` (MiB) left."""
     if isinstance(candidates, SingleCandidates):
         return sum(needed > left[index] for index in candidates.nodes)
     return sum(len(others) for index, others in candidates.pairs if needed > left[index])
 
 
 def memory_left(node: Node, instances: Mapping[int, Instance], rules: ExtendedRules) -> float:
-    """Return how much of the maximum memories of further primaries `node` may take (MiB)."""
+    """Return the maximum memory of further primaries that `node` may take (MiB)."""
     if rules.oversubscription is None:
         return math.inf
     used = sum(rules.maximum_memory.get(instances[number].name, instances[number].memory) for number in node.primaries)
@@ -130,7 +130,7 @@ def memory_left(node: Node, instances: Mapping[int, Instance], rules: ExtendedRu
 
 
 MOST_SIMULATED: Final = 20_000
-"""Losses of sets of nodes that are followed to their end, before a question is refused."""
+"""The greatest number of sets of lost nodes that one question may simulate."""
 
 
 def survives(nodes: Nodes, instances: Instances, rules: CapacityRules, failures: int) -> bool:
@@ -139,7 +139,7 @@ def survives(nodes: Nodes, instances: Instances, rules: CapacityRules, failures:
     htools asks this of one node at a time (`redundancy.is_redundant`). A mirrored instance is not counted if both of
     its nodes fail: no free room can save it.
 
-    Raises InputError for a negative number, or where there are too many sets of nodes to look at.
+    Raises InputError for a negative number, or if there are too many sets of nodes.
     """
     if failures < 0:
         raise InputError(f"the number of node failures to survive is {failures}, which is less than 0")

@@ -1,4 +1,4 @@
-"""Numbers as GHC, which compiles htools, computes, prints and sorts them, where Python would do otherwise."""
+"""Numbers as GHC, the compiler of htools, computes, prints and sorts them, where Python differs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def divide(numerator: float, denominator: float) -> float:
 
 
 def truncate(value: float) -> int:
-    """Round toward zero, to a 64-bit integer: what does not fit becomes the smallest one."""
+    """Round toward zero to a 64-bit integer; a number out of range becomes the smallest one."""
     return int(value) if _fits(value) else _INT64_MIN
 
 
 def floor(value: float) -> int:
-    """Round toward minus infinity, to a 64-bit integer: what does not fit becomes the smallest one."""
+    """Round toward minus infinity to a 64-bit integer; a number out of range becomes the smallest one."""
     return math.floor(value) if _fits(value) else _INT64_MIN
 
 
@@ -73,8 +73,8 @@ def _not_finite(value: float) -> str:
 def sorted_by_score(items: Sequence[Item], score: Callable[[Item], float]) -> list[Item]:
     """Return `items` by ascending score, as GHC's `Data.List.sortBy` does.
 
-    Without NaN this is any stable sort. GHC takes whatever is compared with NaN for greater, so the order then depends
-    on the algorithm: it collects runs (descending ones reversed) and merges them pairwise.
+    Without NaN this is any stable sort. In GHC a comparison with NaN yields "greater", so the order then depends on the
+    algorithm: it collects runs (descending ones reversed) and merges them pairwise.
     """
     keyed = [(score(item), item) for item in items]
     if not any(math.isnan(key) for key, _ in keyed):

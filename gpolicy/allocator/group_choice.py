@@ -1,4 +1,4 @@
-"""Choosing a group for a new instance, and the node in it, and saying why (hail's allocate)."""
+"""Choosing a group and nodes for a new instance, with an explanation (hail's allocate)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RequestOptions:
     """Options of a request.
 
     `restriction` holds the names of the only nodes that new instances may use. `ignore_soft_errors`
-    ignores soft limits of primaries, `capacity_checks` asks for global N+1 after each placement.
+    ignores soft limits of primaries, `capacity_checks` requires global N+1 after each placement.
     """
 
     capacity_checks: bool = True
@@ -32,7 +32,7 @@ class RequestOptions:
 
 @dataclass(frozen=True, slots=True)
 class GroupAnswer:
-    """The placement found (None if there is none) and what is to be said about it."""
+    """The placement, None if there is none, and messages about it."""
 
     placement: Placement | None
     messages: tuple[str, ...]
@@ -68,7 +68,7 @@ def search_ordinary(
 
 
 def describe(attempt: Attempt, nodes: Nodes) -> str:
-    """Say what came of an attempt, in htools' words."""
+    """Describe the result of an attempt, in htools' words."""
     if attempt.solution is None:
         counts = describe_failures(attempt.failures) or "unknown reasons"
         return f"No valid allocation solutions, failure reasons: {counts}"
@@ -81,7 +81,7 @@ def describe(attempt: Attempt, nodes: Nodes) -> str:
 
 
 def metric_text(placement: Placement) -> str:
-    """Return the score, or the dedicated metric, as it is shown."""
+    """Return the score, or the dedicated metric, as text."""
     if placement.lost is None:
         return fixed(placement.score, 8)
     return f"([{','.join(map(str, placement.lost))}],{placement.disk_left})"
@@ -109,11 +109,10 @@ def choose_group(  # noqa: PLR0913 - the question has that many parts
     search: Search = search_ordinary,
     separate_network_messages: bool = True,
 ) -> GroupAnswer:
-    """Try every group that has nodes (or of those the `allowed` ones) and take the best.
+    """Try every group that has nodes, or only the `allowed` ones, and take the best.
 
-    Preferred groups go before those of last resort, then the metric decides; on a tie the later group
-    wins. Unallocable groups are tried and reported, never chosen. Raises RequestError where no group is
-    allowed at all.
+    Preferred groups come before those of last resort, then the metric decides; of equal groups the later one wins.
+    Unallocable groups are tried and reported, but never chosen. Raises RequestError if no group is allowed.
     """
     members: dict[int, list[int]] = {}
     for index, node in nodes.items():
@@ -161,9 +160,9 @@ def one_group(
     *,
     search: Search = search_ordinary,
 ) -> GroupAnswer:
-    """Try the one group asked for by name; only its nodes, and the instances on them, are looked at.
+    """Try the requested group; only its nodes and the instances on them count.
 
-    Raises RequestError where it is not connected to the instance's networks, or has no usable node.
+    Raises RequestError if it is not connected to the instance's networks or has no usable node.
     """
     if not connected(group, instance):
         raise RequestError(_not_connected(group, instance))

@@ -1,7 +1,7 @@
 """Moving an existing instance: fail-over, fail-over to any node, replacement of the secondary.
 
-A move takes the states of the nodes and the instance's record and returns both changed, or the first
-reason against it. All removals are computed before the additions.
+A move returns the changed nodes and the changed record of the instance, or the first reason against it. All removals
+are computed before the additions.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ Nodes = Mapping[int, Node]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The touched nodes after a move (keyed by index) and the instance's new record."""
+    """The changed nodes after a move (by index) and the instance's new record."""
 
     changed: Mapping[int, Node]
     instance: Instance
 
 
 def node_at(nodes: Nodes, index: int) -> Node:
-    """Return the node `index`, which must be one of those looked at.
+    """Return the node `index`, which must be among `nodes`.
 
-    Raises InputError where it is not: a mirrored instance without a secondary, or with a secondary
-    outside of the nodes that the request is restricted to. The original program dies there.
+    Raises InputError if it is not: a mirrored instance has no secondary, or has one outside the nodes of the request.
+    The original program ends with an error here.
     """
     node = nodes.get(index)
     if node is not None:
@@ -73,7 +73,7 @@ def failover(nodes: Nodes, instance: Instance, *, force: bool) -> Moved | FailRe
 
 
 def failover_to(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
-    """Start the instance (on foreign storage) on `target` instead. An offline source forces the move."""
+    """Start the instance (on external storage) on `target` instead. An offline source forces the move."""
     source = node_at(nodes, instance.primary)
     if not may_migrate(source, node_at(nodes, target)):
         return FailReason.MIG
@@ -85,7 +85,7 @@ def failover_to(nodes: Nodes, instance: Instance, target: int, *, force: bool) -
 
 
 def replace_secondary(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
-    """Mirror to `target` instead of the old secondary. An offline old secondary forces the move."""
+    """Replace the secondary by `target`. An offline old secondary forces the move."""
     primary, old = node_at(nodes, instance.primary), node_at(nodes, instance.secondary)
     common = primary.facts.location_tags & node_at(nodes, target).facts.location_tags
     moved = replace(instance, secondary=target, location_score=len(common))
@@ -96,5 +96,5 @@ def replace_secondary(nodes: Nodes, instance: Instance, target: int, *, force: b
     if isinstance(again, FailReason):
         return again
     left = remove_secondary(old, instance)
-    # where two of the three are the same node, the later one stands
+    # if two of the three are the same node, the later one counts
     return Moved({instance.secondary: left, target: new, instance.primary: again}, moved)

@@ -1,6 +1,6 @@
-"""Turn a cluster as read into a state to calculate with: tags resolved, instances loaded on their nodes.
+"""Turn the input into a state for computing: with resolved tags and the instances on their nodes.
 
-htools calls this merging, and every source goes through it (htools, Loader: `mergeData`).
+htools calls this merging and does it for every source (htools, Loader: `mergeData`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NOWHERE: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster ready to calculate with. Mappings are keyed by index, ascending, and never changed."""
+    """A cluster ready for computing. Mappings are by index, ascending, and never changed."""
 
     groups: Mapping[int, Group]
     nodes: Mapping[int, Node]
@@ -98,19 +98,19 @@ def merge(data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bo
 
 
 def tagged_values(cluster_tags: tuple[str, ...], prefix: str) -> list[str]:
-    """Return what follows `prefix` in the cluster tags, empty values dropped."""
+    """Return the values of the cluster tags that begin with `prefix`, without empty ones."""
     return [tag[len(prefix) :] for tag in cluster_tags if tag.startswith(prefix) and len(tag) > len(prefix)]
 
 
 class _Prefixes:
-    """Prefixes of tags: asking whether a tag begins with one of thousands takes as long as with one of each length."""
+    """Prefixes of tags, by length: a lookup takes one step for each length, not for each prefix."""
 
     def __init__(self, prefixes: Iterable[str]) -> None:
         self._prefixes = frozenset(prefixes)
         self._lengths = sorted({len(prefix) for prefix in self._prefixes})
 
     def of(self, tags: Iterable[str]) -> Iterator[str]:
-        """Yield the tags that begin with one of them."""
+        """Yield the tags that begin with one of the prefixes."""
         for tag in tags:
             if any(tag[:length] in self._prefixes for length in self._lengths):
                 yield tag
@@ -127,7 +127,7 @@ def exclusion_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> tupl
 
 
 def desired_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> frozenset[str]:
-    """Return the instance tags that name a location it wants to be in."""
+    """Return the instance tags that name its desired locations."""
     return frozenset(_prefixes(cluster_tags, DESIRED_PREFIX).of(tags))
 
 
@@ -142,7 +142,7 @@ def migration_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> froz
 
 
 def receivable_tags(cluster_tags: tuple[str, ...], migration: frozenset[str]) -> frozenset[str]:
-    """Return the migration tags of the nodes that a node with tags `migration` may receive from."""
+    """Return the migration tags of the nodes from which a node with tags `migration` may receive instances."""
     allowed = set(migration)
     for value in tagged_values(cluster_tags, ALLOW_MIGRATION_PREFIX):
         parts = value.split("::")
@@ -183,7 +183,7 @@ def with_vcpu_ratio(node: Node, ratio: float) -> Node:
 
 
 def with_offline(node: Node) -> Node:
-    """Return `node` taken out of use."""
+    """Return `node` marked as offline."""
     new = node.copy()
     new.facts = replace(node.facts, offline=True)
     return new
@@ -229,7 +229,7 @@ def _facts(
 
 
 def _empty_node(facts: NodeFacts, node: NodeData, memory_used: int) -> Node:
-    """Return the node without instances; the memory and CPU ratios, and all of the second book, wait for `_settle`."""
+    """Return the node without instances; `_settle` fills in the memory and CPU ratios and all `forth_*` values."""
     return Node(
         facts=facts,
         instance_memory=memory_used,
@@ -301,7 +301,7 @@ def _load_forth_disk(node: Node, instance: Instance) -> None:
 
 
 def _settle(node: Node, instances: Mapping[int, Instance]) -> None:
-    """Fill in what depends on all of the node's instances: peers, the reservation for them, and the ratios."""
+    """Fill in the values that depend on all instances of the node: peers, the reservation for them, and ratios."""
     peers: dict[int, int] = {}
     for index in node.secondaries:
         instance = instances[index]
@@ -319,7 +319,7 @@ def _settle(node: Node, instances: Mapping[int, Instance]) -> None:
 
 
 def inconsistent_nodes(cluster: Cluster) -> list[tuple[Node, int, int]]:
-    """Return (node, missing memory MiB, missing disk MiB) of nodes whose figures do not add up.
+    """Return (node, missing memory MiB, missing disk MiB) of nodes whose figures are inconsistent.
 
     More than 512 MiB of memory or 1 GiB of disk must be missing (htools, Loader: `checkData`).
     """

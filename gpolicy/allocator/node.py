@@ -1,8 +1,7 @@
-"""The state of one node while instances come and go, and quantities that follow from it.
+"""The state of one node with its instances, and derived quantities.
 
-Two books are kept, as in htools: the real one, and a second one ("forth") that also counts
-forthcoming instances and starts from the reported free memory. A `Node` is treated as a value: the
-functions in `gpolicy.allocator.node_changes` return a changed copy and leave the original alone.
+As in htools, resources are counted twice: without forthcoming instances, and (`forth_*`) with them, from the reported
+free memory. A `Node` is a value: the functions in `gpolicy.allocator.node_changes` return a changed copy.
 """
 
 from __future__ import annotations
@@ -20,13 +19,12 @@ NO_LOAD: Load = (0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What no placement changes about a node (MiB).
+    """The properties of a node that no placement changes (MiB).
 
-    `reported_free_memory` is the measured value; `unaccounted_memory` is what is missing from it
-    after node and running instances (negative when there is more free than there should be).
-    `vcpu_ratio` is the one in force (an option may override the policy's); negative: no limit.
-    `high_cpus` and `high_spindles` are the ceilings that follow from the ratios, `low_disk` the disk
-    space to keep free.
+    `reported_free_memory` is the measured value; `unaccounted_memory` is total less node, running instances and free
+    memory (negative if more is free than expected). `vcpu_ratio` is the effective one (an option may override the
+    policy's); negative: no limit. `high_cpus` and `high_spindles` are the limits from the ratios, `low_disk` is the
+    disk space to keep free.
     """
 
     index: int
@@ -57,7 +55,7 @@ class NodeFacts:
     low_disk: int
 
     def disk_ratio(self, spindles: int, disk: int) -> float:
-        """Free share of the scarce disk resource: spindles under exclusive storage, else space."""
+        """The free share of disk: of spindles under exclusive storage, else of space."""
         if self.exclusive:
             return 1.0 if self.spindles == 0 else spindles / self.spindles
         return 1.0 if self.total_disk == 0 else disk / self.total_disk
@@ -65,11 +63,11 @@ class NodeFacts:
 
 @dataclass(slots=True)
 class Node:
-    """One node: facts plus the two books (`forth_*` is the second).
+    """One node: its facts, and its resources without and with (`forth_*`) forthcoming instances.
 
-    `primaries` and `secondaries` hold instance indices, newest first. `peers` maps the primary node
-    of our secondaries to the memory that we keep for its failure; `reserved_memory` is their maximum.
-    `ratio_*` are the shares that enter the cluster score.
+    `primaries` and `secondaries` hold instance indices, newest first. `peers` maps primary nodes to the memory that
+    this node reserves for their failure; `reserved_memory` is the maximum. `ratio_*` are the shares in the cluster
+    score.
     """
 
     facts: NodeFacts
@@ -103,7 +101,7 @@ class Node:
     score_values: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
 
     def copy(self) -> Node:
-        """Return a shallow copy; whoever changes a mapping of it must replace the mapping."""
+        """Return a shallow copy. Its mappings are shared: replace a mapping instead of changing it."""
         return Node(
             self.facts,
             self.instance_memory,
@@ -137,33 +135,33 @@ class Node:
 
     @property
     def index(self) -> int:
-        """Place in the input."""
+        """The place in the input."""
         return self.facts.index
 
     @property
     def recorded_free_memory(self) -> int:
-        """Memory that is free by the books: total minus node minus instances."""
+        """The expected free memory: total less node and instances."""
         facts = self.facts
         return truncate(facts.total_memory) - facts.node_memory - self.instance_memory
 
     @property
     def unallocated_memory(self) -> int:
-        """Recorded free memory minus what is missing without an explanation."""
+        """Recorded free memory less unaccounted memory."""
         return self.recorded_free_memory - max(0, self.facts.unaccounted_memory)
 
     @property
     def available_memory(self) -> int:
-        """Unallocated memory that is not kept for another node's failure."""
+        """Unallocated memory less the reservation for another node's failure."""
         return max(0, self.unallocated_memory - self.reserved_memory)
 
     @property
     def available_disk(self) -> int:
-        """Free disk above the floor of `--min-disk`."""
+        """Free disk above the limit of `--min-disk`."""
         return max(0, self.free_disk - self.facts.low_disk)
 
     @property
     def available_cpus(self) -> int:
-        """Virtual cpus left under the ratio."""
+        """Virtual CPUs that the ratio still allows."""
         return max(0, self.facts.high_cpus - self.used_cpus)
 
     def memory_ratio(self, memory: int) -> float:

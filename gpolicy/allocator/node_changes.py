@@ -1,8 +1,7 @@
-"""Add an instance to a node and remove it again: every check, every derived value.
+"""Add an instance to a node and remove it, with all checks and derived values.
 
-The order of the checks decides which reason is reported, and the order of the operations decides the
-last bit of the ratios. Ordinary additions honour policy limits and N+1; forced ones fail only where no
-memory, no disk or no spindles are left.
+The order of the checks decides the reported reason, and the order of the operations the last bit of the ratios.
+Ordinary additions keep the limits of the policy and N+1; forced ones fail only without memory, disk or spindles.
 """
 
 from __future__ import annotations
@@ -176,7 +175,7 @@ def remove_secondary(node: Node, instance: Instance) -> Node:
 
 
 def accepted(result: Node | FailReason) -> Node:
-    """Return the changed node of an addition that is known to be possible."""
+    """Return the changed node of an addition that must be possible."""
     if isinstance(result, FailReason):
         raise AssertionError(  # noqa: TRY004 - no wrong type, but two engines that disagree
             f"the engine and the node model disagree: {result.title}"
@@ -185,7 +184,7 @@ def accepted(result: Node | FailReason) -> Node:
 
 
 def spindles_after_adding(node: Node, instance: Instance, free: int) -> int:
-    """Free spindles with `instance` added; -1 (which fails) where its own count is not known."""
+    """Free spindles with `instance` added; -1 (which fails) if its own number is unknown."""
     if not node.facts.exclusive:
         return 0
     total = instance.total_spindles
@@ -208,13 +207,13 @@ def spindle_use_after(node: Node, instance: Instance, used: float, sign: int) ->
 
 
 def desired_misses(node: Node, instance: Instance) -> int:
-    """How many of the instance's desired locations the node does not offer."""
+    """The number of the instance's desired locations that the node lacks."""
     desired = instance.desired_tags
     return len(desired) - len(desired & node.facts.location_tags)
 
 
 def with_counts(counts: dict[Key, int], keys: tuple[Key, ...], change: int) -> dict[Key, int]:
-    """Return `counts` with every key's count changed; an entry that falls to 0 or below is dropped."""
+    """Return `counts` with the counts of `keys` changed, without entries that fall to 0 or below."""
     if not keys:
         return counts
     new = dict(counts)
@@ -228,7 +227,7 @@ def with_counts(counts: dict[Key, int], keys: tuple[Key, ...], change: int) -> d
 
 
 def without_first(items: tuple[int, ...], item: int) -> tuple[int, ...]:
-    """Return `items` without the first `item`, unchanged where there is none."""
+    """Return `items` without the first `item`, if there is one."""
     if item not in items:
         return items
     place = items.index(item)
@@ -246,7 +245,7 @@ def subtract_load(load: Load, less: Load) -> Load:
 
 
 def add_disk_load(load: Load, more: Load) -> Load:
-    """Sum of the disk component only: what a secondary feels of an instance."""
+    """Sum of the disk component only: the load of an instance on its secondary."""
     return (load[0], load[1], load[2] + more[2], load[3])
 
 

@@ -1,4 +1,4 @@
-"""Placing one new instance on one node, or on a pair of nodes: trials, scores, choice, failures."""
+"""Placing one new instance on a node or a pair of nodes: trials, scores, choice, failures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PairCandidates:
 
     @property
     def pairs(self) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """For each primary its secondaries, without itself; primaries without any are left out."""
+        """The secondaries of each primary, without itself; primaries without any are skipped."""
         for primary, members in self.members:
             others = tuple(other for other in members if other != primary)
             if others:
@@ -55,8 +55,8 @@ Candidates = SingleCandidates | PairCandidates
 class Placement:
     """A possible placement: the changed nodes, the instance with its nodes, and the score after it.
 
-    On dedicated nodes (`gpolicy.allocator.dedicated_nodes`) the score is not used; `lost` says how many slots
-    of each size are lost, `disk_left` (MiB) how much disk is left.
+    On dedicated nodes (`gpolicy.allocator.dedicated_nodes`) the score is not used; `lost` is the number of lost slots
+    of each size, `disk_left` (MiB) the remaining disk.
     """
 
     changed: tuple[Node, ...]
@@ -67,13 +67,13 @@ class Placement:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Indices of primary and, where there is one, secondary."""
+        """The indices of the primary and, if there is one, the secondary."""
         return tuple(node.index for node in self.changed)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of trying every candidate: counts of failures and of successes, and the best one."""
+    """The result of trying every candidate: counts of failures and of successes, and the best one."""
 
     failures: FailCounts
     successes: int
@@ -81,18 +81,18 @@ class Attempt:
 
 
 Trial = tuple[tuple[int, ...], Placement | FailReason]
-"""A candidate (indices of its nodes), and the placement that it would be or the first reason against it."""
+"""A candidate (indices of its nodes), and its placement or the first reason against it."""
 
 Statistics = tuple[Statistic, ...]
 Scoring = Callable[[Statistics], float]
 """The score of a cluster with these statistics."""
 
 Predicate = Callable[[Placement], bool]
-"""Whether the cluster may be left in the state after a placement (the N+1 test)."""
+"""Whether the state after a placement is acceptable (the N+1 test)."""
 
 
 class NoCandidatesError(InputError):
-    """There is no node, or no pair of nodes, that could be tried at all, or more than two are asked for."""
+    """There is no node, or no pair of nodes, to try, or an instance wants more than two nodes."""
 
 
 def candidate_nodes(groups: Mapping[int, Group], nodes: Nodes, count: int) -> Candidates:
@@ -136,10 +136,10 @@ def _candidates(nodes: Nodes, indices: Sequence[int], count: int) -> Candidates:
 def try_each(
     nodes: Nodes, instance: Instance, candidates: Candidates, *, force: bool = False, score: Scoring = total_score
 ) -> Iterator[list[Trial]]:
-    """Try every candidate: those with one primary together, and all together where there is no secondary.
+    """Try every candidate, and yield the trials with the same primary together, or all trials of single nodes.
 
-    `nodes` are those that the score is computed over: from scratch for a single node; for a pair the statistics with
-    both nodes replaced, the primary first. `force` ignores soft limits on the primary (`--ignore-soft-errors`).
+    The score is computed over `nodes`: from the full statistics for a single node; for a pair by replacing both nodes
+    in the statistics, the primary first. `force` ignores soft limits on the primary (`--ignore-soft-errors`).
     """
     if isinstance(candidates, SingleCandidates):
         yield [((index,), _try_single(nodes, instance, index, force=force, score=score)) for index in candidates.nodes]
@@ -174,7 +174,7 @@ def _try_secondaries(
     force: bool,
     score: Scoring,
 ) -> Iterator[Trial]:
-    """Try a primary with each secondary; what follows from the number of locations they share is worked out once."""
+    """Try a primary with each secondary; the values for each number of common locations are computed once."""
     node = nodes[primary]
     refused = check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive)
     begun: dict[int, tuple[Instance, Node, Statistics] | FailReason] = {}

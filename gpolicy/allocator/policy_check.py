@@ -1,8 +1,7 @@
-"""Whether an instance is allowed by a policy, and if not, what is named as the reason.
+"""Whether a policy allows an instance, and if not, for what reason.
 
 Source: Ganeti design document "allocation efficiency"/"partitioned Ganeti", and htools' behaviour:
-the pairs are tried from the last to the first, and when none accepts, the reason is that of the
-first listed one.
+the pairs are tried from the last to the first, and if none accepts, the reason is that of the first pair.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def check_policy(policy: Policy, instance: Instance, *, exclusive: bool) -> Fail
 
 
 def check_pair(pair: SpecPair, instance: Instance, *, exclusive: bool) -> FailReason | None:
-    """Return why the instance lies outside of one min/max box: lower bounds are looked at first."""
+    """Return why the instance is outside a min/max pair: lower bounds are checked first."""
     below = _check_bound(pair.min, instance, exclusive=exclusive, sign=-1)
     return below if below is not None else _check_bound(pair.max, instance, exclusive=exclusive, sign=1)
 

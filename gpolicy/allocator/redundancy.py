@@ -1,7 +1,7 @@
 """The global N+1 test ("capacity"): can every node be evacuated, one at a time?
 
-Evacuation here is forced: only what cannot be (no memory, no disk, no spindles) stops it. Mirrored
-instances fail over, instances on foreign storage move, all others need room for a copy.
+Evacuation is forced here: only lack of memory, disk or spindles stops it. Mirrored instances fail over, instances on
+external storage move, all others need room for a copy.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 Instances = Mapping[int, Instance]
 ChooseHome = Callable[[Nodes, Instance, Sequence[int]], int | None]
-"""Given the state, the instance, and the nodes that may take it."""
+"""A choice of a new node, given the state, the instance, and the nodes that may take it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityRules:
-    """Which nodes the test leaves out: offline ones, and whole groups."""
+    """The nodes that the test skips: offline ones, and whole groups."""
 
     skip_offline: bool = False
     ignored_groups: frozenset[int] = frozenset()
@@ -50,7 +50,7 @@ def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bo
 def can_evacuate(nodes: Nodes, instances: Instances, lost: tuple[int, ...]) -> bool:
     """Whether the instances of all of `lost`, nodes of one group, can be kept running elsewhere in the group.
 
-    htools asks this of one node at a time. A mirrored instance both of whose nodes are lost is not counted.
+    htools asks this of one node at a time. A mirrored instance that loses both nodes does not count.
     """
     moved = evacuate(dict(nodes), instances, lost)
     return not any(home is None or isinstance(home, FailReason) for _, home in moved)
@@ -61,8 +61,8 @@ def evacuate(
 ) -> Iterator[tuple[Instance, int | FailReason | None]]:
     """Move the instances of `lost` away within `state`, one by one: mirrored ones, shared ones, then copies.
 
-    Each is given before it moves, with its new home: a node, or what stops its fail-over, or None where `choose`
-    (`best_home`, if not given) finds no node. What has no home stays where it is.
+    Yield each instance before it moves, with its new node, the reason against its fail-over, or None if `choose` (by
+    default `best_home`) finds no node. An instance without a new node stays where it is.
     """
     group = state[lost[0]].facts.group
     escape = [other for other, node in state.items() if node.facts.group == group and other not in lost]
@@ -86,7 +86,7 @@ def evacuate(
 
 
 def best_home(state: Nodes, instance: Instance, escape: Sequence[int]) -> int | None:
-    """Return the node of `escape` that the instance, or a copy of it, goes to; None if none takes it."""
+    """Return the node of `escape` for the instance or a copy of it; None if none takes it."""
     if not instance.template.movable_foreign:
         solution = try_allocate(state, instance, SingleCandidates(tuple(escape)), force=True).solution
         return None if solution is None else solution.nodes[0]

@@ -1,7 +1,7 @@
 """Standard and tiered allocation: how many instances of one size fit, or of shrinking sizes.
 
-This is the law: short, step by step, the way htools goes. `gpolicy.allocator.engines` gives the same
-answers without doing the same work twice.
+This is the law: short, and step by step as in htools. `gpolicy.allocator.engines` gives the same answers with less
+work.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 HUGE_STEP_FLOOR = 20
 SMALL_STEP = 10
-"""How many instances are placed between two N+1 tests after a huge step has gone too far."""
+"""The number of instances between two N+1 tests after a huge step has failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationState:
-    """Where a run of allocations stands: nodes, all instances, those placed by us, last failures."""
+    """The state of a run of allocations: nodes, all instances, the placed ones, the last failures."""
 
     nodes: Nodes
     instances: Instances
@@ -37,14 +37,14 @@ class AllocationState:
 
 
 class DivisionError(ArithmeticError):
-    """An instance without memory makes the step of the capacity checks a division by zero."""
+    """The step of the capacity checks is divided by the memory of an instance, which is 0."""
 
 
 class Engine(Protocol):
-    """What the allocation loops need: one attempt, and the N+1 test of a state."""
+    """The operations of the allocation loops: one attempt, and the N+1 test of a state."""
 
     def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
-        """Try to place `instance` once; `checked`: only where the N+1 test is passed after it."""
+        """Try to place `instance` once; with `checked` the N+1 test must pass afterwards."""
 
     def redundant(self, nodes: Nodes, instances: Instances) -> bool:
         """Whether the state survives the loss of any one node."""
@@ -52,7 +52,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEngine:
-    """The engine that does exactly what is written down, every time."""
+    """The engine of the law, which repeats every computation."""
 
     candidates: Candidates
     rules: CapacityRules
@@ -95,11 +95,11 @@ class Allocator:
                 return self._small(state, instance, limit, checked=True)
 
     def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
-        """Place `instance` until none fits, shrink it by what failed most, and go on.
+        """Place `instance` until none fits, shrink it by the most frequent reason of failure, and repeat.
 
-        Each level first explores everything below the instance that is one unit smaller; only if that
-        places nothing more, other resources are shrunk. `limit` is reduced at each level by the total
-        number of instances placed so far.
+        Each level first tries all sizes below the instance that is one unit smaller; only if that places nothing, it
+        shrinks other resources. As in htools (Cluster: `tieredAlloc`), each level reduces `limit` by the number of all
+        instances placed so far.
         """
         pending: list[tuple[AllocationState, Instance, int | None]] = []
         while True:
@@ -182,13 +182,13 @@ def most_frequent(failures: FailCounts) -> FailReason:
 
 
 MEMORY_UNIT = 64
-"""MiB by which memory shrinks, and the least that must be left."""
+"""MiB by which memory shrinks, and its minimum."""
 DISK_UNIT = 256
-"""MiB by which each disk shrinks, and the least that must be left of each."""
+"""MiB by which each disk shrinks, and its minimum."""
 
 
 def shrink(instance: Instance, reason: FailReason) -> Instance | None:
-    """Return `instance` one unit smaller in what `reason` names, None if that is not possible."""
+    """Return `instance` one unit smaller in the resource of `reason`, None if that is not possible."""
     if reason is FailReason.MEM:
         memory = instance.memory - MEMORY_UNIT
         return replace(instance, memory=memory) if memory >= MEMORY_UNIT else None

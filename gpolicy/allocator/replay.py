@@ -1,8 +1,8 @@
-"""Repeat the placements that the engine has chosen with the law's own functions.
+"""Repeat the engine's placements with the law's own functions.
 
-Many placements on one node are added together, as one instance of their total size: the checks get harsher from one to
-the next, so what all of them together pass, each one passes. Where a sum could be rounded otherwise than step by step,
-or where all together are refused, each one is added by itself.
+Many placements on one node are added as one instance of their total size: the checks get stricter with each placement,
+so if all pass together, each one passes. If a sum could be rounded differently, or all together are refused, they are
+added one by one.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from gpolicy.allocator.repeated_allocation import AllocationState
 
 MOST_EXACT: Final = 1 << 31
-"""Sums of as many numbers below this as a run places instances are exact as floats."""
+"""Sums of numbers below this are exact as floats, for as many numbers as a run has placements."""
 
 
 def with_placements(
     state: AllocationState, wanted: Instance, placements: Sequence[NativePlacement], indices: Sequence[int]
 ) -> AllocationState:
-    """Return `state` with shrunk copies of `wanted` placed where the engine says."""
+    """Return `state` with shrunk copies of `wanted` on the nodes that the engine chose."""
     if not placements:
         return state
     nodes, instances = dict(state.nodes), dict(state.instances)
@@ -67,7 +67,7 @@ def instance_on_nodes(
 def changed_nodes(
     nodes: Mapping[int, Node], placed: Instance, secondary: int, *, force: bool = False
 ) -> tuple[Node, ...]:
-    """Return the nodes of a placement with the instance on them; its record may name a secondary that is not meant."""
+    """Return the nodes of a placement with the instance on them; `secondary` overrides that of its record."""
     primary = accepted(add_primary(nodes[placed.primary], placed, force=force))
     if secondary == NO_NODE:
         return (primary,)
@@ -84,7 +84,7 @@ def _shrunk(wanted: Instance, item: NativePlacement) -> Instance:
 
 
 class _Added(NamedTuple):
-    """An instance that a node gets, and its size, which is all in which it differs from the others."""
+    """An instance that is added to a node, and its size, the only difference between such instances."""
 
     instance: Instance
     size: tuple[int, ...]
@@ -106,20 +106,20 @@ def _with_all(node: Node, added: Sequence[_Added], sums: _Sums) -> Node:
 
 
 def _add_up_exactly(node: Node, instance: Instance) -> bool:
-    """Whether several such instances change the node as one of their size does: no sum of floats is rounded."""
+    """Whether several such instances change the node as one of their total size: no sum of floats is rounded."""
     floats = (*node.load, *node.forth_load, *instance.load, node.instance_spindles, node.forth_instance_spindles)
     exact = all(number.is_integer() and abs(number) < MOST_EXACT for number in floats)
     return exact and instance.spindle_use < MOST_EXACT and not instance.exclusion_tags and not instance.desired_tags
 
 
 class _Sums:
-    """Instances that take what several ones take together, each made once."""
+    """Instances with the total size of several ones, each made once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], Instance] = {}
 
     def of(self, added: Sequence[_Added], *, kept: bool) -> Instance:
-        """Return the sum; `kept`: a secondary keeps memory for it."""
+        """Return the sum; `kept`: a secondary reserves memory for it."""
         instances = [item.instance for item in added]
         locations = sum(instance.location_score for instance in instances)
         key = (kept, locations, *(item.size for item in added))
@@ -155,7 +155,7 @@ def _with_primaries(node: Node, added: Sequence[_Added], sums: _Sums) -> Node | 
 
 
 def _with_secondaries(node: Node, added: Sequence[_Added], sums: _Sums) -> Node | FailReason:
-    """Add all but the last together, without what is kept for them, which is not a sum; the last checks that, too."""
+    """Add all but the last as one, without reservations, which are not sums; the last one also checks these."""
     if not added:
         return node
     *earlier, (last, _, _) = added

@@ -36,7 +36,7 @@ Instances = Mapping[int, Instance]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An instance to place on `count` nodes (1 or 2), in a group of its own choice or in one given."""
+    """An instance to place on `count` nodes (1 or 2), in any group or in the one of `group_name`."""
 
     instance: Instance
     count: int
@@ -45,7 +45,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class MultiAnswer:
-    """What became of each instance of a multi-allocate request, and the state after it."""
+    """The result for each instance of a multi-allocate request, and the state after it."""
 
     placed: tuple[tuple[Instance, Placement], ...]
     failed: tuple[tuple[Instance, str], ...]
@@ -56,7 +56,7 @@ class MultiAnswer:
 def allocate(
     groups: Groups, nodes: Nodes, instances: Instances, wanted: Wanted, options: RequestOptions
 ) -> GroupAnswer:
-    """Place one instance. An answer without a placement is a failure; RequestError is raised for others."""
+    """Place one instance. An answer without a placement is a failure; other failures raise RequestError."""
     dedicated = is_dedicated(groups, nodes, wanted.group_name)
     return _answer(groups, nodes, instances, wanted, options, dedicated=dedicated)
 
@@ -64,14 +64,14 @@ def allocate(
 def allocate_many(
     groups: Groups, nodes: Nodes, instances: Instances, wanted: Sequence[Wanted], options: RequestOptions
 ) -> MultiAnswer:
-    """Place instances one after the other. Raises RequestError where the whole request fails."""
+    """Place instances one after the other. Raises RequestError if the whole request fails."""
     names = {item.group_name for item in wanted}
     dedicated = is_dedicated(groups, nodes, next(iter(names)) if len(names) == 1 else None)
     state, table = nodes, dict(instances)
     placed = []
     failed = []
     for item in wanted:
-        # on dedicated nodes the original solves each request for one group on the state of the beginning
+        # on dedicated nodes htools solves each request for one group on the initial state
         anew = dedicated and item.group_name is not None
         solved_on = (nodes, instances) if anew else (state, table)
         answer = _answer(groups, *solved_on, item, options, dedicated=dedicated)
@@ -97,7 +97,7 @@ def allocate_many(
 def allocate_secondary(
     nodes: Nodes, instances: Instances, index: int, options: RequestOptions
 ) -> tuple[Placement, str]:
-    """Find a secondary for an instance that is to become a mirrored one; return it and what to say.
+    """Find a secondary for an instance that becomes a mirrored one; return the placement and a message.
 
     Raises RequestError.
     """

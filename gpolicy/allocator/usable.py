@@ -1,4 +1,4 @@
-"""The groups that a capacity run may use, given nodes that fail N+1 already."""
+"""The groups that a capacity run may use when nodes fail N+1 already."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """Groups with the unusable ones made unallocable, the rules of the N+1 test that follow, and
-    whether nothing may be allocated at all.
-    """
+    """The groups, unusable ones as unallocable; the rules of the N+1 test; whether allocation is forbidden."""
 
     groups: Mapping[int, Group]
     rules: CapacityRules
@@ -35,7 +33,7 @@ def usable_groups(
     accept_existing: bool,
     independent: bool,
 ) -> Usable:
-    """Judge the initial state (hspace's `--accept-existing-errors` and `--independent-groups`)."""
+    """Return the usable groups of the initial state (hspace's `--accept-existing-errors`, `--independent-groups`)."""
     bad = tuple(index for index, node in nodes.items() if not node.facts.offline and node.fails_n1)
     rules = CapacityRules(skip_offline=accept_existing)
     result = dict(groups)

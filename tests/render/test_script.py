@@ -125,7 +125,7 @@ def test_it_refuses_another_cluster(tmp_path: Path, cluster: str) -> None:
 def test_it_refuses_another_cluster_of_the_same_name(tmp_path: Path) -> None:
     done, called = run(tmp_path, render_script(plan(("gnt-node", "modify", "a"), cluster_uuid="uuid-2")))
     assert (done.returncode, called) == (1, [])
-    assert "with the UUID uuid-2, here is uuid-1: nothing was done" in done.stderr
+    assert "with the UUID uuid-2, but this one has the UUID uuid-1: nothing was done" in done.stderr
     _, called = run(tmp_path, render_script(plan(("gnt-node", "modify", "a"), cluster_uuid=None)))
     assert len(called) == 1
 
@@ -138,7 +138,7 @@ def test_without_ganeti_nothing_is_done(tmp_path: Path) -> None:
     environment = {"PATH": _without_ganeti(tmp_path)}
     done = subprocess.run([shell, str(file)], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 1
-    assert "here is no cluster: nothing was done" in done.stderr
+    assert "this host belongs to no cluster: nothing was done" in done.stderr
 
 
 def _without_ganeti(tmp_path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Compiling the engine: one shared library without any header of Python, so all it takes is a C compiler.
+"""Compiling the engine: a shared library that does not use Python, so a C compiler is enough.
 
 Used by the build of the package (`hatch_build.py`), which loads this file by its path, and by tests.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parent / "source"
 LIBRARY = Path(__file__).resolve().parent / "engine.so"
-"""Where the library is put, beside this file; ignored by git."""
+"""The path of the library, beside this file; ignored by git."""
 
 FLAGS = (
     "-std=c11",
@@ -23,17 +23,17 @@ FLAGS = (
     "-fvisibility=hidden",
 )
 HARDENING = (
-    *("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"),  # together: some compilers come with a value of their own
+    *("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"),  # together: some compilers have a value of their own
     "-fstack-protector-strong",
     "-fno-plt",
     *("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack"),
 )
-"""What makes a fault harder to abuse and changes no result. A compiler that does not know one goes without it."""
+"""Options against the abuse of faults, which change no result. Options unknown to the compiler are skipped."""
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 
 
 SECRET = re.compile("^GPOLICY_|PASSWORD|PASSWD|SECRET|TOKEN|CREDENTIAL", re.IGNORECASE)
-"""Variables that a compiler has no use for. What it does use differs from one to the next, so the rest is passed on."""
+"""Variables that no compiler uses. Compilers differ in those that they use, so all others are passed on."""
 
 
 def compiler_environment() -> dict[str, str]:
@@ -42,7 +42,7 @@ def compiler_environment() -> dict[str, str]:
 
 
 def source_number(folder: Path = SOURCES) -> int:
-    """Return a number made of all sources and of how they are compiled: a library that has another one is stale."""
+    """Return a number computed from all sources and compiler options: a library with another number is stale."""
     number = zlib.crc32(" ".join((*FLAGS, *HARDENING)).encode())
     for path in sorted(folder.iterdir()):
         if path.suffix in {".c", ".h"}:
@@ -53,9 +53,9 @@ def source_number(folder: Path = SOURCES) -> int:
 def compile_library(compiler: list[str], target: Path = LIBRARY, extra: tuple[str, ...] = ()) -> None:
     """Compile the engine into `target` with the command `compiler`.
 
-    Raises OSError where the compiler cannot be started, subprocess.CalledProcessError where it fails.
+    Raises OSError if the compiler cannot be started, subprocess.CalledProcessError if it fails.
     """
-    import subprocess  # noqa: PLC0415 - who loads the library does not compile it
+    import subprocess  # noqa: PLC0415 - not needed for loading
 
     extra = (*accepted_hardening(compiler, target.parent), *extra)
     new = target.with_name(f".{target.name}.new")
@@ -64,13 +64,13 @@ def compile_library(compiler: list[str], target: Path = LIBRARY, extra: tuple[st
     command = [*compiler, *FLAGS, *extra, number, *sources, "-o", str(new), "-lm"]
     try:
         subprocess.run(command, env=compiler_environment(), check=True, capture_output=True, text=True)
-        new.replace(target)  # never half a library, and never one changed under a running program
+        new.replace(target)  # atomic, so that running programs are safe
     finally:
         new.unlink(missing_ok=True)
 
 
 def accepted_hardening(compiler: list[str], folder: Path) -> tuple[str, ...]:
-    """Return what of `HARDENING` the compiler takes; it is tried on an empty library in `folder`."""
+    """Return the options of `HARDENING` that the compiler accepts, tried on an empty library in `folder`."""
     import subprocess  # noqa: PLC0415
     import tempfile  # noqa: PLC0415
 
@@ -87,10 +87,10 @@ def accepted_hardening(compiler: list[str], folder: Path) -> tuple[str, ...]:
 
 
 def glibc_versions(library: bytes) -> list[tuple[int, int]] | None:
-    """Return the versions of glibc that a compiled library asks the loader for: none where it needs no glibc.
+    """Return the versions of glibc that a compiled library requires; an empty list if it needs no glibc.
 
-    None where it asks for something of glibc that is no version, such as `GLIBC_PRIVATE`. The names stand in the
-    table of strings of the ELF file, each with a NUL behind it.
+    None if it requires a name that is not a version, such as `GLIBC_PRIVATE`. The names are in the string table of the
+    ELF file, each followed by a NUL.
     """
     found: list[tuple[int, int]] = []
     for name in re.findall(rb"GLIBC_([0-9A-Za-z_.]+)\0", library):

@@ -1,4 +1,4 @@
-"""The compiled engine as Python sees it: loading it, and its calls."""
+"""Loading and calling the compiled engine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Status(IntEnum):
 
 
 class Question(IntEnum):
-    """What the engine can be asked (`enum kind` of library.c)."""
+    """The questions to the engine (`enum kind` of library.c)."""
 
     STANDARD = 0
     TIERED = 1
@@ -44,7 +44,7 @@ class Question(IntEnum):
 
 
 class Leaving(IntEnum):
-    """Which of its nodes an instance leaves (`enum leaving` of evacuation.h)."""
+    """The nodes that an instance leaves (`enum leaving` of evacuation.h)."""
 
     PRIMARY = 0
     SECONDARY = 1
@@ -52,7 +52,7 @@ class Leaving(IntEnum):
 
 
 class NativeResult(ctypes.Structure):
-    """`struct result` of library.c: rows of nodes are -1 where there is none."""
+    """`struct result` of library.c; a row is -1 if there is no node."""
 
     _fields_ = (
         ("failures", ctypes.c_int64 * len(FailReason)),
@@ -80,7 +80,7 @@ class NativePlacement(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The library, or why there is none."""
+    """The library, or the reason why there is none."""
 
     library: ctypes.CDLL | None
     trouble: str = ""
@@ -88,7 +88,7 @@ class Loaded:
 
 @cache
 def load() -> Loaded:
-    """Load the library; one that was built from other sources is not used."""
+    """Load the library, unless it was built from other sources."""
     if not LIBRARY.exists():
         return Loaded(None, "the compiled allocator is missing: no C compiler was found when gpolicy was installed")
     try:
@@ -135,7 +135,7 @@ class EngineStoppedError(Exception):
 
 
 def _wait(thread: threading.Thread, ended: threading.Lock, turn: threading.Lock) -> bool:
-    """Wait for the end of the work; False where the thread has died before it could begin, for want of memory."""
+    """Wait for the end of the work; False if the thread ended before it began, for lack of memory."""
     while not ended.acquire(timeout=1.0):
         if not thread.is_alive() and turn.acquire(blocking=False):
             return False
@@ -146,7 +146,7 @@ _asked: set[NativeEngine] = set()
 
 
 def stop_engines() -> None:
-    """Let all engines that are looking for an answer give up; their callers get EngineStoppedError."""
+    """Stop all running questions; their callers get EngineStoppedError."""
     for engine in tuple(_asked):
         engine.stop()
 
@@ -164,7 +164,7 @@ class NativeEngine:
         return Status(self._library.gpolicy_open(*numbers.arguments, ctypes.byref(self._handle)))
 
     def __del__(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         if self._handle:
             self._library.gpolicy_close(self._handle)
             self._handle = ctypes.c_void_p()
@@ -180,7 +180,7 @@ class NativeEngine:
     ) -> tuple[Status, NativeResult]:
         """Take back all placements but the first `keep`, and answer.
 
-        `limit` is the number of instances to place (None: no limit), for an attempt the number of the new instance.
+        `limit` is the number of instances to place (None: no limit), or for an attempt the number of the new instance.
         Raises EngineStoppedError after `stop`.
         """
         result = NativeResult()
@@ -189,7 +189,7 @@ class NativeEngine:
         return self._call(self._library.gpolicy_ask, *arguments), result
 
     def move_away(self, instance: Numbers, leaving: Leaving, *, force: bool) -> tuple[Status, NativeResult]:
-        """Move an instance away from its nodes; the state is that after it. Raises EngineStoppedError after `stop`."""
+        """Move an instance away from its nodes; keep the new state. Raises EngineStoppedError after `stop`."""
         result = NativeResult()
         arguments = leaving, force, *instance.arguments, ctypes.byref(result)
         return self._call(self._library.gpolicy_move_away, *arguments), result
@@ -197,7 +197,7 @@ class NativeEngine:
     def lose(self, rows: Sequence[int], residents: int) -> tuple[Status, list[int]]:
         """Return where the instances of the nodes at `rows` run on (rows; -1: nowhere) if all these nodes are lost.
 
-        `residents` is how many there are. Raises EngineStoppedError after `stop`.
+        `residents` is the number of these instances. Raises EngineStoppedError after `stop`.
         """
         lost, targets = array("q", rows), array("q", bytes(8 * residents))
         arguments = *lost.buffer_info(), *targets.buffer_info()
@@ -206,11 +206,11 @@ class NativeEngine:
     def _call(self, function: Callable[..., int], *arguments: object) -> Status:
         """Call the library in another thread, so that a signal (Ctrl-C) is handled at once and ends the work.
 
-        The engine's lock is held until the work has ended, whatever becomes of the caller.
+        The engine's lock is held until the work has ended, even if the caller is interrupted.
         """
         status = Status.STOPPED
-        turn = threading.Lock()  # who takes it decides: the work begins, or the caller has given up before
-        ended = threading.Lock()  # free when the work has ended; an interrupted wait leaves a plain lock as it was
+        turn = threading.Lock()  # taken by the first: the thread that begins, or the caller that gives up
+        ended = threading.Lock()  # free when the work has ended; safe if the wait is interrupted
         ended.acquire()
 
         def work() -> None:
@@ -248,12 +248,12 @@ class NativeEngine:
         return status
 
     def stop(self) -> None:
-        """Let what is being answered now end without an answer; whatever is asked later is answered."""
+        """End the present question without an answer; later questions are answered."""
         self._library.gpolicy_stop(self._handle, 1)
 
     @property
     def placed(self) -> int:
-        """How many placements there are."""
+        """The number of placements."""
         return int(self._library.gpolicy_placed(self._handle))
 
     def placements(self, start: int) -> list[NativePlacement]:
@@ -265,5 +265,5 @@ class NativeEngine:
 
     @property
     def missing_index(self) -> int:
-        """Index of the node that an instance should fail over to, after `Status.MISSING_NODE`."""
+        """The index of the missing node of a fail-over, after `Status.MISSING_NODE`."""
         return int(self._library.gpolicy_missing(self._handle))

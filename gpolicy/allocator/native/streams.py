@@ -1,7 +1,7 @@
 """A cluster as two streams of numbers for the compiled engine; source/input.c reads them in the same order.
 
-Nodes become rows in index order. Tags and sets of tags become numbers, and what the engine wants to know of two sets
-(common locations, whether an instance may migrate, desired locations missed) is put into tables.
+Nodes become rows in index order. Tags and sets of tags become numbers, and the relations of two sets that the engine
+needs (common locations, allowed migrations, missed desired locations) become tables.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 Item = TypeVar("Item", bound=Hashable)
 ALL_NODES = CapacityRules()
 MOST = 2**41
-"""The greatest number of anything (MiB of memory, say) that the engine reads (input.c)."""
+"""The greatest number, such as MiB of memory, that the engine accepts (input.c)."""
 LEAST = 2**-20
-"""The least that is not 0."""
+"""The smallest number other than 0 that the engine accepts."""
 _TEMPLATES = {template: number for number, template in enumerate(DiskTemplate)}
 _STATES = {status: (status is not InstanceStatus.STATUS_OFFLINE, status.running) for status in InstanceStatus}
 """Whether an instance in a state is online, and whether it occupies memory."""
@@ -42,7 +42,7 @@ class UnfitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Two streams, kept alive as long as their addresses are in use."""
+    """Two streams, which must live as long as their addresses are in use."""
 
     integers: array[int]
     reals: array[float]
@@ -54,13 +54,13 @@ class Numbers:
 
 
 class Numbering(Generic[Item]):
-    """Numbers for things, from 0 on in the order of their appearance."""
+    """Numbers for items, from 0 on in the order of their appearance."""
 
     def __init__(self) -> None:
         self.number: dict[Item, int] = {}
 
     def of(self, item: Item) -> int:
-        """Return the number of `item`, a new one for a new one."""
+        """Return the number of `item`, a new number for a new item."""
         return self.number.setdefault(item, len(self.number))
 
     def table(self, other: Numbering[Item], relation: Callable[[Item, Item], int]) -> list[int]:
@@ -69,9 +69,9 @@ class Numbering(Generic[Item]):
 
 
 class ClusterNumbers:
-    """The streams of a cluster, and of instances wanted on it or moved away.
+    """The streams of a cluster, and of instances that are placed or moved.
 
-    Without `instances` no node has any: what remains of the instances is in the nodes' books.
+    Without `instances` the lists of nodes are empty; their resources still count all instances.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ClusterNumbers:
         capacity_checks: bool = False,
         placed_before: int = 0,
     ) -> None:
-        """Raise UnfitError where the engine could not tell."""
+        """Raise UnfitError if the engine could not answer."""
         self.indices = list(nodes)
         self.rows = {index: row for row, index in enumerate(self.indices)}
         self._slots = None if instances is None else {number: slot for slot, number in enumerate(instances)}
@@ -134,7 +134,7 @@ class ClusterNumbers:
         )
 
     def instance(self, instance: Instance, candidates: Sequence[int] | None = None) -> Numbers:
-        """Return the streams of an instance that is wanted, or that is moved away to one of `candidates` (ascending).
+        """Return the streams of an instance that is placed, or moved to one of `candidates` (ascending).
 
         Raises UnfitError.
         """
@@ -153,7 +153,7 @@ class ClusterNumbers:
             self._tags.of(tag)
 
     def _candidate_lists(self, candidates: Candidates) -> tuple[dict[int, int], dict[int, int], int]:
-        """Return for each possible primary and secondary (by index) the number of its list, and how many lists."""
+        """Return the number of the list of each possible primary and secondary (by index), and the number of lists."""
         if isinstance(candidates, SingleCandidates):
             _ascending(candidates.nodes)
             return dict.fromkeys(candidates.nodes, 0), {}, 1
@@ -272,7 +272,7 @@ class ClusterNumbers:
 
 
 def refuse_absurd_numbers(nodes: Iterable[Node], instances: Iterable[Instance]) -> None:
-    """Raise InputError for a number that no cluster has, and with which the law would count for hours."""
+    """Raise InputError for an impossible number, with which the law would compute for hours."""
     for node in nodes:
         facts = node.facts
         for name, number in (
@@ -297,16 +297,16 @@ def refuse_absurd_numbers(nodes: Iterable[Node], instances: Iterable[Instance]) 
 
 
 def _refuse_absurd(owner: str, name: str, number: float) -> None:
-    if not abs(number) <= MOST:  # neither if it is no number
+    if not abs(number) <= MOST:  # also false for NaN
         raise InputError(f"{owner}: its {name} is {number:.3g}: no cluster has more than {MOST}")
     if 0 < abs(number) < LEAST:
         raise InputError(f"{owner}: its {name} is {number:.3g}: no cluster has so little")
 
 
 def pair_lists(candidates: PairCandidates) -> tuple[dict[int, int], dict[int, int], int]:
-    """Return for each possible primary and secondary (by index) the number of its list, and how many lists there are.
+    """Return the number of the list of each possible primary and secondary (by index), and the number of lists.
 
-    Raises UnfitError where a node is in two lists.
+    Raises UnfitError if a node is in two lists.
     """
     numbers: dict[tuple[int, ...], int] = {}
     known: dict[int, int] = {}
