@@ -8,9 +8,8 @@ from datetime import date
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.policy.building import Builder
+from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
-from gpolicy.policy.source_file import YamlDocument
 from gpolicy.policy.yaml_reader import read_yaml
 
 Place = tuple[str, str]
@@ -41,7 +40,7 @@ def policy_of(files: Mapping[str, str]) -> Policy:
         for document in read_yaml(text, name).documents
     ]
     findings: list[Finding] = []
-    objects = [_build(document, findings) for document in documents]
+    objects = [made for item in documents for made in KINDS[item.root["kind"]].read(item, findings.append)]
     return Policy(
         paths=tuple(files),
         cluster=next((item for item in objects if isinstance(item, ClusterPolicy)), None),
@@ -51,18 +50,6 @@ def policy_of(files: Mapping[str, str]) -> Policy:
         documents=tuple(documents),
         findings=tuple(findings),
     )
-
-
-def _build(document: YamlDocument, findings: list[Finding]) -> Declared | TagRulesPolicy:
-    builder = Builder(document, findings.append)
-    match document.root["kind"]:
-        case "Cluster":
-            return builder.cluster()
-        case "NodeGroup":
-            return builder.group()
-        case "NodeSet":
-            return builder.node_set()
-    return builder.tag_rules()
 
 
 def _findings(policy: Policy, state: ClusterState) -> list[Finding]:

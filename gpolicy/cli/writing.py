@@ -60,7 +60,8 @@ def schema(kind: str | None, output: Path | None) -> int:
     """Print a schema, or write all of them."""
     from gpolicy.cluster.private_file import write_public  # noqa: PLC0415
     from gpolicy.data import data_directory  # noqa: PLC0415
-    from gpolicy.policy.schema_files import KINDS, file_name  # noqa: PLC0415
+    from gpolicy.policy.kinds import KINDS  # noqa: PLC0415
+    from gpolicy.policy.schema_files import file_name  # noqa: PLC0415
 
     if kind is not None and kind not in KINDS:
         raise UsageError(f"there is no kind {kind!r}", hint=f"the kinds are {', '.join(KINDS)}")

@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from gpolicy.policy.schema_files import KINDS, schema_of
+from gpolicy.policy.kinds import KIND_NAMES
+from gpolicy.policy.schema_files import schema_of
 from gpolicy.writing.first_keys import BELOW, LAST, TOP_LEVEL
 
 Schema = dict[str, Any]
@@ -55,7 +56,7 @@ class KeyOrder:
 @cache
 def key_order(kind: str) -> KeyOrder:
     """Return the order of keys in documents of a kind; of one that is not known, of the first keys only."""
-    schema = schema_of(kind) if kind in KINDS else {}
+    schema = schema_of(kind) if kind in KIND_NAMES else {}
     return KeyOrder(kind, schema, _resolved([schema], schema), ())
 
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Hashable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from gpolicy.policy.schema_files import KINDS, schema_of
+from gpolicy.policy.kinds import KIND_NAMES
+from gpolicy.policy.schema_files import schema_of
 
 if TYPE_CHECKING:
     from gpolicy.policy.source_file import YamlDocument
@@ -48,7 +49,7 @@ def _test_of(kind: str) -> Test:
 def conforms(document: YamlDocument) -> bool:
     """Return whether a document has the shape that the schema of its kind describes."""
     root: Any = document.root
-    has_head = isinstance(root, dict) and root.get("gpolicy") == "v1" and root.get("kind") in KINDS
+    has_head = isinstance(root, dict) and root.get("gpolicy") == "v1" and root.get("kind") in KIND_NAMES
     return has_head and _test_of(root["kind"])(root)
 
 

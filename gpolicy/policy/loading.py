@@ -6,27 +6,23 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gpolicy.findings import Finding, Related
 from gpolicy.opening import real_path
 from gpolicy.policy.boundary import boundary
-from gpolicy.policy.building import Builder
 from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files
-from gpolicy.policy.guard import Guard, build_guards
+from gpolicy.policy.kinds import KINDS, OBJECTS
 from gpolicy.policy.model import (
     ClusterPolicy,
     Declared,
     GroupPolicy,
     NodeSetPolicy,
     Policy,
-    TagRulesPolicy,
-    Waiver,
 )
 from gpolicy.policy.scenario import Scenario
-from gpolicy.policy.scenario_building import build_scenarios
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.policy.structure import DUPLICATE_OBJECT, SEVERAL_CLUSTERS, UNKNOWN_SNAPSHOT
 
@@ -62,11 +58,8 @@ class _Loader:
         self._readable: dict[Path, bool] = {}
         """Whether each file that `extends` names may be read."""
         self._objects: list[Declared] = []
+        self._made: dict[str, list[Any]] = {kind.field: [] for kind in KINDS.values()} | {OBJECTS: self._objects}
         self._here = Bases((), ())
-        self._tag_rules: list[TagRulesPolicy] = []
-        self._waivers: list[Waiver] = []
-        self._guards: list[Guard] = []
-        self._scenarios: list[Scenario] = []
 
     def policy(self, paths: tuple[str, ...]) -> Policy:
         documents = tuple(self._files.documents)
@@ -79,15 +72,14 @@ class _Loader:
         kept = [declared for declared in whole if not declared.template]
         clusters = [declared for declared in kept if isinstance(declared, ClusterPolicy)]
         self._report_several(clusters)
+        self._made["scenarios"] = list(map(self._with_snapshot, self._made["scenarios"]))
+        others = {field: tuple(made) for field, made in self._made.items() if field != OBJECTS}
         return Policy(
             paths=paths,
             cluster=clusters[0] if clusters else None,
             groups=self._by_name([declared for declared in kept if isinstance(declared, GroupPolicy)]),
             node_sets=tuple(self._by_name([item for item in kept if isinstance(item, NodeSetPolicy)]).values()),
-            tag_rules=tuple(self._tag_rules),
-            guards=tuple(self._guards),
-            scenarios=tuple(self._scenarios),
-            waivers=tuple(self._waivers),
+            **others,
             documents=documents,
             findings=tuple(sorted(self._findings, key=Finding.sort_key)),
             files=self._files.files,
@@ -102,20 +94,9 @@ class _Loader:
         return files
 
     def _add(self, document: YamlDocument) -> None:
-        if not self._conforms(document):
-            return
-        builder = Builder(document, self._findings.append)
-        match document.root["kind"]:
-            case "Cluster" | "NodeGroup" | "NodeSet":
-                self._objects.append(_build(builder))
-            case "TagRules":
-                self._tag_rules.append(builder.tag_rules())
-            case "Guards":
-                self._guards += build_guards(document, self._report)
-            case "Test":
-                self._scenarios += [self._with_snapshot(item) for item in build_scenarios(document, self._report)]
-            case "Waiver":
-                self._waivers += builder.waivers()
+        if self._conforms(document):
+            kind = KINDS[document.root["kind"]]
+            self._made[kind.field] += kind.read(document, self._findings.append)
 
     def _conforms(self, document: YamlDocument) -> bool:
         if conforms(document):
@@ -126,9 +107,6 @@ class _Loader:
         self._broken.append(document)
         return False
 
-    def _report(self, finding: Finding) -> None:
-        self._findings.append(finding)
-
     def _with_snapshot(self, scenario: Scenario) -> Scenario:
         """Return the test with the path of its snapshot made whole; report a file that it may not read."""
         named = scenario.stage.snapshot
@@ -137,7 +115,8 @@ class _Loader:
         path, reason = _snapshot(Path(named.span.file).parent / named.value, self._boundary.home)
         if reason:
             hint = "keep it in the policy's directory and write its path from this document"
-            self._report(UNKNOWN_SNAPSHOT.finding(f"snapshot {named.value!r}: {reason}", named.span, hint=hint))
+            message = f"snapshot {named.value!r}: {reason}"
+            self._findings.append(UNKNOWN_SNAPSHOT.finding(message, named.span, hint=hint))
         return replace(scenario, stage=replace(scenario.stage, snapshot=Located(str(path), named.span)))
 
     def _by_name(self, objects: list[_Named]) -> dict[str, _Named]:
@@ -186,17 +165,13 @@ class _Loader:
     def _load_base(self, path: Path) -> list[Declared]:
         files = self._read([path])
         self._files.files |= files.files
-        return [
-            _build(Builder(document, self._findings.append))
-            for document in files.documents
-            if document.root is not None and self._conforms(document)
-            if document.root["kind"] in ("Cluster", "NodeGroup", "NodeSet")
-        ]
-
-
-def _build(builder: Builder) -> Declared:
-    kind = builder.root["kind"]
-    return {"Cluster": builder.cluster, "NodeGroup": builder.group, "NodeSet": builder.node_set}[kind]()
+        bases: list[Declared] = []
+        for document in files.documents:
+            if document.root is not None and self._conforms(document):
+                kind = KINDS[document.root["kind"]]
+                if kind.field == OBJECTS:
+                    bases += kind.read(document, self._findings.append)
+        return bases
 
 
 def _snapshot(path: Path, home: Path) -> tuple[Path, str]:

@@ -17,9 +17,10 @@ from gpolicy.ganeti.number_bounds import BOUNDS
 from gpolicy.ganeti.text_forms import FORMS, PATHS
 from gpolicy.policy import edits
 from gpolicy.policy.conformance import all_different, first_double
+from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.known_elsewhere import known_elsewhere
 from gpolicy.policy.misspelt import surely_meant
-from gpolicy.policy.schema_files import KINDS, schema_of
+from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_parameters import DAY_PATTERN, PERCENT_PATTERN, RATE_PATTERN, SIZE_PATTERN, UID_PATTERN
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
@@ -71,9 +72,9 @@ def _head_findings(document: YamlDocument) -> list[Finding]:
     if version != "v1":
         message = "no `gpolicy: v1` in this document" if version is None else f"unknown version {_quote(version)}"
         return [NOT_A_POLICY.finding(message, document.value_span(("gpolicy",)), hint="write `gpolicy: v1`")]
-    if kind not in KINDS:
+    if kind not in KIND_NAMES:
         message = "the document has no kind" if kind is None else f"unknown kind {_quote(kind)}"
-        hint = _did_you_mean(str(kind), KINDS) or f"the kinds are {', '.join(KINDS)}"
+        hint = _did_you_mean(str(kind), KIND_NAMES) or f"the kinds are {', '.join(KIND_NAMES)}"
         return [NOT_A_POLICY.finding(message, document.value_span(("kind",)), hint=hint)]
     return []
 

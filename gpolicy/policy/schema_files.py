@@ -1,14 +1,12 @@
-"""The kinds of documents and their JSON Schemas, as they lie among the package's data."""
+"""The JSON Schemas of the kinds of documents, as they lie among the package's data."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from gpolicy.data import data_directory
-
-KINDS: Final = ("Cluster", "NodeGroup", "NodeSet", "TagRules", "Guards", "Test", "Waiver")
 
 
 def file_name(kind: str) -> str:

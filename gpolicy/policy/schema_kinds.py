@@ -12,8 +12,9 @@ from typing import Final
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.schema_editing import document_snippet, for_editors
-from gpolicy.policy.schema_files import KINDS, file_name
+from gpolicy.policy.schema_files import file_name
 from gpolicy.policy.schema_guards import guard_properties
 from gpolicy.policy.schema_parameters import DAY_PATTERN, NAME, SIZE, TAG, Schema, count_of, parameter_properties
 from gpolicy.policy.schema_tag_rules import tag_rule_properties

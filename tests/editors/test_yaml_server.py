@@ -18,7 +18,8 @@ from jsonschema import Draft7Validator
 from language_server import LanguageServer, server_script
 from sections import SCHEMAS, Section, at_section, choices, sections
 
-from gpolicy.policy.schema_files import KINDS, file_name
+from gpolicy.policy.kinds import KINDS
+from gpolicy.policy.schema_files import file_name
 from gpolicy.policy.schema_kinds import schemas
 from gpolicy.starter.starter_policy import starter_files
 from gpolicy.writing.documents import SCHEMA_FILE, modelines, schema_text

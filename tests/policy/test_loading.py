@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mutated import DOCUMENTS
 
 from gpolicy.errors import InputError
 from gpolicy.findings import Severity
 from gpolicy.ganeti.number_bounds import MEMORY
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.units import format_size, parse_size
+from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy
 
@@ -240,10 +243,21 @@ def test_where_there_is_nothing_to_read_the_run_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[]\n", "just text\n", "12\n", "gpolicy: v2\nkind: Cluster\nname: x\n", "kind: Cluster\nname: x\n", "a: 1\n"],
+    [
+        *("[]\n", "just text\n", "12\n", "gpolicy: v2\nkind: Cluster\nname: x\n", "kind: Cluster\nname: x\n", "a: 1\n"),
+        *("gpolicy: v1\nkind: [Cluster]\n", "gpolicy: v1\nkind: {Cluster: x}\n"),
+    ],
 )
 def test_what_is_no_policy_is_said_once(text: str, tmp_path: Path) -> None:
     assert codes(load(tmp_path, text)) == ["GP010"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_made_of_a_document_is_in_its_field_of_the_policy(kind: str, tmp_path: Path) -> None:
+    document = next(item for item in DOCUMENTS if item["kind"] == kind and not item.get("template"))
+    policy = load(tmp_path, json.dumps(document).replace("{", "{\n", 1))
+    assert Severity.ERROR not in {finding.severity for finding in policy.findings}
+    assert getattr(policy, KINDS[kind].field)
 
 
 def test_empty_documents_are_nothing(tmp_path: Path) -> None:

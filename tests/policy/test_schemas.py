@@ -10,8 +10,9 @@ from jsonschema import Draft7Validator
 from mutated import DOCUMENTS, mutations
 
 from gpolicy.policy.conformance import UnknownKeywordError, compile_schema, conforms
+from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.schema_errors import shape_findings
-from gpolicy.policy.schema_files import KINDS, file_name, schema_of
+from gpolicy.policy.schema_files import file_name, schema_of
 from gpolicy.policy.schema_kinds import schemas
 
 SCHEMAS = schemas()
@@ -41,7 +42,7 @@ def described(leaf: Any) -> bool:
     return "description" in leaf or "$ref" in leaf or set(leaf) == {"const"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KIND_NAMES)
 def test_every_key_is_described_for_the_editor(kind: str) -> None:
     assert undescribed(SCHEMAS[file_name(kind)]) == []
 
@@ -49,15 +50,15 @@ def test_every_key_is_described_for_the_editor(kind: str) -> None:
 # --- conformance ---------------------------------------------------------------------------------------------------
 
 
-FAST = {kind: compile_schema(schema_of(kind)) for kind in KINDS}
-SLOW = {kind: Draft7Validator(schema_of(kind)) for kind in KINDS}
+FAST = {kind: compile_schema(schema_of(kind)) for kind in KIND_NAMES}
+SLOW = {kind: Draft7Validator(schema_of(kind)) for kind in KIND_NAMES}
 
 
 @settings(max_examples=400, deadline=None)
 @given(mutations())
 def test_fast_conformance_is_what_jsonschema_says(document: Any) -> None:
     kind = str(document.get("kind")) if isinstance(document, dict) else ""
-    assume(kind in KINDS)
+    assume(kind in KIND_NAMES)
     assert FAST[kind](document) == SLOW[kind].is_valid(document)
 
 
@@ -76,7 +77,7 @@ def test_what_does_not_conform_has_a_finding(document: Any) -> None:
     read = YamlDocument(SourceFile("f", ""), document, (1, 1, 1, 1))
     found = [] if conforms(read) else shape_findings(read)
     kind = document.get("kind") if isinstance(document, dict) else None
-    if kind in KINDS and document.get("gpolicy") == "v1":
+    if kind in KIND_NAMES and document.get("gpolicy") == "v1":
         assert bool(found) == (not FAST[kind](document))
     else:
         assert [finding.code for finding in found] == ["GP010"]

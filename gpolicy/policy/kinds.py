@@ -1,0 +1,47 @@
+"""The kinds of documents: what is made of each, and where a policy keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpolicy.findings import Finding
+from gpolicy.policy.building import Builder
+from gpolicy.policy.guard import build_guards
+from gpolicy.policy.scenario_building import build_scenarios
+from gpolicy.policy.source_file import YamlDocument
+
+Report = Callable[[Finding], None]
+Reader = Callable[[YamlDocument, Report], Iterable[Any]]
+
+OBJECTS: Final = "objects"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of document. What `read` makes of one that conforms to its schema is in `field` of a policy.
+
+    What is wrong with a value goes to the second argument of `read`. In `objects` is what can extend something.
+    """
+
+    field: str
+    read: Reader
+
+
+def _one(make: Callable[[Builder], object]) -> Reader:
+    return lambda document, report: [make(Builder(document, report))]
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "Cluster": Kind(OBJECTS, _one(Builder.cluster)),
+    "NodeGroup": Kind(OBJECTS, _one(Builder.group)),
+    "NodeSet": Kind(OBJECTS, _one(Builder.node_set)),
+    "TagRules": Kind("tag_rules", _one(Builder.tag_rules)),
+    "Guards": Kind("guards", build_guards),
+    "Test": Kind("scenarios", build_scenarios),
+    "Waiver": Kind("waivers", lambda document, report: Builder(document, report).waivers()),
+}
+
+KIND_NAMES: Final = tuple(KINDS)
+"""To look up what a document has as its kind, which need not be a word."""
