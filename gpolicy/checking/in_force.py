@@ -56,7 +56,8 @@ def observed_of_group(context: Context, name: str, path: Path) -> Value:
     """Return the own value of the observed group that becomes the group `name`; None where it has none."""
     if context.state is None or context.desired is None:
         return None
-    current = next((group.current for group in context.desired.groups if group.policy.name == name), name)
+    declared = context.desired.groups.get(name)
+    current = declared.current if declared else name
     group = context.state.groups.get(current) if current else None
     return _readable(path, group.own.get(path)) if group else None
 

@@ -23,11 +23,10 @@ class Members:
         """The group that each observed node will be in."""
         if self.state is None or self.desired is None:
             return {}
-        renamed = {group.current: group.policy.name for group in self.desired.groups if group.current}
         found = {}
         for name, node in self.state.nodes.items():
             wanted = self.desired.nodes.get(name)
-            found[name] = wanted.group.value if wanted and wanted.group else renamed.get(node.group, node.group)
+            found[name] = wanted.group.value if wanted and wanted.group else self.desired.name_after(node.group)
         return found
 
     @cached_property

@@ -154,8 +154,8 @@ def _leaf(change: Change, desired: Desired) -> Leaf | None:
     """Return the declared leaf of a group's value: a disk's `access` is set to what it is to inherit (T11)."""
     if change.level is not Level.GROUP:
         return None
-    group = next((item.policy for item in desired.groups if item.policy.name == change.object_name), None)
-    return group.leaves.get(change.path) if group else None
+    group = desired.groups.get(change.object_name or "")
+    return group.policy.leaves.get(change.path) if group else None
 
 
 def _last_write(change: Change, state: ClusterState, desired: Desired) -> Identity:
@@ -164,5 +164,6 @@ def _last_write(change: Change, state: ClusterState, desired: Desired) -> Identi
     name = change.object_name or ""
     if change.level is Level.NODE:
         return state.nodes[name].identity if name in state.nodes else UNKNOWN_SINCE
-    current = next((item.current for item in desired.groups if item.policy.name == name), None)
+    group = desired.groups.get(name)
+    current = group.current if group else None
     return state.groups[current].identity if current in state.groups else UNKNOWN_SINCE

@@ -34,18 +34,28 @@ class DesiredNode:
 
 @dataclass(slots=True)
 class Desired:
-    """All that a policy wants of one cluster, and findings about what does not fit."""
+    """All that a policy wants of one cluster, and findings about what does not fit.
 
-    groups: list[DesiredGroup] = field(default_factory=list)
+    `groups` are by the name that the policy gives them, `current_groups` by the one that they have in the cluster now.
+    """
+
+    groups: dict[str, DesiredGroup] = field(default_factory=dict)
+    current_groups: dict[str, GroupPolicy] = field(default_factory=dict)
     nodes: dict[str, DesiredNode] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+
+    def name_after(self, group: str) -> str:
+        """Return the name that a group of the cluster is to have."""
+        policy = self.current_groups.get(group)
+        return policy.name if policy else group
 
 
 def resolve(policy: Policy, state: ClusterState) -> Desired:
     """Return what `policy` wants of the groups and nodes of `state`."""
     desired = Desired()
     current = _current_names(policy, state, desired.findings)
-    desired.groups += [DesiredGroup(policy=group, current=current[group.name]) for group in policy.groups.values()]
+    desired.groups = {name: DesiredGroup(policy=group, current=current[name]) for name, group in policy.groups.items()}
+    desired.current_groups = {item.current: item.policy for item in desired.groups.values() if item.current is not None}
     _memberships(policy, state, desired)
     _node_sets(policy, state, desired)
     return desired
@@ -157,11 +167,10 @@ def _node_sets(policy: Policy, state: ClusterState, desired: Desired) -> None:
 def _members(node_set: NodeSetPolicy, state: ClusterState, desired: Desired) -> dict[str, int]:
     """Return the nodes of a set with the rank of their best match: 0 by name, 1 by glob, 2 by group."""
     ranks: dict[str, int] = {}
-    renamed = {group.current: group.policy.name for group in desired.groups}
     for group in node_set.groups:
         for node in state.nodes.values():
             wanted = desired.nodes[node.name].group if node.name in desired.nodes else None
-            if (wanted.value if wanted else renamed.get(node.group, node.group)) == group.value:
+            if (wanted.value if wanted else desired.name_after(node.group)) == group.value:
                 ranks[node.name] = 2
     for pattern in node_set.nodes:
         rank = 1 if is_glob(pattern.value) else 0

@@ -43,12 +43,11 @@ class _Diff:
         own = policy.cluster.leaves if policy.cluster else {}
         self.cluster_after = self._own_after(state.cluster.own, own)
         self.groups_after: dict[str, Values] = {}
-        self.current_names = {item.policy.name: item.current for item in desired.groups if item.current}
 
     def run(self) -> Difference:
         self._cluster()
-        for group in sorted(self.desired.groups, key=lambda group: group.policy.name):
-            self._group(group)
+        for name in sorted(self.desired.groups):
+            self._group(self.desired.groups[name])
         for name in sorted(self.desired.nodes):
             self._node(self.desired.nodes[name])
         return self.result
@@ -90,7 +89,7 @@ class _Diff:
         own_after = self._own_after(node.own, desired.leaves)
         before = self.state.effective_of_node(node)
         after = fill(own_after, self.groups_after.get(group_after) or self._effective(group_after), Level.NODE)
-        if desired.group is not None and self._name_after(node.group) != desired.group.value:
+        if desired.group is not None and self.desired.name_after(node.group) != desired.group.value:
             risk = RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, desired.leaves)
             move = (node.group, group_after)
             self._add(Level.NODE, node.name, MEMBERSHIP, move, desired.group.span, risk=risk)
@@ -98,10 +97,7 @@ class _Diff:
         self._tags(Level.NODE, node.name, desired.tags, node.tags)
 
     def _group_after(self, node: Node, wanted: Located[str] | None) -> str:
-        return wanted.value if wanted else self._name_after(node.group)
-
-    def _name_after(self, group: str) -> str:
-        return next((item.policy.name for item in self.desired.groups if item.current == group), group)
+        return wanted.value if wanted else self.desired.name_after(node.group)
 
     def _effective(self, group: str) -> Values:
         """Return the effective values of a group that the policy says nothing about, under the new cluster values."""
@@ -155,7 +151,7 @@ class _Diff:
         leaf: Leaf,
     ) -> None:
         affects = self._followers(level, name, path) if effective[0] != effective[1] else ()
-        now = self.current_names.get(name or "") if level is Level.GROUP else name
+        now = self.desired.groups[name].current if level is Level.GROUP and name else name
         is_new = level is Level.GROUP and now is None
         risk = risk_when_new(path) if is_new else risk_of(self.state, level, now, path, *effective)
         if leaf.value is INHERIT and own[1] is not None:
@@ -177,7 +173,7 @@ class _Diff:
     def _inherits_from(self, node: Node, path: Path) -> str | None:
         """Return the group that a node stays in without an own value at `path`, by its name after the plan."""
         desired = self.desired.nodes.get(node.name)
-        group = self._name_after(node.group)
+        group = self.desired.name_after(node.group)
         if desired is not None and desired.group is not None and desired.group.value != group:
             return None  # the change of its group says what changes for it
         leaf = desired.leaves.get(path) if desired is not None else None
@@ -186,7 +182,7 @@ class _Diff:
 
     def _follows(self, group: str, path: Path) -> bool:
         """Return whether a group of the cluster stays, without an own value at `path`."""
-        desired = next((item.policy for item in self.desired.groups if item.current == group), None)
+        desired = self.desired.current_groups.get(group)
         if desired is not None and (desired.removed is not None or path in desired.leaves):
             return desired.removed is None and desired.leaves[path].value is INHERIT and path[-1] != "access"
         return path not in self.state.groups[group].own

@@ -95,21 +95,25 @@ class _Maker:
         self.renamed: dict[str, str] = {
             str(change.before): str(change.after) for change in changes if change.action is ChangeAction.RENAME
         }
-        self.created = [change.object_name or "" for change in changes if change.action is ChangeAction.CREATE]
+        self.created = {change.object_name or "": None for change in changes if change.action is ChangeAction.CREATE}
         self.removed = [change.object_name or "" for change in changes if change.action is ChangeAction.REMOVE]
         self.emptied: list[str] = []
+        self.leaves: dict[Level, dict[str, list[Change]]] = {level: {} for level in Level}
+        for change in changes:
+            if change.path not in (NAME, MEMBERSHIP, TAGS):
+                self.leaves[change.level].setdefault(change.object_name or "", []).append(change)
         self.lasting = self._lasting()
         self.kept_names = self._kept_names()
 
     def run(self) -> Stepping:
-        cluster = self._leaves(Level.CLUSTER, None)
+        cluster = self.leaves[Level.CLUSTER].get("", [])
         gone = {template for change in cluster if change.path == TEMPLATES for template in _gone(change)}
         letting_go, self.emptied = self._groups_letting_go(gone), self._removed_letting_go(gone)
         self._cluster(
             [change for change in cluster if change.path != POOL_SIZE], waits=bool(letting_go or self.emptied)
         )
         for name in letting_go:
-            self._group(self._old_name(name), self._leaves(Level.GROUP, name), Wave.LET_GO)
+            self._group(self._old_name(name), self.leaves[Level.GROUP][name], Wave.LET_GO)
         for name in self.emptied:
             before = {GROUP_TEMPLATES: self._group_seen(name)[GROUP_TEMPLATES]}
             inverse = inverse_of(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET}, self.version)
@@ -117,30 +121,18 @@ class _Maker:
         self._renames()
         for name in self.created:
             self._create(name)
-        for name in self._objects(Level.GROUP):
+        for name, leaves in self.leaves[Level.GROUP].items():
             if name not in letting_go and name not in self.created:
-                self._group(name, self._leaves(Level.GROUP, name), Wave.GROUPS)
+                self._group(name, leaves, Wave.GROUPS)
         self._moves()
         self._removals()
-        for name in self._objects(Level.NODE):
-            self._modify_node(name, self._leaves(Level.NODE, name))
+        for name, leaves in self.leaves[Level.NODE].items():
+            self._modify_node(name, leaves)
         self._tags()
         self._candidate_pool([change for change in cluster if change.path == POOL_SIZE])
         ordered = enumerate(sorted(self.result.steps, key=lambda step: step.wave), start=1)
         self.result.steps = [replace(step, id=str(number)) for number, step in ordered]
         return self.result
-
-    def _leaves(self, level: Level, name: str | None) -> list[Change]:
-        special = {NAME, MEMBERSHIP, TAGS}
-        return [
-            change
-            for change in self.changes
-            if change.level is level and change.object_name == name and change.path not in special
-        ]
-
-    def _objects(self, level: Level) -> list[str]:
-        names = (change.object_name for change in self.changes if change.level is level)
-        return list(dict.fromkeys(name for name in names if name is not None))
 
     def _old_name(self, name: str) -> str:
         return next((old for old, new in self.renamed.items() if new == name), name)
@@ -216,8 +208,6 @@ class _Maker:
     # --- groups --------------------------------------------------------------------------------------------------
 
     def _group(self, name: str, changes: list[Change], wave: Wave) -> None:
-        if not changes:
-            return  # Ganeti would run a job all the same
         before = {change.path: change.before for change in changes}
         lost = wave is Wave.LET_GO and name in self.kept_names  # at last another group has this name
         inverse = self._kept_name(name) if lost else self._undo_group(name, changes)
@@ -240,7 +230,7 @@ class _Maker:
         return replace(inverse, not_restored=(*inverse.not_restored, *stays))
 
     def _create(self, name: str) -> None:
-        values = _assignments(self._leaves(Level.GROUP, name))
+        values = _assignments(self.leaves[Level.GROUP].get(name, []))
         make = partial(commands.group_add, name, values, version=self.version)
         exists = Effect(f"group/{name}", NAME, None, name)
         inverse = made([(partial(commands.group_remove, name), (exists.reversed(),))])
@@ -333,8 +323,6 @@ class _Maker:
     # --- nodes and tags ------------------------------------------------------------------------------------------
 
     def _modify_node(self, name: str, changes: list[Change]) -> None:
-        if not changes:
-            return
         assignments = _assignments(changes)
         before = {change.path: change.before for change in changes}
         inverse = inverse_of(Level.NODE, name, before, assignments, self.version)

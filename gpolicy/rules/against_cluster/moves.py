@@ -93,7 +93,7 @@ class MoveIntoStricterGroup(Rule):
         state, desired = context.state, context.desired
         if state is None or desired is None:
             return
-        current = {group.policy.name: group.current for group in desired.groups}
+        current = {name: group.current for name, group in desired.groups.items()}
         found: dict[str, list[tuple[str, str, Span]]] = defaultdict(list)
         for name, instance in sorted(state.instances.items()):
             node, wanted = state.nodes.get(instance.primary_node), desired.nodes.get(instance.primary_node)
