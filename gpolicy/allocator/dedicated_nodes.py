@@ -29,7 +29,7 @@ from gpolicy.allocator.policy_check import check_policy
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.group_choice import RequestOptions
+    from gpolicy.allocator.group_choice import RequestOptions, Wanted
     from gpolicy.allocator.placement import Candidates
     from gpolicy.allocator.redundancy import Instances
 
@@ -82,15 +82,10 @@ def allocation_vector(node: Node, samples: Sequence[Instance]) -> tuple[int, ...
 
 
 def search_dedicated(
-    nodes: Nodes,
-    _instances: Instances,
-    instance: Instance,
-    count: int,
-    members: Sequence[int],
-    options: RequestOptions,
+    wanted: Wanted, options: RequestOptions, nodes: Nodes, _instances: Instances, members: Sequence[int]
 ) -> Attempt:
-    """Try `instance` on `members` and take the smallest loss, then the least disk left."""
-    candidates = candidates_among(nodes, members, count, options.restriction)
+    """Try `wanted` on `members` and take the smallest loss, then the least disk left."""
+    instance, candidates = wanted.instance, candidates_among(nodes, members, wanted.count, options.restriction)
     scope = {index: nodes[index] for index in members}
     found = compiled_dedicated(scope, instance, candidates, force=options.ignore_soft_errors)
     if found is None:

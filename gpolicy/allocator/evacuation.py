@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
-from gpolicy.allocator.group_choice import RequestError, choose_group
+from gpolicy.allocator.group_choice import RequestError, Wanted, choose_group, search_ordinary
 from gpolicy.allocator.instance_moves import Moved, failover, failover_to, node_at, replace_secondary
 from gpolicy.allocator.native.library import Leaving
 from gpolicy.allocator.native.streams import UnfitError
@@ -239,7 +240,8 @@ def change_group(
                 f" [{','.join(map(str, allowed))}], all groups: {show_groups(populated)}"
             )
         count = 2 if instance.template is DiskTemplate.DRBD else 1
-        answer = choose_group(groups, state, table, instance, count, options, allowed=allowed)
+        search = partial(search_ordinary, Wanted(instance, count), options)
+        answer = choose_group(groups, state, table, instance, search, allowed=allowed)
         if answer.group is None:
             raise EvacuationError(", ".join(answer.messages))
         candidates = [

@@ -31,6 +31,15 @@ class RequestOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """An instance to place on `count` nodes (1 or 2), in any group or in the one of `group_name`."""
+
+    instance: Instance
+    count: int
+    group_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupAnswer:
     """The placement, None if there is none, and messages about it."""
 
@@ -43,25 +52,19 @@ class RequestError(InputError):
     """A request that cannot be granted; the message is the answer."""
 
 
-Search = Callable[[Nodes, Instances, Instance, int, Sequence[int], RequestOptions], Attempt]
-"""Scope of the scores, instances, wanted instance, node count, candidate nodes, options."""
+Search = Callable[[Nodes, Instances, Sequence[int]], Attempt]
+"""Tries a wanted instance: scope of the scores, instances, candidate nodes."""
 
 
 def search_ordinary(
-    nodes: Nodes,
-    instances: Instances,
-    instance: Instance,
-    count: int,
-    members: Sequence[int],
-    options: RequestOptions,
+    wanted: Wanted, options: RequestOptions, nodes: Nodes, instances: Instances, members: Sequence[int]
 ) -> Attempt:
-    """Try `instance` on `members`, scored over all of `nodes`."""
-    candidates = candidates_among(nodes, members, count, options.restriction)
+    """Try `wanted` on `members`, scored over all of `nodes`."""
     return find_placement(
         nodes,
         instances,
-        instance,
-        candidates,
+        wanted.instance,
+        candidates_among(nodes, members, wanted.count, options.restriction),
         force=options.ignore_soft_errors,
         capacity_checks=options.capacity_checks,
     )
@@ -97,19 +100,17 @@ def connected(group: Group, instance: Instance) -> bool:
     return all(nic.network is None or nic.network in group.networks for nic in instance.nics)
 
 
-def choose_group(  # noqa: PLR0913 - the question has that many parts
+def choose_group(
     groups: Mapping[int, Group],
     nodes: Nodes,
     instances: Instances,
     instance: Instance,
-    count: int,
-    options: RequestOptions,
+    search: Search,
     *,
     allowed: Sequence[int] | None = None,
-    search: Search = search_ordinary,
     separate_network_messages: bool = True,
 ) -> GroupAnswer:
-    """Try every group that has nodes, or only the `allowed` ones, and take the best.
+    """Let `search` try every group that has nodes, or only the `allowed` ones, and take the best.
 
     Preferred groups come before those of last resort, then the metric decides; of equal groups the later one wins.
     Unallocable groups are tried and reported, but never chosen. Raises RequestError if no group is allowed.
@@ -136,7 +137,7 @@ def choose_group(  # noqa: PLR0913 - the question has that many parts
             messages.append(f"Group {group.name}: error {_not_connected(group, instance)}")
             continue
         try:
-            attempt = search(nodes, instances, instance, count, members[number], options)
+            attempt = search(nodes, instances, members[number])
         except NoCandidatesError as error:
             messages.append(f"Group {group.name}: error {error}")
             continue
@@ -150,16 +151,7 @@ def choose_group(  # noqa: PLR0913 - the question has that many parts
     return GroupAnswer(attempt.solution, (f"Selected group: {groups[number].name}", *messages), number)
 
 
-def one_group(
-    group: Group,
-    nodes: Nodes,
-    instances: Instances,
-    instance: Instance,
-    count: int,
-    options: RequestOptions,
-    *,
-    search: Search = search_ordinary,
-) -> GroupAnswer:
+def one_group(group: Group, nodes: Nodes, instances: Instances, instance: Instance, search: Search) -> GroupAnswer:
     """Try the requested group; only its nodes and the instances on them count.
 
     Raises RequestError if it is not connected to the instance's networks or has no usable node.
@@ -169,7 +161,7 @@ def one_group(
     scope = {index: node for index, node in nodes.items() if node.facts.group == group.index}
     residents = {key: item for key, item in instances.items() if item.primary in scope}
     try:
-        attempt = search(scope, residents, instance, count, list(scope), options)
+        attempt = search(scope, residents, list(scope))
     except NoCandidatesError as error:
         raise RequestError(str(error)) from None
     message = f"Group {group.name} ({group.alloc_policy.value}): {describe(attempt, nodes)}"

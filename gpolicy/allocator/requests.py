@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Group, Instance
@@ -14,6 +15,7 @@ from gpolicy.allocator.group_choice import (
     GroupAnswer,
     RequestError,
     Search,
+    Wanted,
     choose_group,
     describe,
     describe_failures,
@@ -35,15 +37,6 @@ Instances = Mapping[int, Instance]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """An instance to place on `count` nodes (1 or 2), in any group or in the one of `group_name`."""
-
-    instance: Instance
-    count: int
-    group_name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class MultiAnswer:
     """The result for each instance of a multi-allocate request, and the state after it."""
 
@@ -58,7 +51,9 @@ def allocate(
 ) -> GroupAnswer:
     """Place one instance. An answer without a placement is a failure; other failures raise RequestError."""
     dedicated = is_dedicated(groups, nodes, wanted.group_name)
-    return _answer(groups, nodes, instances, wanted, options, dedicated=dedicated)
+    return answer(
+        groups, nodes, instances, wanted, search_for(wanted, options, dedicated=dedicated), dedicated=dedicated
+    )
 
 
 def allocate_many(
@@ -74,23 +69,23 @@ def allocate_many(
         # on dedicated nodes htools solves each request for one group on the initial state
         anew = dedicated and item.group_name is not None
         solved_on = (nodes, instances) if anew else (state, table)
-        answer = _answer(groups, *solved_on, item, options, dedicated=dedicated)
-        if answer.placement is None:
+        found = answer(groups, *solved_on, item, search_for(item, options, dedicated=dedicated), dedicated=dedicated)
+        if found.placement is None:
             if item.group_name is None:
-                raise RequestError(", ".join(answer.messages))
-            text = answer.messages[0]
-            failed.append((item.instance, text.partition("): ")[2] if dedicated else ", ".join(answer.messages)))
+                raise RequestError(", ".join(found.messages))
+            text = found.messages[0]
+            failed.append((item.instance, text.partition("): ")[2] if dedicated else ", ".join(found.messages)))
             continue
-        placed.append((item.instance, answer.placement))
+        placed.append((item.instance, found.placement))
         number = len(table)
-        changed = {node.index: settled(node, number) for node in answer.placement.changed}
+        changed = {node.index: settled(node, number) for node in found.placement.changed}
         narrow = dedicated or item.group_name is not None
         state = {
             index: changed.get(index, node)
             for index, node in solved_on[0].items()
-            if not narrow or node.facts.group == answer.group
+            if not narrow or node.facts.group == found.group
         }
-        table[number] = answer.placement.instance
+        table[number] = found.placement.instance
     return MultiAnswer(tuple(placed), tuple(failed), state, table)
 
 
@@ -124,26 +119,16 @@ def allocate_secondary(
     return attempt.solution, describe(attempt, state)
 
 
-def _answer(
-    groups: Groups,
-    nodes: Nodes,
-    instances: Instances,
-    wanted: Wanted,
-    options: RequestOptions,
-    *,
-    dedicated: bool,
+def search_for(wanted: Wanted, options: RequestOptions, *, dedicated: bool) -> Search:
+    """Return what tries `wanted` on nodes: by the dedicated metric, or by the score."""
+    return partial(search_dedicated if dedicated else search_ordinary, wanted, options)
+
+
+def answer(
+    groups: Groups, nodes: Nodes, instances: Instances, wanted: Wanted, search: Search, *, dedicated: bool
 ) -> GroupAnswer:
-    search: Search = search_dedicated if dedicated else search_ordinary
+    """Answer by `search`, in the group that is asked for or in the best one. Raises RequestError."""
     if wanted.group_name is None:
-        return choose_group(
-            groups,
-            nodes,
-            instances,
-            wanted.instance,
-            wanted.count,
-            options,
-            search=search,
-            separate_network_messages=not dedicated,
-        )
-    group = find_group(groups, wanted.group_name)
-    return one_group(group, nodes, instances, wanted.instance, wanted.count, options, search=search)
+        separate = not dedicated
+        return choose_group(groups, nodes, instances, wanted.instance, search, separate_network_messages=separate)
+    return one_group(find_group(groups, wanted.group_name), nodes, instances, wanted.instance, search)

@@ -10,19 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.dedicated_nodes import search_dedicated, try_each_dedicated
+from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.group_choice import GroupAnswer, RequestError, choose_group, one_group, search_ordinary
+from gpolicy.allocator.group_choice import GroupAnswer, RequestError
 from gpolicy.allocator.placement import PairCandidates, Placement, SingleCandidates, candidates_among, try_each
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
+from gpolicy.allocator.requests import answer, search_for
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.refusals import Refusal, as_primary, as_secondary
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Group, Instance
-    from gpolicy.allocator.group_choice import RequestOptions, Search
+    from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.group_choice import RequestOptions, Wanted
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Attempt, Candidates, Trial
@@ -58,10 +59,8 @@ class PlaceSearch:
     """One request, and the searches that its answer was found by."""
 
     cluster: Cluster
-    instance: Instance
-    count: int
+    wanted: Wanted
     options: RequestOptions
-    group: Group | None
     dedicated: bool
     attempts: list[Attempted] = field(default_factory=list)
     left_out: int = 0
@@ -69,49 +68,26 @@ class PlaceSearch:
 
     def answer(self) -> GroupAnswer:
         """Return hail's answer; a refused request is an answer as well."""
-        group = self.group
-        groups, nodes, instances = self.cluster.groups, self.cluster.nodes, self.cluster.instances
-        try:
-            if group is not None:
-                return one_group(
-                    group, nodes, instances, self.instance, self.count, self.options, search=self._search()
-                )
-            return choose_group(
-                groups,
-                nodes,
-                instances,
-                self.instance,
-                self.count,
-                self.options,
-                search=self._search(),
-                separate_network_messages=not self.dedicated,
-            )
-        except RequestError as error:
-            return GroupAnswer(None, (error.message,))
+        cluster, search = self.cluster, search_for(self.wanted, self.options, dedicated=self.dedicated)
 
-    def _search(self) -> Search:
-        search = search_dedicated if self.dedicated else search_ordinary
-
-        def recorded(
-            nodes: Nodes,
-            instances: Instances,
-            instance: Instance,
-            count: int,
-            members: Sequence[int],
-            options: RequestOptions,
-        ) -> Attempt:
-            attempt = search(nodes, instances, instance, count, members, options)
+        def recorded(nodes: Nodes, instances: Instances, members: Sequence[int]) -> Attempt:
+            attempt = search(nodes, instances, members)
             self.attempts.append(Attempted(nodes, instances, tuple(members), attempt))
             return attempt
 
-        return recorded
+        try:
+            return answer(
+                cluster.groups, cluster.nodes, cluster.instances, self.wanted, recorded, dedicated=self.dedicated
+            )
+        except RequestError as error:
+            return GroupAnswer(None, (error.message,))
 
     def candidates(self) -> list[Candidate]:
         """Return the candidates of all searches; of very many pairs of nodes some of each primary."""
         return [self._candidate(trial) for tried in self.attempts for trial in self._trials(tried, self._listed(tried))]
 
     def _listed(self, tried: Attempted) -> Candidates:
-        listed = candidates_among(tried.nodes, tried.members, self.count, self.options.restriction)
+        listed = candidates_among(tried.nodes, tried.members, self.wanted.count, self.options.restriction)
         if isinstance(listed, SingleCandidates):
             return listed
         pairs = sum(len(others) - (primary in others) for primary, others in listed.members)
@@ -139,13 +115,13 @@ class PlaceSearch:
         Candidates that are better than the chosen one and were passed over fail N+1; those behind it are not tested.
         """
         nodes, failures = tried.nodes, tried.attempt.failures[FailReason.N1]
-        batches = (try_each_dedicated if self.dedicated else try_each)(nodes, self.instance, listed)
+        batches = (try_each_dedicated if self.dedicated else try_each)(nodes, self.wanted.instance, listed)
         instances = None  # without a solution all that is possible fails; single nodes are told apart by their scores
         if isinstance(listed, PairCandidates) and tried.attempt.solution is not None:
             instances = tried.instances
         found: list[_Trial] = []
         for batch in batches:
-            trials = _explained(nodes, self.instance, batch)
+            trials = _explained(nodes, self.wanted.instance, batch)
             if failures and not self.dedicated:
                 trials = _passed_over(nodes, instances, trials, failures)
                 failures -= sum(trial.refusal is not None and trial.placement is not None for trial in trials)
@@ -156,7 +132,7 @@ class PlaceSearch:
         nodes = [self.cluster.nodes[index] for index in trial.nodes]
         group = self.cluster.groups[nodes[0].facts.group]
         refusal, placement = trial.refusal, trial.placement
-        closed = self.group is None and group.alloc_policy is AllocPolicy.UNALLOCABLE
+        closed = self.wanted.group_name is None and group.alloc_policy is AllocPolicy.UNALLOCABLE
         cause = refusal.cause if refusal else Cause.CLOSED if closed else None
         return Candidate(
             group=group.name,

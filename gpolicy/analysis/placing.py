@@ -15,7 +15,7 @@ from gpolicy.allocator.cluster_data import NodeData
 from gpolicy.allocator.dedicated_nodes import biggest_first, is_dedicated
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.group_choice import RequestOptions
+from gpolicy.allocator.group_choice import RequestOptions, Wanted
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.policy_check import check_pair
 from gpolicy.analysis.allocator_input import cluster_data
@@ -48,7 +48,8 @@ def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None
     options = RequestOptions(restriction=None if request.nodes is None else frozenset(request.nodes))
     count = 2 if instance.template is DiskTemplate.DRBD else 1
     dedicated = is_dedicated(cluster.groups, cluster.nodes, group.name if group else None)
-    asked = PlaceSearch(cluster, instance, count, options, group, dedicated=dedicated)
+    wanted = Wanted(instance, count, group.name if group else None)
+    asked = PlaceSearch(cluster, wanted, options, dedicated=dedicated)
     answer = asked.answer()
     chosen = () if answer.placement is None else answer.placement.nodes
     nodes = tuple(cluster.nodes[index].facts.name for index in chosen)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpolicy.allocator.group_choice import RequestError
+from gpolicy.allocator.group_choice import RequestError, Wanted
 from gpolicy.allocator.merge import Cluster, desired_tags, exclusion_tags
 from gpolicy.allocator.redundancy import settled
-from gpolicy.allocator.requests import Wanted, allocate, allocate_many
+from gpolicy.allocator.requests import allocate, allocate_many
 from gpolicy.errors import InputError
 from gpolicy.htools.hail_requests import PREFIX, Answer, Request, names_of
 from gpolicy.htools.iallocator import parse_instance

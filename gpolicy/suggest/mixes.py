@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.dedicated_nodes import search_dedicated
-from gpolicy.allocator.group_choice import RequestOptions
+from gpolicy.allocator.group_choice import RequestOptions, Wanted
 from gpolicy.allocator.placement import NO_FAILURES, Attempt, Placement, SingleCandidates, add_counts
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.analysis.counted_cluster import CountedCluster
@@ -60,7 +60,7 @@ class _DedicatedEngine:
         for index in self.candidates.nodes:
             node, size, attempt = self.tried.get(index, (None, None, None))
             if attempt is None or node is not nodes[index] or size != wanted:
-                attempt = search_dedicated(nodes, {}, wanted, 1, [index], RequestOptions())
+                attempt = search_dedicated(Wanted(wanted, 1), RequestOptions(), nodes, {}, [index])
                 self.tried[index] = nodes[index], wanted, attempt
             failures = add_counts(failures, attempt.failures)
             if attempt.solution is not None and (best is None or _metric(attempt.solution) <= _metric(best)):

@@ -11,13 +11,13 @@ from gpolicy.allocator.cluster_data import Disk, SpecPair
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, component_values, statistics
 from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
-from gpolicy.allocator.group_choice import RequestOptions
+from gpolicy.allocator.group_choice import RequestOptions, Wanted
 from gpolicy.allocator.instance_moves import failover, may_migrate
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.policy_check import check_policy
-from gpolicy.allocator.requests import Wanted, allocate
+from gpolicy.allocator.requests import allocate
 from gpolicy.htools.simulation import simulate
 
 from .helpers import GIB, allocator, cluster, instance, node, policy, spec, start

@@ -9,7 +9,7 @@ from hspace_cases import from_text, text_of
 from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.dedicated_nodes import search_dedicated
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
-from gpolicy.allocator.group_choice import RequestOptions
+from gpolicy.allocator.group_choice import RequestOptions, Wanted
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis import place_search
 from gpolicy.analysis.allocator_input import cluster_data
@@ -93,7 +93,7 @@ def test_every_dedicated_candidate_is_what_the_allocator_finds_for_it_alone() ->
     by_name = {node.facts.name: index for index, node in cluster.nodes.items()}
     for item in report.candidates:
         index = by_name[item.nodes[0]]
-        alone = search_dedicated(cluster.nodes, cluster.instances, wanted, 1, [index], RequestOptions())
+        alone = search_dedicated(Wanted(wanted, 1), RequestOptions(), cluster.nodes, cluster.instances, [index])
         if alone.solution is None:
             assert not item.ok
         else:
