@@ -7,7 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gpolicy.checking.explaining import rules_page
+from rules_page import rules_page
+
 from gpolicy.checking.settings_schema import FILE_NAME, settings_schema
 from gpolicy.policy.schema_kinds import schemas
 

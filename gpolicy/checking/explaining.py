@@ -1,4 +1,4 @@
-"""What a rule means and how to fix its findings: for `gpolicy explain` and for docs/rules.md."""
+"""What a rule means and how to fix its findings: the text of `gpolicy explain`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,6 @@ from gpolicy.findings import RuleInfo
 
 WIDTH: Final = 100
 """Columns of the text that `explain` fills."""
-
-_PAGE_HEAD: Final = """\
-# Rules
-
-What `gpolicy check` and `gpolicy plan` find. `gpolicy explain CODE` (or a rule's name) shows one of these on the
-terminal. Only an error makes `gpolicy check` fail. Which rules count, how bad each is, and how a finding is accepted or
-fixed, is in [check.md](check.md).
-
-This page is made from the rules themselves.
-"""
 
 
 def explain(word: str | None) -> str:
@@ -48,7 +38,9 @@ def explain_rule(info: RuleInfo) -> str:
         _filled(f"Source: {info.source}."),
     ]
     parts += [_filled(f"check --fix: {info.fix}")] if info.fix else []
-    parts += [f"Parameters, in gpolicy.toml:\n\n{textwrap.indent(_settings(info), '    ')}"] if info.parameters else []
+    parts += (
+        [f"Parameters, in gpolicy.toml:\n\n{textwrap.indent(settings_text(info), '    ')}"] if info.parameters else []
+    )
     parts += [f"Bad:\n\n{textwrap.indent(info.bad.rstrip(), '    ')}"] if info.bad else []
     parts += [f"Good:\n\n{textwrap.indent(info.good.rstrip(), '    ')}"] if info.good else []
     return "\n\n".join(parts) + "\n"
@@ -59,43 +51,19 @@ def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     rules = list(rules)
     width = max((len(info.name) for info in rules), default=0)
     blocks = []
-    for title, members in _families(rules):
+    for title, members in families(rules):
         lines = [f"  {info.code}  {info.name:<{width}}  {info.severity:<7}  {info.summary}" for info in members]
         blocks.append("\n".join([title, *lines]))
     return "\n\n".join(blocks) + "\n"
 
 
-def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
-    """Return docs/rules.md."""
-    sections = [_PAGE_HEAD]
-    families = [(title, list(members)) for title, members in _families(list(rules))]
-    for title, members in families:
-        rows = [f"| [{info.code}](#{_anchor(info)}) | {info.name} | {info.severity} |" for info in members]
-        sections.append("\n".join([f"## {title}\n", "| code | name | severity |", "|---|---|---|", *rows, ""]))
-        sections += [_section(info) for info in members]
-    return "\n".join(sections)
-
-
-def _families(rules: list[RuleInfo]) -> Iterator[tuple[str, Iterator[RuleInfo]]]:
+def families(rules: list[RuleInfo]) -> Iterator[tuple[str, Iterator[RuleInfo]]]:
+    """Yield the rules of each family under its title."""
     for prefix, members in groupby(rules, key=lambda info: info.code[:3]):
         yield FAMILIES.get(prefix, prefix), members
 
 
-def _section(info: RuleInfo) -> str:
-    parts = [
-        f"### {info.code} {info.name}\n",
-        f"**{info.severity}** · {_markdown(info.summary)}\n",
-        f"{_markdown(info.rationale)}\n",
-        f"Source: {_markdown(info.source)}.\n",
-    ]
-    parts += [f"`check --fix`: {_markdown(info.fix)}\n"] if info.fix else []
-    parts += [f"Parameters, in gpolicy.toml:\n\n```toml\n{_settings(info)}\n```\n"] if info.parameters else []
-    parts += [f"Bad:\n\n```yaml\n{info.bad.rstrip()}\n```\n"] if info.bad else []
-    parts += [f"Good:\n\n```yaml\n{info.good.rstrip()}\n```\n"] if info.good else []
-    return "\n".join(parts)
-
-
-def _settings(info: RuleInfo) -> str:
+def settings_text(info: RuleInfo) -> str:
     """Return the parameters of a rule with their defaults, as one would write them into the settings."""
     lines = [f"[rules.{info.name}]"]
     for parameter in info.parameters:
@@ -104,17 +72,5 @@ def _settings(info: RuleInfo) -> str:
     return "\n".join(lines)
 
 
-def _anchor(info: RuleInfo) -> str:
-    return f"{info.code} {info.name}".lower().replace(" ", "-")
-
-
 def _filled(text: str) -> str:
     return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def _markdown(text: str) -> str:
-    """Return prose with what Markdown would read as markup escaped; backquoted words stay as they are."""
-    parts = text.split("`")
-    for place in range(0, len(parts), 2):
-        parts[place] = "".join(f"\\{letter}" if letter in r"\*_<>[]" else letter for letter in parts[place])
-    return "`".join(parts)

@@ -53,10 +53,7 @@ def check(request: Request) -> int:
     _refuse_options_together(request)
     named = [root for path in request.paths for root in policy_roots(path)]
     roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
-    state = read(request.state, request.options) if request.state else None
-    if state is not None and len(roots) > 1:
-        names = ", ".join(map(str, roots))
-        raise UsageError(f"--state is of one cluster, these are {len(roots)} policies: {names}")
+    state = read_for(roots, request.state, request.options)
     checker = Checker(roots, state, request.overrides, today=reader_today(), baseline=request.write_baseline is None)
     if request.write_baseline is not None:
         return _write_baseline(checker.check(), request.write_baseline, request)
@@ -177,14 +174,28 @@ def sound_policy(path: Path, state: ClusterState | None = None) -> Policy | None
 
 def policy_with_errors(path: Path, state: ClusterState | None = None) -> tuple[Policy, list[Finding]]:
     """Return the one policy at `path`, and its findings of severity error. Raise UsageError if there are several."""
-    from gpolicy.checking.repository import check_by_settings  # noqa: PLC0415
-
     roots = policy_roots(path)
     if len(roots) > 1:
         raise UsageError(f"{path} holds {len(roots)} policies: {', '.join(map(str, roots))}", hint="name one of them")
     policy = load_policy(roots[0])
+    return policy, errors_in(policy, state)
+
+
+def errors_in(policy: Policy, state: ClusterState | None) -> list[Finding]:
+    """Return the findings of severity error in a policy."""
+    from gpolicy.checking.repository import check_by_settings  # noqa: PLC0415
+
     found = check_by_settings(policy, state, today=reader_today())
-    return policy, [finding for finding in found if finding.severity is Severity.ERROR]
+    return [finding for finding in found if finding.severity is Severity.ERROR]
+
+
+def read_for(roots: Sequence[Path], src: str | None, options: SourceOptions) -> ClusterState | None:
+    """Return the state that `src` names, if it names one. Raise UsageError if the policies are of several clusters."""
+    state = read(src, options) if src else None
+    if state is not None and len(roots) > 1:
+        names = ", ".join(map(str, roots))
+        raise UsageError(f"--state is of one cluster, these are {len(roots)} policies: {names}")
+    return state
 
 
 def read(src: str, options: SourceOptions) -> ClusterState:

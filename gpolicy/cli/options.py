@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -22,9 +22,9 @@ _SRC_HELP: Final = (
 
 PolicyPath = Annotated[Path, typer.Argument(help="The policy: a directory of YAML files, or one file.")]
 State = Annotated[str, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]
-MaybeState = Annotated[Optional[str], typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]  # noqa: UP045
+MaybeState = Annotated[str | None, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]
 Budget = Annotated[
-    Optional[int],  # noqa: UP045
+    int | None,
     typer.Option(
         "--budget",
         metavar="BYTES",
@@ -32,15 +32,15 @@ Budget = Annotated[
     ),
 ]
 Credentials = Annotated[
-    Optional[Path],  # noqa: UP045 (Typer reads the annotation at run time)
+    Path | None,
     typer.Option("--rapi-credentials", metavar="FILE", help="File with RAPI user and password, readable by you alone."),
 ]
 Authority = Annotated[
-    Optional[Path],  # noqa: UP045
+    Path | None,
     typer.Option("--rapi-ca", metavar="FILE", help="Certificate (PEM) to trust RAPI by, instead of the system's."),
 ]
 AllowedSigners = Annotated[
-    Optional[Path],  # noqa: UP045
+    Path | None,
     typer.Option(
         "--signers",
         metavar="FILE",
@@ -48,8 +48,7 @@ AllowedSigners = Annotated[
     ),
 ]
 Signature = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option("--signature", metavar="FILE", help="The signature of the plan; default: PLAN.JSON.sig."),
+    Path | None, typer.Option("--signature", metavar="FILE", help="The signature of the plan; default: PLAN.JSON.sig.")
 ]
 Insecure = Annotated[
     bool, typer.Option("--insecure-rapi", help="Do NOT verify RAPI's certificate: anybody could answer in its place.")

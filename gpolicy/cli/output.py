@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from gpolicy.cli.console import write_commands
 from gpolicy.cli.terminal import wants_colour
 from gpolicy.opening import real_path
-from gpolicy.policy.source_file import Files
 from gpolicy.report.forms import Look, render
 
 if TYPE_CHECKING:
     from gpolicy.findings import Finding
+    from gpolicy.policy.source_file import Files
     from gpolicy.report.answer import Answer
 
 Forms = Mapping[str, Callable[[], str]]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.checking.repository import check_by_settings
-from gpolicy.cli.checking import read, reader_today
+from gpolicy.cli.checking import errors_in, read_for
 from gpolicy.cli.output import show_errors, write_report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.findings import Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.roots import policy_roots
 from gpolicy.report.forms import Look
@@ -24,46 +21,30 @@ if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """Which tests are to run, and how to show what came of them. `name` is a part of their names."""
+def run(path: Path, state: str | None, options: SourceOptions, look: Look, *, name: str | None) -> int:
+    """Run the tests of each policy at the path, print what came of them, return the exit code.
 
-    path: Path
-    state: str | None
-    options: SourceOptions
-    name: str | None
-    look: Look
-
-
-def run(request: Request) -> int:
-    """Run the tests of each policy at the path, print what came of them, return the exit code."""
+    With a `name` only those that have it in their own.
+    """
     from gpolicy.report.outcomes_answer import outcomes_answer  # noqa: PLC0415
     from gpolicy.report.outcomes_json import outcomes_json  # noqa: PLC0415
 
-    roots = policy_roots(request.path)
-    state = read(request.state, request.options) if request.state else None
-    if state is not None and len(roots) > 1:
-        names = ", ".join(map(str, roots))
-        raise UsageError(f"--state is of one cluster, these are {len(roots)} policies: {names}")
+    roots = policy_roots(path)
+    observed = read_for(roots, state, options)
     policies = [load_policy(root) for root in roots]
     for policy in policies:
-        errors = [
-            finding
-            for finding in check_by_settings(policy, state, today=reader_today())
-            if finding.severity is Severity.ERROR
-        ]
-        if errors:
+        if errors := errors_in(policy, observed):
             show_errors(errors, policy.files)
             return int(ExitCode.FINDINGS)
-    chosen = [(policy, _chosen(policy, request.name)) for policy in policies]
-    if request.name is not None and not any(scenarios for _, scenarios in chosen):
-        raise UsageError(f"no test has {request.name!r} in its name", hint="leave out -k to run all of them")
+    chosen = [(policy, _chosen(policy, name)) for policy in policies]
+    if name is not None and not any(scenarios for _, scenarios in chosen):
+        raise UsageError(f"no test has {name!r} in its name", hint="leave out -k to run all of them")
     outcomes: list[Outcome] = []
     with working("running the tests"):
         for policy, scenarios in chosen:
-            outcomes += _run(policy, scenarios, state)
+            outcomes += _run(policy, scenarios, observed)
     write_report(
-        request.look,
+        look,
         lambda: outcomes_answer(outcomes),
         {"json": lambda: outcomes_json(outcomes), "junit": lambda: _junit(outcomes)},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Optional
+from typing import Annotated, Final
 
 import typer
 
@@ -36,13 +36,9 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     state: State,
     path: PolicyPath = Path(),
     output: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--output", "-o", metavar="FILE", help="Keep the plan (JSON), for gpolicy render."),
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Keep the plan (JSON), for gpolicy render.")
     ] = None,
-    allow: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--allow", metavar="GUARD", help=_ALLOW_HELP),
-    ] = None,
+    allow: Annotated[list[str] | None, typer.Option("--allow", metavar="GUARD", help=_ALLOW_HELP)] = None,
     max_node_failures: Annotated[
         int,
         typer.Option(
@@ -93,7 +89,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
 def render(
     plan_file: Annotated[Path, typer.Argument(metavar="PLAN.JSON", help="A plan that `gpolicy plan -o` wrote.")],
     output: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="File to write (executable); default: standard output."),
     ] = None,
     signers: AllowedSigners = None,
@@ -119,7 +115,7 @@ def apply(  # noqa: PLR0913 (one parameter an option)
         ),
     ],
     journal: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--journal", metavar="FILE", help="What was done, line by line; default: PLAN.journal.jsonl."),
     ] = None,
     job_timeout: Annotated[

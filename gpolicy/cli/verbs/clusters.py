@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -60,8 +60,7 @@ def drift(
     path: PolicyPath = Path(),
     form: Annotated[str, form_option("drift")] = "text",
     output: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--output", "-o", metavar="FILE", help="File to write; default: standard output."),
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; default: standard output.")
     ] = None,
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,

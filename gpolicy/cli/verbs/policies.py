@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -36,25 +36,21 @@ def init(
 @verbs.command("check")
 def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
     paths: Annotated[
-        Optional[list[Path]],  # noqa: UP045
-        typer.Argument(metavar="[PATH]...", help="Policies: directories or files. Default: here."),
+        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Policies: directories or files. Default: here.")
     ] = None,
     state: MaybeState = None,
     form: Annotated[str, form_option("check")] = "text",
     select: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option("--select", metavar="RULE,...", help="Only these rules; instead of what the settings select."),
     ] = None,
-    ignore: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--ignore", metavar="RULE,...", help="Not these rules."),
-    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="RULE,...", help="Not these rules.")] = None,
     severity: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option("--severity", metavar="RULE=LEVEL", help="How bad a rule is: error, warning or info."),
     ] = None,
     fail_on: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             "--fail-on",
             metavar="LEVEL",
@@ -62,15 +58,14 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         ),
     ] = None,
     baseline: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--baseline", metavar="FILE", help="Accept what this file says was there before."),
+        Path | None, typer.Option("--baseline", metavar="FILE", help="Accept what this file says was there before.")
     ] = None,
     write_baseline: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--write-baseline", metavar="FILE", help="Write what is found to this file, to accept it."),
     ] = None,
     config: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(
             "--config", metavar="FILE", help="The settings; default: the nearest gpolicy.toml or pyproject.toml."
         ),
@@ -122,7 +117,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
 @verbs.command("fmt")
 def fmt(
     paths: Annotated[
-        Optional[list[Path]],  # noqa: UP045
+        list[Path] | None,
         typer.Argument(metavar="[PATH]...", help="Directories or files, or - for standard input. Default: here."),
     ] = None,
     *,
@@ -156,11 +151,10 @@ def show(
 def run_tests(
     path: PolicyPath = Path(),
     name: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("-k", "--name", metavar="NAME", help="Only tests with this in their name."),
+        str | None, typer.Option("-k", "--name", metavar="NAME", help="Only tests with this in their name.")
     ] = None,
     state: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--state", "-s", metavar="SRC", help="The cluster of tests that name none (see plan --help)."),
     ] = None,
     form: Annotated[str, form_option("test")] = "text",
@@ -177,19 +171,16 @@ def run_tests(
     from gpolicy.cli import testing  # noqa: PLC0415
 
     options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    request = testing.Request(path=path, state=state, options=options, name=name, look=look_of("test", form, budget))
-    return testing.run(request)
+    return testing.run(path, state, options, look_of("test", form, budget), name=name)
 
 
 @verbs.command("schema")
 def schema(
     kind: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Argument(metavar="[KIND]", help="Cluster, NodeGroup, …; default: any document of a policy."),
+        str | None, typer.Argument(metavar="[KIND]", help="Cluster, NodeGroup, …; default: any document of a policy.")
     ] = None,
     output: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--output", "-o", metavar="DIR", help="Write all schemas to this directory."),
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write all schemas to this directory.")
     ] = None,
 ) -> int:
     """Show the JSON Schema of a kind of document, for editors."""
@@ -201,7 +192,7 @@ def schema(
 @verbs.command("explain")
 def explain(
     rule: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Argument(
             metavar="[CODE|NAME|FAMILY]", help="Rule to explain (GP201, spec-overlap); a family (GP2) or none: list."
         ),

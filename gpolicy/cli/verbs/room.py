@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpolicy.cli.options import Authority, Budget, Credentials, Insecure, State, form_option, look_of, source_options
+from gpolicy.cli.output import write_report
+from gpolicy.cli.terminal import working
+from gpolicy.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from gpolicy.suggest.suggestion import Bounds
 
 verbs = typer.Typer()
 
@@ -16,15 +22,11 @@ verbs = typer.Typer()
 def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     state: State,
     path: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Argument(metavar="[PATH]", help="Count on the cluster as it is once this policy is applied."),
+        Path | None, typer.Argument(metavar="[PATH]", help="Count on the cluster as it is once this policy is applied.")
     ] = None,
-    group: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--group", "-g", metavar="NAME", help="Count this group only."),
-    ] = None,
+    group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME", help="Count this group only.")] = None,
     template: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             "--template",
             "-t",
@@ -33,7 +35,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
         ),
     ] = None,
     max_node_failures: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(
             "--max-node-failures",
             metavar="K",
@@ -43,7 +45,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
         ),
     ] = None,
     oversubscription: Annotated[
-        Optional[float],  # noqa: UP045
+        float | None,
         typer.Option(
             "--oversubscription",
             metavar="RATIO",
@@ -67,21 +69,30 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
 
     Each group is counted alone; the last rows are what hspace says of the whole cluster.
     """
-    from gpolicy.cli import capacity as counting  # noqa: PLC0415
+    from gpolicy.analysis.capacity import capacity as count  # noqa: PLC0415
+    from gpolicy.analysis.extended_capacity import ExtendedOptions  # noqa: PLC0415
+    from gpolicy.cli.under_policy import read_under  # noqa: PLC0415
+    from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
+    from gpolicy.report.capacity_json import capacity_json  # noqa: PLC0415
 
-    request = counting.Request(
-        state=state,
-        policy=path,
-        options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
-        group=group,
-        template=template,
-        score=score,
-        look=look_of("capacity", form, budget),
-        declared=resource_model,
-        max_node_failures=max_node_failures,
-        oversubscription=oversubscription,
-    )
-    return counting.capacity(request)
+    look = look_of("capacity", form, budget)
+    limits = ExtendedOptions(max_node_failures=max_node_failures, oversubscription=oversubscription)
+    found = read_under(path, state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+    if found is None:
+        return int(ExitCode.FINDINGS)
+    observed, names = found
+    with working("counting what fits") as tell:
+        report = count(
+            observed,
+            group=group,
+            template=template,
+            names=names,
+            extended=limits,
+            declared=resource_model,
+            observer=tell,
+        )
+    write_report(look, lambda: capacity_answer(report, components=score), {"json": lambda: capacity_json(report)})
+    return int(ExitCode.FINE)
 
 
 @verbs.command("place")
@@ -97,7 +108,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     ],
     state: State,
     policy: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--policy", "-p", metavar="PATH", help="On the cluster as it is once this policy is applied."),
     ] = None,
     form: Annotated[str, form_option("place")] = "text",
@@ -113,32 +124,36 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     A spec pair's name means its least size; what is not said at all is taken from the policy's std. Exit code 1 when
     the instance goes nowhere.
     """
-    from gpolicy.cli import placing  # noqa: PLC0415
+    from gpolicy.analysis.placing import place as find  # noqa: PLC0415
+    from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
+    from gpolicy.cli.under_policy import read_under  # noqa: PLC0415
+    from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
+    from gpolicy.report.place_json import place_json  # noqa: PLC0415
 
-    options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    asked = placing.Request(
-        words=request,
-        state=state,
-        options=options,
-        policy=policy,
-        look=look_of("place", form, budget, every=every),
-    )
-    return placing.place(asked)
+    look = look_of("place", form, budget, every=every)
+    words = read_words(request)
+    found = read_under(policy, state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+    if found is None:
+        return int(ExitCode.FINDINGS)
+    observed, names = found
+    with working("trying every node"):
+        report = find(observed, words.on(observed, names), names=names)
+    write_report(look, lambda: place_answer(report), {"json": lambda: place_json(report)})
+    return int(ExitCode.FINE if report.ok else ExitCode.FINDINGS)
 
 
 @verbs.command("suggest")
 def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
     state: State,
     group: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--group", "-g", metavar="NAME", help="For this group only; default: each one that has nodes."),
     ] = None,
     output: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--output", "-o", metavar="FILE", help="Write the document to this new file."),
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the document to this new file.")
     ] = None,
     sizes: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             "--sizes",
             metavar="SIZE,...",
@@ -146,17 +161,17 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         ),
     ] = None,
     mix: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--mix", metavar="SIZE=N,...", help="Count how often this mix fits: full=2,half=3,quarter=10."),
     ] = None,
     template: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             "--template", "-t", metavar="TEMPLATE", help="Disk template; default: the first enabled and allowed one."
         ),
     ] = None,
     bounds: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             "--bounds",
             metavar="fixed|ranges",
@@ -164,7 +179,7 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         ),
     ] = None,
     vcpu_ratio: Annotated[
-        Optional[float],  # noqa: UP045
+        float | None,
         typer.Option(
             "--vcpu-ratio", metavar="RATIO", help="Default: 1 where exclusive storage is on, else as it is today."
         ),
@@ -173,7 +188,7 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         float, typer.Option("--margin", metavar="PERCENT", help="Part of the measured memory to leave alone.")
     ] = 1.0,
     pv_size: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--pv-size", metavar="SIZE", help="Size of the smallest physical volume, if it is not measured."),
     ] = None,
     form: Annotated[str, form_option("suggest")] = "text",
@@ -188,21 +203,49 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
 
     What they give is counted by the allocator, against today's policy.
     """
-    from gpolicy.cli import suggesting  # noqa: PLC0415
+    from gpolicy.cli.checking import read  # noqa: PLC0415
+    from gpolicy.report.suggest_answer import suggest_answer  # noqa: PLC0415
+    from gpolicy.report.suggest_json import suggest_json  # noqa: PLC0415
+    from gpolicy.suggest.document import documents  # noqa: PLC0415
+    from gpolicy.suggest.size_names import parse_mix, parse_sizes  # noqa: PLC0415
+    from gpolicy.suggest.suggesting import suggest as find  # noqa: PLC0415
+    from gpolicy.suggest.suggestion import SuggestRequest  # noqa: PLC0415
 
-    request = suggesting.Request(
-        state=state,
-        options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
-        group=group,
+    look = look_of("suggest", form, budget)
+    request = SuggestRequest(
         template=template,
-        sizes=sizes,
-        bounds=bounds,
+        divisors=None if sizes is None else parse_sizes(sizes),
+        bounds=_bounds(bounds),
         vcpu_ratio=vcpu_ratio,
         margin=margin,
-        pv_size=pv_size,
-        mix=mix,
+        volume=None if pv_size is None else _volume(pv_size),
+        mix=None if mix is None else parse_mix(mix),
         empty=empty,
-        output=output,
-        look=look_of("suggest", form, budget),
     )
-    return suggesting.suggest(request)
+    observed = read(state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+    with working("trying sizes"):
+        report = find(observed, request, group=group)
+    text = documents(report)
+    if output is not None:
+        from gpolicy.writing.new_files import write_new_file  # noqa: PLC0415
+
+        write_new_file(output, text)
+    own = {"json": lambda: suggest_json(report), "yaml": lambda: text if output is None else ""}
+    write_report(look, lambda: suggest_answer(report, output), own)
+    return int(ExitCode.FINE)
+
+
+def _bounds(name: str | None) -> Bounds | None:
+    match name:
+        case None | "fixed" | "ranges":
+            return name
+    raise UsageError(f"unknown bounds {name!r}", hint="fixed: the sizes alone; ranges: everything between as well")
+
+
+def _volume(text: str) -> int:
+    from gpolicy.ganeti.units import parse_size_exact  # noqa: PLC0415
+
+    try:
+        return int(parse_size_exact(text))
+    except ValueError as error:
+        raise UsageError(f"--pv-size {text!r}: {error}") from None
