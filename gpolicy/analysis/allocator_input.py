@@ -1,9 +1,9 @@
-"""From the observed cluster to what the allocator is told: the one conversion.
+"""Converting the observed cluster to the allocator's input.
 
-It is how htools itself loads the cluster (`hspace -L`, `-m`, `-t`), whichever source the state was read from. Two
-things differ from its remote API backend, on purpose: `cpu_speed` is taken from the node parameters (htools reads it
-on the master and from text, not over RAPI), and a node without numbers stops the conversion where htools would count
-zero disk. Tags are sorted: no decision depends on their order.
+The result is what htools itself loads (`hspace -L`, `-m`, `-t`), from any source. Two things differ from its remote API
+backend on purpose: `cpu_speed` is that of the node parameters (htools reads it on the master and from text, not over
+RAPI), and a node without numbers is an error, where htools would count zero disk. Tags are sorted: no decision depends
+on their order.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _Listed = TypeVar("_Listed", observed.Group, observed.Node, observed.Instance)
 def cluster_data(state: observed.ClusterState) -> ClusterData:
     """Return `state` as the allocator's input, indices in the order in which Ganeti lists the objects.
 
-    Raise GpolicyError when the state lacks what the allocator has to know (what nodes measured, whether instances
-    run), naming where, or holds what htools cannot count (an instance whose disks are of several templates).
+    Raise GpolicyError, with the place, when the state lacks measurements of nodes or whether instances run, or has an
+    instance with disks of several templates, which htools cannot count.
     """
     groups, nodes, instances = _in_order(state.groups), _in_order(state.nodes), _in_order(state.instances)
     _refuse_gaps(state, nodes, instances)
@@ -57,7 +57,7 @@ def cluster_data(state: observed.ClusterState) -> ClusterData:
 
 
 def policy_of(values: Values, where: str) -> Policy:
-    """Return the instance policy among effective `values`; where none stands at all, Ganeti's built-in one.
+    """Return the instance policy among effective `values`, or Ganeti's built-in one if there is none.
 
     Raise GpolicyError, which begins with `where`, when a part of it is missing.
     """
@@ -78,7 +78,7 @@ def policy_of(values: Values, where: str) -> Policy:
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Return what to sort names by as Ganeti lists them: node2 before node10."""
+    """Return a sort key for names in Ganeti's order: node2 before node10."""
     parts = _GROUP_DIGITS.split(name)
     return [(0, int(part), "") if place % 2 else (1, 0, part) for place, part in enumerate(parts)]
 
@@ -107,13 +107,13 @@ def _refuse_gaps(
 
 
 def gaps(state: observed.ClusterState) -> dict[str, tuple[str, ...]]:
-    """Return what must be known of nodes and is not, in words, by node."""
+    """Return the missing figures of nodes, in words, by node."""
     found = {node.name: _missing(node, state) for node in state.nodes.values()}
     return {name: missing for name, missing in found.items() if missing}
 
 
 def _missing(node: observed.Node, state: observed.ClusterState) -> tuple[str, ...]:
-    """Return what must be known of a node and is not, in words. A node that is offline need not answer."""
+    """Return the missing figures of a node, in words. An offline node needs none."""
     if node.offline or not node.vm_capable:
         return ()
     measured = node.resources
@@ -157,7 +157,7 @@ def _group(index: int, group: observed.Group) -> Group:
 
 def _node(index: int, node: observed.Node, groups: Mapping[str, int], state: observed.ClusterState) -> NodeData:
     measured, values = node.resources, state.effective_of_node(node)
-    silent = measured.memory_total is None  # then it is offline or holds no instances: all zero, as in htools
+    silent = measured.memory_total is None  # offline or without instances: all zero, as in htools
     exclusive = _exclusive(values)
     count = values.get(("ndparams", "spindle_count"))
     total = measured.spindles_total if exclusive else count if isinstance(count, int) else 1
@@ -214,7 +214,7 @@ def _instance(index: int, instance: observed.Instance, nodes: Mapping[str, int])
 
 
 def _disks(instance: observed.Instance, template: DiskTemplate) -> tuple[int, tuple[Disk, ...]]:
-    """Return the space that it takes on each of its nodes (Ganeti's `disk_usage`), and its disks."""
+    """Return the space that an instance takes on each of its nodes (Ganeti's `disk_usage`), and its disks."""
     if instance.summed_disk is not None:
         summed = instance.summed_disk
         return summed.size, (Disk(summed.size, summed.spindles),)

@@ -1,8 +1,8 @@
-"""Why no more instances fit, in the policy's own words.
+"""Why no more instances fit, in the policy's terms.
 
-The allocator names reasons as htools does, and some of them stand for several causes: `FailMem` for memory that is
-used as well as for memory that is kept free for a failover; `FailDisk` for disk, for the spindle ratio and for a
-template that the policy does not list. Here the refused candidates are looked at once more to tell these apart.
+The allocator gives htools' reasons, and some have several causes: `FailMem` stands for used memory and for memory that
+is reserved for a failover; `FailDisk` for disk, for the spindle ratio and for a template that the policy does not list.
+Here the refused candidates are checked again to tell these apart.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from gpolicy.allocator.placement import Candidates
 
 MOST_CANDIDATES: Final = 20_000
-"""Candidates that are looked at again: enough to tell causes apart, and never longer than a moment."""
+"""The greatest number of candidates that are checked again: enough to tell causes apart, and fast."""
 
 
 class Explained(Enum):
-    """A member that reports name by a key and explain by a sentence.
+    """A member with a key for reports and an explanation.
 
-    Written as `MEMBER = (key, sentence)`: a short and stable name, and what it means.
+    Written as `MEMBER = (key, explanation)`; the key is short and stable.
     """
 
     def __init__(self, key: str, sentence: str) -> None:
@@ -39,7 +39,7 @@ class Explained(Enum):
 
 
 class Cause(Explained):
-    """What binds. The key is Ganeti's path where a parameter does."""
+    """The binding resource or limit. The key of a parameter is Ganeti's path."""
 
     MEMORY = ("memory", "free memory of the nodes")
     RESERVE = ("n1-reserve", "memory that a node keeps free to take over the instances it is secondary of")
@@ -76,10 +76,10 @@ _BY_REASON: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What keeps one more instance out.
+    """Why one more instance does not fit.
 
-    `reason` is htools' own name of the most frequent failure (None where it names none), `failures` all of them with
-    the number of candidates, most frequent first, as hspace counts them.
+    `reason` is htools' name of the most frequent failure (None if there is none), `failures` are all reasons with the
+    number of candidates, most frequent first, as hspace counts them.
     """
 
     cause: Cause
@@ -88,7 +88,7 @@ class Binding:
 
 
 def binding(nodes: Mapping[int, Node], instance: Instance, candidates: Candidates, counts: tuple[int, ...]) -> Binding:
-    """Return what keeps `instance` from being placed on `nodes`, given how often each reason was met."""
+    """Return why `instance` does not fit on `nodes`, given how often each reason occurred."""
     found = [(reason, counts[reason]) for reason in sorted(FailReason, key=lambda r: -counts[r]) if counts[reason]]
     if not found:
         return Binding(Cause.NOTHING)
@@ -109,7 +109,7 @@ def binding(nodes: Mapping[int, Node], instance: Instance, candidates: Candidate
 def _causes(
     nodes: Mapping[int, Node], instance: Instance, candidates: Candidates
 ) -> Iterator[tuple[FailReason, Cause, int]]:
-    """Give for every refused candidate reason and cause, and for how many candidates it stands."""
+    """Yield reasons and causes of refused candidates, with the number of candidates of each."""
     if isinstance(candidates, SingleCandidates):
         for index in candidates.nodes:
             found = primary_refusal(nodes[index], instance)
@@ -135,7 +135,7 @@ def _pair_causes(
 
 
 def primary_refusal(node: Node, instance: Instance) -> tuple[FailReason, Cause] | None:
-    """Return why `node` refuses the instance as a primary: the order of the checks is the allocator's."""
+    """Return why `node` refuses the instance as a primary. The checks are in the allocator's order."""
     facts = node.facts
     verdict = check_policy(facts.policy, instance, exclusive=facts.exclusive)
     if verdict is not None:
@@ -154,7 +154,7 @@ def primary_refusal(node: Node, instance: Instance) -> tuple[FailReason, Cause] 
 
 
 def accepts(policy: Policy, instance: Instance, *, exclusive: bool) -> bool:
-    """Return whether some pair takes the instance, its template apart."""
+    """Return whether some pair allows the instance, without its template."""
     return not policy.minmax or any(check_pair(pair, instance, exclusive=exclusive) is None for pair in policy.minmax)
 
 
@@ -172,7 +172,7 @@ def secondary_refusal(node: Node, instance: Instance, primary: int) -> tuple[Fai
 
 
 def _disk_cause(node: Node, instance: Instance) -> Cause:
-    """Return whether it is disk or the spindle ratio that the node is short of."""
+    """Return whether the node lacks disk or exceeds the spindle ratio."""
     facts = node.facts
     for disk, use in (
         (node.free_disk, node.instance_spindles),

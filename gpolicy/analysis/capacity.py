@@ -1,13 +1,13 @@
-"""How many more instances fit, by group and spec pair, and what keeps out the next one.
+"""How many more instances fit, by group and spec pair, and why the next one does not.
 
-Each group is counted alone, as if the cluster were that group and its policy that of the cluster: the numbers are
-those of `hspace` on such a cluster (`group_data` gives it). `CapacityReport.cluster` is what `hspace` says of the whole
-cluster. Both with hspace's defaults: N+1 is kept, and where a node breaks it already nothing may be added.
+Each group is counted as a cluster of its own: the numbers are those of `hspace` on such a cluster (`group_data`).
+`CapacityReport.cluster` is the result of `hspace` for the whole cluster. Both use hspace's defaults: N+1 must hold, and
+if a node breaks it already, nothing may be added.
 
-For one spec pair alone, an instance at the pair's maximum is placed again and again (`hspace --standard-alloc`);
-tiered allocation goes through all pairs in the order of the policy and shrinks what no longer fits. An instance has one
-disk, and the spindle use of `std`; for a pair that does not take that, the nearest value that it takes.
-Sources: design documents "partitioned Ganeti" and "resource model"; hspace(1).
+For a spec pair alone, an instance at the pair's maximum is placed repeatedly (`hspace --standard-alloc`); tiered
+allocation uses all pairs in the order of the policy and shrinks what no longer fits. An instance has one disk, and the
+spindle use of `std` or the nearest value that the pair allows. Sources: design documents "partitioned Ganeti" and
+"resource model"; hspace(1).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _NOTHING_DECLARED: Final = (
 )
 
 Observer = Callable[[str], None]
-"""Told what is being counted, for a sign of life."""
+"""Gets messages about the progress of the count."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedSize:
-    """What was placed: MiB of memory and disk, virtual CPUs, spindles, and how many of it."""
+    """The size of placed instances (MiB of memory and disk, virtual CPUs, spindles) and their number."""
 
     memory: int
     disk: int
@@ -54,7 +54,7 @@ class PlacedSize:
 
 @dataclass(frozen=True, slots=True)
 class SpecCapacity:
-    """One spec pair: `fits` instances at its maximum, alone on the cluster as it is; `tiered` in the tiered run."""
+    """One spec pair: `fits` instances at its maximum fit on the present cluster, `tiered` ones in the tiered run."""
 
     name: str
     pair: SpecPair
@@ -65,17 +65,17 @@ class SpecCapacity:
 
     @property
     def fit(self) -> Fit:
-        """How many fit at its maximum."""
+        """The number of instances that fit at its maximum."""
         return Fit(self.fits, self.binding, self.pair.max)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupCapacity:
-    """The capacity of a group, of the whole cluster where `group` is None.
+    """The capacity of a group, or of the whole cluster if `group` is None.
 
-    `template` is None where no enabled template is allowed. `tiered` are runs of equal sizes in the order of
-    placement, `tiered_binding` what kept out the last one. `stranded` is what no allowed instance can use,
-    `extended` what fits under limits beyond those of htools, where they were asked for.
+    `template` is None if no enabled template is allowed. `tiered` are runs of equal sizes in the order of placement;
+    `tiered_binding` tells why they ended. `stranded` are resources that no allowed instance can use, `extended` the
+    capacity under limits beyond those of htools, on request.
     """
 
     group: str | None
@@ -93,24 +93,24 @@ class GroupCapacity:
 
     @property
     def tiered_fit(self) -> Fit:
-        """How many fit in the tiered run."""
+        """The number of instances that fit in the tiered run."""
         return Fit(sum(size.count for size in self.tiered), self.tiered_binding)
 
     def called(self, group: str | None, names: PairNames) -> GroupCapacity:
-        """Return it as that of `group`, whose spec pairs `names` name."""
+        """Return a copy for `group`, whose spec pairs have the names `names`."""
         shown = names.of(group, len(self.specs))
         extended = self.extended and self.extended.called(shown)
         return replace(self.renamed(dict(enumerate(shown))), group=group, extended=extended)
 
     def renamed(self, names: Mapping[int, str]) -> GroupCapacity:
-        """Return it with new names for the spec pairs at these places."""
+        """Return a copy with new names for the spec pairs at these places."""
         specs = tuple(replace(spec, name=names.get(place, spec.name)) for place, spec in enumerate(self.specs))
         return replace(self, specs=specs)
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityReport:
-    """Capacity of each group, and of the whole cluster as hspace sees it (None where one group was asked for)."""
+    """The capacity of each group, and of the whole cluster as hspace counts it (None for a request of one group)."""
 
     source: str
     cluster_name: str
@@ -130,13 +130,12 @@ def capacity(
     declared: bool = False,
     observer: Observer | None = None,
 ) -> CapacityReport:
-    """Count what fits on the cluster in `state`, in all groups or in `group`.
+    """Count the instances that fit on the cluster in `state`, in all groups or in `group`.
 
-    `template` is the disk template of the instances; otherwise each group's is the first enabled one that it allows.
-    `names` are what the spec pairs are called. With `extended` each group is also counted under these limits.
-    `declared` counts with the resources that hv_state and disk_state declare instead of measured ones. Raise UsageError
-    for a group that is not there or a template that is not enabled, and GpolicyError where the state does not hold what
-    has to be known.
+    `template` is the disk template of the instances, by default the first enabled one that the group allows. `names`
+    are the names of the spec pairs. With `extended` each group is also counted under these limits. `declared` counts
+    with the resources that hv_state and disk_state declare instead of measured ones. Raise UsageError for an unknown
+    group or a template that is not enabled, and GpolicyError if the state lacks needed figures.
     """
     check_group(state, group)
     loaded = load_state(state, template=wanted_template(template, enabled_templates(state)) if template else None)
@@ -173,16 +172,16 @@ def spec_values(spec: Spec) -> dict[str, int]:
 
 
 def prefixed(tell: Observer, prefix: str) -> Observer:
-    """Return an observer that tells `tell` with `prefix` before it."""
+    """Return an observer that passes messages to `tell`, with `prefix` before them."""
     return lambda what: tell(f"{prefix}{what}")
 
 
 def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
-    """Count on one cluster; its spec pairs are called by their places."""
+    """Count on one cluster; the names of its spec pairs are their places."""
     policy, std = counted.policy, counted.policy.std
     state = counted.initial
     sizes = []
-    # what follows on the tiered run comes first: the engine forgets it when another count begins anew
+    # counts that continue the tiered run come first: the engine forgets it when another count begins
     for number, pair in enumerate(policy.minmax, start=1):
         tell(f"spec pair {number} of {len(policy.minmax)}")
         before = len(state.placed)

@@ -1,6 +1,6 @@
-"""One cluster ready for the allocator, and what it answers: how many instances fit, and what keeps out the next one.
+"""One cluster ready for the allocator, and its answers: how many instances fit, and why the next one does not.
 
-Each question starts from the cluster as it is, with the default options of `hspace`.
+Each question starts from the present cluster, with the default options of `hspace`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 KVM_NODE_MEMORY: Final = 4096
-"""MiB that hspace takes for the node itself on KVM clusters, whatever was measured (its `--static-kvm-node-memory`)."""
+"""MiB that hspace assumes for the node itself on KVM clusters (the default of its `--static-kvm-node-memory`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """So many instances of `spec` fit (None: of shrinking sizes), and what keeps out the next one."""
+    """The number of instances of `spec` that fit (None: of shrinking sizes), and why the next one does not."""
 
     fits: int
     binding: Binding
@@ -52,9 +52,8 @@ def _keeping_n1(candidates: Candidates, rules: CapacityRules) -> Allocator:
 class CountedCluster:
     """One cluster, counted with one disk template. `template` None: no enabled one is allowed, so nothing fits.
 
-    `resources` are declared ones by node name, which take the place of what was measured (design document "Resource
-    model"). `accept_existing` counts also where a node breaks N+1 already; `allocator` makes what places instances.
-    What was counted once is remembered.
+    `resources` are declared ones by node name, which replace measured ones (design document "Resource model").
+    `accept_existing` counts even if a node breaks N+1 already; `allocator` makes the allocator. Results are remembered.
     """
 
     data: ClusterData
@@ -68,7 +67,7 @@ class CountedCluster:
 
     @property
     def policy(self) -> Policy:
-        """The policy that the instances are held against."""
+        """The policy for the instances."""
         return self.data.policy
 
     @cached_property
@@ -78,7 +77,7 @@ class CountedCluster:
         if not resources:
             return merge(self.data, static_kvm_node_memory=KVM_NODE_MEMORY)
         data = self.data
-        if data.hypervisor == "kvm":  # what is declared holds; only the other nodes get hspace's number
+        if data.hypervisor == "kvm":  # only nodes without declared resources get hspace's number
             nodes = (
                 node if node.name in resources else replace(node, node_memory=KVM_NODE_MEMORY) for node in data.nodes
             )
@@ -87,17 +86,17 @@ class CountedCluster:
 
     @cached_property
     def initial(self) -> AllocationState:
-        """The state that every count starts from."""
+        """The initial state of every count."""
         return AllocationState(self.cluster.nodes, self.cluster.instances)
 
     @cached_property
     def candidates(self) -> Candidates | None:
-        """The nodes, or pairs of nodes, that may take an instance; None where `hindrance` keeps out all."""
+        """The nodes, or pairs of nodes, that may take an instance; None if `hindrance` forbids all."""
         return None if isinstance(self._beginning, Binding) else self._beginning[0]
 
     @property
     def hindrance(self) -> Binding:
-        """What keeps out every instance, on whichever node; the cause is `nothing` where there are candidates."""
+        """Why no node may take any instance; the cause is `nothing` if there are candidates."""
         return self._beginning if isinstance(self._beginning, Binding) else Binding(Cause.NOTHING)
 
     @cached_property
@@ -136,15 +135,15 @@ class CountedCluster:
         return self.instance(pair.max, self.spindle_use(pair))
 
     def spindle_use(self, pair: SpecPair) -> int:
-        """Return the spindle use of instances of `pair`: that of `std`, or the nearest that the pair takes."""
+        """Return the spindle use of instances of `pair`: that of `std`, or the nearest that the pair allows."""
         return min(max(self.policy.std.spindle_use, pair.min.spindle_use), pair.max.spindle_use)
 
     def place(self, state: AllocationState, instance: Instance, limit: int | None = None) -> AllocationState:
-        """Return `state` with as many of `instance` placed as fit, at most `limit`."""
+        """Return `state` with as many copies of `instance` as fit, at most `limit`."""
         return state if isinstance(self._beginning, Binding) else self._beginning[1].standard(state, instance, limit)
 
     def fit(self, instance: Instance, spec: Spec | None = None) -> Fit:
-        """Return how many of `instance`, which is of the size `spec`, fit."""
+        """Return how many copies of `instance`, which has the size `spec`, fit."""
         if instance not in self._known:
             final = self.place(self.initial, instance)
             self._known[instance] = Fit(len(final.placed), self.why(final, instance))
@@ -156,7 +155,7 @@ class CountedCluster:
         return _counting(spec, lambda: self.fit(instance, spec))
 
     def tiered(self, state: AllocationState, spec: Spec, spindle_use: int) -> AllocationState:
-        """Return `state` with all placed that fits of `spec` and of what it shrinks to. Raise as `standard`."""
+        """Return `state` after tiered allocation from `spec`. Raise as `standard`."""
         beginning = self._beginning
         if isinstance(beginning, Binding):
             return state
@@ -164,7 +163,7 @@ class CountedCluster:
         return _counting(spec, lambda: beginning[1].tiered(state, instance, None))
 
     def why(self, final: AllocationState, instance: Instance) -> Binding:
-        """Return what kept out the next `instance` of a run that ended with `final`."""
+        """Return why the next `instance` did not fit in a run that ended with `final`."""
         if self.candidates is None:
             return self.hindrance
         if final.failures == NO_FAILURES:
@@ -172,7 +171,7 @@ class CountedCluster:
         return binding(final.nodes, instance, self.candidates, final.failures)
 
     def why_tiered(self, final: AllocationState, spec: Spec, spindle_use: int) -> Binding:
-        """Return what kept out the last instance of the tiered run that ended with `spec`."""
+        """Return why the last instance did not fit in the tiered run that ended with `spec`."""
         last = final.placed[0] if final.placed else self.instance(spec, spindle_use)
         return self.why(final, replace(last, primary=NO_NODE, secondary=NO_NODE, location_score=0))
 
@@ -194,8 +193,8 @@ def _counting(spec: Spec, work: Callable[[], _Result]) -> _Result:
 def each_cluster(
     titles: Mapping[CountedCluster, str], count: Callable[[CountedCluster, str], _Result]
 ) -> dict[CountedCluster, _Result]:
-    """Return what `count` says of each cluster, as many at once as there are cores; it is given the title as well."""
-    # N+1 takes longest where what is lost with a node is not mirrored
+    """Return the results of `count` for each cluster and its title, computed on all cores."""
+    # N+1 takes longest for instances that are not mirrored
     longest_first = sorted(titles, key=lambda item: (item.template is DiskTemplate.DRBD, -len(item.data.nodes)))
     found = side_by_side([partial(count, item, titles[item]) for item in longest_first])
     return dict(zip(longest_first, found, strict=True))

@@ -1,11 +1,11 @@
-"""What hv_state and disk_state declare for a node, and the configured resources that follow from it.
+"""The declarations of hv_state and disk_state for a node, and the configured resources that follow.
 
 Ganeti stores both at cluster, group and node and inherits neither; here a node's value is its own, else its group's,
-else the cluster's. Of several hypervisors only the cluster's first one counts, as the design document "Resource model"
-has it, and of the volume groups the cluster's own.
+else the cluster's. Of several hypervisors only the cluster's first one counts (design document "Resource model"), and
+of the volume groups the cluster's own.
 
 Ganeti completes the cluster's record with defaults (mem_total, mem_node, mem_hv 0, cpu_total, cpu_node 1, disk values
-0) as soon as one value is set, so that those numbers cannot be told from "not set" there: they count as not declared.
+0) as soon as one value is set. There these numbers are the same as "not set", so they count as not declared.
 A total of 0 is not declared anywhere.
 """
 
@@ -42,7 +42,7 @@ class DeclaredValue:
 
 
 Declared = Mapping[str, DeclaredValue]
-"""What is declared for a node, by Ganeti's names: mem_total, …, disk_overhead."""
+"""The declared numbers of a node, by Ganeti's names: mem_total, …, disk_overhead."""
 
 
 def known_states(state: ClusterState) -> bool:
@@ -51,7 +51,7 @@ def known_states(state: ClusterState) -> bool:
 
 
 def prefixes(state: ClusterState) -> tuple[Path | None, Path | None]:
-    """Return where the values that count stand: of the first hypervisor, and of the cluster's volume group."""
+    """Return the paths of the values that count: of the first hypervisor, and of the cluster's volume group."""
     hypervisors = state.cluster.own.get(("enabled_hypervisors",))
     first = str(hypervisors[0]) if isinstance(hypervisors, list) and hypervisors else None
     volume_group = state.cluster.own.get(("volume_group_name",))
@@ -62,7 +62,7 @@ def prefixes(state: ClusterState) -> tuple[Path | None, Path | None]:
 
 
 def declared(state: ClusterState, node: ObservedNode) -> Declared:
-    """Return what is declared for `node`."""
+    """Return the declared numbers of `node`, with their levels."""
     levels = ((Level.NODE, node.own), (Level.GROUP, state.groups[node.group].own), (Level.CLUSTER, state.cluster.own))
     hypervisor, volume_group = prefixes(state)
     found: dict[str, DeclaredValue] = {}
@@ -79,12 +79,12 @@ def declared(state: ClusterState, node: ObservedNode) -> Declared:
 
 
 def declared_numbers(state: ClusterState, node: ObservedNode) -> dict[str, int]:
-    """Return the numbers that are declared for `node`, whichever level declares them."""
+    """Return the declared numbers of `node`."""
     return {name: item.value for name, item in declared(state, node).items()}
 
 
 def uncounted(state: ClusterState) -> list[str]:
-    """Return, for people, what is declared and does not count: other hypervisors, other volume groups."""
+    """Return notes on declarations that do not count: other hypervisors, other volume groups."""
     counted = set(prefixes(state))
     own = [state.cluster.own, *(group.own for group in state.groups.values()), *(n.own for n in state.nodes.values())]
     paths = {path for values in own for path in values if path[0] in ("hv_state", "disk_state")}
@@ -103,10 +103,10 @@ def _stated(path: Path, own: Values, default: int | None) -> int | None:
 
 
 def reported(node: Node, cluster: Cluster) -> dict[str, int]:
-    """Return what `node` of a loaded cluster reports, or what follows from it, by Ganeti's names (MiB, CPUs).
+    """Return the figures that `node` of a loaded cluster reports, or that follow, by Ganeti's names (MiB, CPUs).
 
-    `mem_hv` is memory that is missing after node and running instances, `disk_overhead` disk that is missing after the
-    instances: what htools finds out by itself. `mem_node` is what htools counts with: 4096 MiB under KVM.
+    `mem_hv` is total memory less node, running instances and free memory; `disk_overhead` is total disk less instances
+    and free disk, as htools computes them. `mem_node` is htools' value: 4096 MiB under KVM.
     """
     facts = node.facts
     used = sum(
@@ -127,7 +127,7 @@ def reported(node: Node, cluster: Cluster) -> dict[str, int]:
 
 
 def required_resources(loaded: LoadedState) -> dict[str, NodeResources]:
-    """Return what is declared for nodes, by name. Raise GpolicyError if the source does not show it."""
+    """Return the declared resources of nodes, by name. Raise GpolicyError if the source does not show them."""
     if not known_states(loaded.state):
         raise GpolicyError(
             about(loaded.state.address, "not known: hv_state and disk_state"),
@@ -139,7 +139,7 @@ def required_resources(loaded: LoadedState) -> dict[str, NodeResources]:
 def node_resources(state: ClusterState, counted: CountedCluster) -> dict[str, NodeResources]:
     """Return the resources of the nodes of `counted` for which something is declared, by name.
 
-    What is not declared is taken as reported.
+    Values that are not declared are those that nodes report.
     """
     found = {}
     for item in counted.data.nodes:

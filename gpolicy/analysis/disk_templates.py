@@ -1,4 +1,4 @@
-"""Which disk template new instances get where none is asked for."""
+"""The default disk template of new instances."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def wanted_template(name: str, enabled: tuple[DiskTemplate, ...] | None) -> Disk
 def first_allowed(enabled: tuple[DiskTemplate, ...] | None, policy: Policy) -> DiskTemplate | None:
     """Return the default template under `policy`.
 
-    Where the source does not name the enabled ones, DRBD and plain come first: the order of a policy's own list means
-    nothing to Ganeti, although hspace takes the first of it.
+    If the source does not name the enabled ones, DRBD and plain come first: the order of the policy's list has no
+    meaning in Ganeti, although hspace takes its first.
     """
     order = (*_LIKELY, *DiskTemplate) if enabled is None else enabled
     return next((template for template in order if template in policy.templates), None)

@@ -1,11 +1,11 @@
-"""Capacity under limits that htools does not know: several node failures at once, over-subscribed memory.
+"""Capacity under limits that htools lacks: several node failures at once, over-subscribed memory.
 
 Source: design document "Resource model" (`max_node_failures`; the sums of minimum and maximum memory). Counted with
 `gpolicy.allocator.extended`, one instance after the other, each tested against every limit: exact, and slow on large
 groups. With over-subscription an instance is guaranteed the least memory of its pair and may burst to the greatest;
 without, it gets the greatest. The same holds for existing ones: under over-subscription each counts with its minmem,
-since the document (section on memory over-subscription) guarantees no more than the minimum, and what runs above it can
-be taken back by ballooning.
+since the document (section on memory over-subscription) guarantees only the minimum, and ballooning can take back the
+rest.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtendedOptions:
-    """The limits: None where one is not asked for.
+    """The limits: None if not requested.
 
-    `max_node_failures`: so many nodes of a group may fail at once (htools: 1; 0: no loss has to be survived).
+    `max_node_failures`: the number of nodes of a group that may fail at once (htools: 1; 0: none).
     `oversubscription`: the sum of the maximum memories of a node's instances may be this many times its memory for
     instances.
     """
@@ -47,13 +47,13 @@ class ExtendedOptions:
 
     @property
     def asked(self) -> bool:
-        """Whether there is a limit at all."""
+        """Whether there is any limit."""
         return self.max_node_failures is not None or self.oversubscription is not None
 
 
 @dataclass(frozen=True, slots=True)
 class ExtendedFit:
-    """So many instances fit under the extended limits. Memory in MiB: guaranteed, and at most."""
+    """The number of instances that fit under the extended limits. Memory in MiB: guaranteed, and at most."""
 
     name: str
     fits: int
@@ -64,14 +64,14 @@ class ExtendedFit:
 
 @dataclass(frozen=True, slots=True)
 class ExtendedCapacity:
-    """Each pair alone, and standard instances, under `options`."""
+    """The capacity of each pair alone, and of standard instances, under `options`."""
 
     options: ExtendedOptions
     specs: tuple[ExtendedFit, ...]
     standard: ExtendedFit
 
     def called(self, names: Sequence[str]) -> ExtendedCapacity:
-        """Return it with these names of the pairs."""
+        """Return a copy with these names of the pairs."""
         named = tuple(replace(spec, name=name) for spec, name in zip(self.specs, names, strict=True))
         return replace(self, specs=named)
 
@@ -81,8 +81,8 @@ def extended_capacity(
 ) -> ExtendedCapacity:
     """Count each pair of the policy of `counted` alone, and its standard size, under `options`.
 
-    The instances of `state` say what memory those of `counted` are guaranteed, and what they may burst to. Raise
-    InputError where there are too many sets of nodes that may fail.
+    The instances of `state` give the guaranteed and the greatest memory of those of `counted`. Raise InputError if
+    there are too many sets of nodes that may fail.
     """
     if options.oversubscription is not None:
         least = {name: instance.minmem for name, instance in state.instances.items()}
@@ -103,7 +103,7 @@ def extended_capacity(
 
 
 def guaranteed(data: ClusterData, minimum_memory: Mapping[str, int]) -> ClusterData:
-    """Return `data` with its instances at their least memory (by name), and what they use above it free.
+    """Return `data` with its instances at their minimum memory (by name), and the memory above it free.
 
     An instance with less memory than that now (its minmem was raised while it ran) stays as it is.
     """
@@ -133,7 +133,7 @@ def _fit(
 def _binding(
     counted: CountedCluster, final: AllocationState, instance: Instance, maximum: int, rules: ExtendedRules
 ) -> Binding:
-    """Return what keeps out the next instance: the cause of most of the refused candidates."""
+    """Return why the next instance does not fit: the cause for most of the refused candidates."""
     found = counted.why(final, instance)
     if found.cause is Cause.NOTHING:
         return found
@@ -146,7 +146,7 @@ def _binding(
 
 
 def _over(counted: CountedCluster, final: AllocationState, maximum: int, rules: ExtendedRules) -> int:
-    """Return how many candidates have no room left for the maximum memory of one more primary."""
+    """Return how many candidates lack room for the maximum memory of one more primary."""
     assert counted.candidates is not None  # noqa: S101
     bursting = {**rules.maximum_memory, **{item.name: maximum for item in final.placed}}
     rules = replace(rules, maximum_memory=bursting)

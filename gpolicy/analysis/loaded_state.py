@@ -1,4 +1,4 @@
-"""A state ready to be counted: each of its groups as a cluster of its own, and all of it as one."""
+"""A state ready for counting: each of its groups as a cluster of its own, and the whole cluster."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoadedState:
-    """The clusters to count on. A group that is the whole cluster is the same object as `whole`.
+    """The clusters of a state. A group that is the whole cluster is the same object as `whole`.
 
-    `state` and `data` are without the groups in `gaps`, which say what is not known of them.
+    `state` and `data` lack the groups in `gaps`, which tells the missing figures of each.
     """
 
     state: ClusterState
@@ -38,7 +38,7 @@ class LoadedState:
         return self.whole, *self.groups.values()
 
     def with_resources(self, resources: Mapping[str, NodeResources]) -> LoadedState:
-        """Return it with declared resources, by node, in the place of measured ones."""
+        """Return a copy with declared resources, by node, instead of measured ones."""
         made = {cluster: replace(cluster, resources=resources) for cluster in self.clusters}
         groups = {name: made[cluster] for name, cluster in self.groups.items()}
         return replace(self, whole=made[self.whole], groups=groups)
@@ -47,10 +47,10 @@ class LoadedState:
 def load_state(
     state: ClusterState, *, template: DiskTemplate | None = None, like: Iterable[CountedCluster] = ()
 ) -> LoadedState:
-    """Load all of `state`. Instances get `template`, else the first one that is enabled and that a policy allows.
+    """Load all of `state`. Instances get `template`, by default the first enabled one that the policy allows.
 
-    A cluster that gives the same numbers as one of `like` is that object, so that nothing is counted twice. Raise
-    GpolicyError where the state lacks what the allocator has to know.
+    A cluster with the same numbers as one of `like` is that object, so that nothing is counted twice. Raise
+    GpolicyError if the state lacks figures that the allocator needs.
     """
     data = cluster_data(state)
     known = list(like)
@@ -70,10 +70,10 @@ def load_state(
 
 
 def load_known_groups(state: ClusterState, *, like: Iterable[CountedCluster] = ()) -> LoadedState:
-    """Load the groups of `state` whose nodes are known; the others are in `gaps`. Arguments as for `load_state`.
+    """Load the groups of `state` whose nodes have all figures; the others are in `gaps`. Arguments as for `load_state`.
 
-    An instance with its primary in a group that is left out is left out as well, one that has only its secondary there
-    is counted without it. Raise GpolicyError where no group with nodes is left.
+    An instance with its primary in a skipped group is skipped; one with only its secondary there is counted without it.
+    Raise GpolicyError if no group with nodes is left.
     """
     missing: dict[str, dict[str, None]] = {}
     for name, what in gaps(state).items():
@@ -83,7 +83,7 @@ def load_known_groups(state: ClusterState, *, like: Iterable[CountedCluster] = (
     reasons = {group: f"not known: {', '.join(what)} of its nodes" for group, what in missing.items()}
     nodes = {name: node for name, node in state.nodes.items() if node.group not in reasons}
     if not nodes:
-        cluster_data(state)  # says all of it
+        cluster_data(state)  # raises an error with all missing figures
         raise GpolicyError(about(state.address, next(iter(reasons.values()))))
     instances, split = {}, []
     for name, instance in state.instances.items():
@@ -101,7 +101,7 @@ def load_known_groups(state: ClusterState, *, like: Iterable[CountedCluster] = (
 
 
 def check_group(state: ClusterState, group: str | None) -> None:
-    """Raise UsageError for a group that is not there; None stands for all."""
+    """Raise UsageError for an unknown group; None stands for all."""
     if group is not None and group not in state.groups:
         raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
 
@@ -112,10 +112,10 @@ def counted_on_primary(instance: str) -> str:
 
 
 def group_data(data: ClusterData, index: int) -> ClusterData:
-    """Return the cluster that group `index` is alone.
+    """Return group `index` as a cluster of its own.
 
-    An instance of `split_instances` keeps its primary and loses its secondary; where only its secondary is in the
-    group, it is left out (its disk is no longer free there either way).
+    An instance of `split_instances` keeps its primary and loses its secondary; if only its secondary is in the group,
+    it is skipped (its disk is not free in either case).
     """
     group = data.groups[index]
     nodes = [node for node in data.nodes if node.group == index]
@@ -146,7 +146,7 @@ def split_instances(data: ClusterData, index: int) -> list[str]:
 
 
 def _decisive(data: ClusterData) -> ClusterData:
-    """Return `data` without what no number depends on: names of groups, tags and networks that htools ignores."""
+    """Return `data` without fields that do not influence any number: names of groups, ignored tags and networks."""
     tags = tuple(tag for tag in data.tags if tag.startswith("htools:"))
     groups = tuple(replace(group, name="", uuid="", tags=(), networks=()) for group in data.groups)
     return replace(data, groups=groups, tags=tags)

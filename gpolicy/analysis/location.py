@@ -1,9 +1,9 @@
-"""Failure domains, exclusion, migration and desired locations: what tags and nodes mean for instances.
+"""Failure domains, exclusion, migration and desired locations: the effects of tags on instances.
 
 Tags are read as htools reads them (design document "location awareness"; `htools:iextags:` and
 `htools:desiredlocation:` are compared as bare prefixes, `htools:nlocation:` and `htools:migration:` with a colon).
-Nothing here stops Ganeti: failure domains only weigh in the cluster score, exclusion and migration tags bind hail and
-hbal, and no tool checks whether any of it can be satisfied at all.
+Ganeti itself enforces none of these: failure domains only count in the cluster score, exclusion and migration tags bind
+hail and hbal, and no tool checks whether they can be satisfied.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EXTERNALLY_MIRRORED: Final = frozenset(template.value for template in DiskTempl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedDomain:
-    """A mirrored instance whose two nodes are in the same failure domains: `tags` name them."""
+    """A mirrored instance with both nodes in the same failure domains, which `tags` name."""
 
     instance: str
     primary_node: str
@@ -44,7 +44,7 @@ class SharedDomain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExclusionConflict:
-    """Instances with one exclusion tag that have the same primary node."""
+    """Instances with the same exclusion tag and the same primary node."""
 
     tag: str
     node: str
@@ -53,7 +53,7 @@ class ExclusionConflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainConflict:
-    """Instances with one exclusion tag whose primary nodes are in the same failure domain (or are even the same)."""
+    """Instances with the same exclusion tag and primary nodes in the same failure domain (perhaps the same node)."""
 
     tag: str
     domain: str
@@ -63,10 +63,10 @@ class DomainConflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExclusionUnsatisfiable:
-    """More instances with one exclusion tag in a group than it has places to spread them over.
+    """A group with more instances of the same exclusion tag than places for them.
 
-    With `domain_kind` None the places are nodes that may hold instances. Else they are failure domains of that kind
-    (`rack` of tags `rack:1`) and nodes in none: each node can have one of the instances, but two are in one domain.
+    With `domain_kind` None the places are nodes that may hold instances. Otherwise they are failure domains of that
+    kind (`rack` of tags `rack:1`) and nodes in none: each node can have one of the instances, but two share a domain.
     """
 
     tag: str
@@ -78,11 +78,11 @@ class ExclusionUnsatisfiable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmovable:
-    """An instance that no node may receive, because of migration tags alone.
+    """An instance that no node may receive because of migration tags.
 
     Only instances that Ganeti can migrate: with DRBD, or with disks that all nodes of the group reach. `targets` are
-    the nodes in use that it could go to otherwise (the secondary of a DRBD instance, else the other nodes of its
-    group), with the migration tags of the primary node that each must have and has not.
+    the usable nodes to which it could otherwise go (the secondary of a DRBD instance, else the other nodes of its
+    group), each with the migration tags of the primary node that it lacks.
     """
 
     instance: str
@@ -101,7 +101,7 @@ class DesiredLocationMissing:
 
 
 class LocationFacts:
-    """What one state of the cluster is like. `names` are other names for its groups."""
+    """The effects of tags in one state of the cluster. `names` are other names for its groups."""
 
     def __init__(self, state: ClusterState, names: Mapping[str, str]) -> None:
         self.state, self.names = state, names
@@ -124,7 +124,7 @@ class LocationFacts:
         self.desired = partial(desired_tags, tags)
 
     def shared_domains(self) -> Iterator[SharedDomain]:
-        """Give mirrored instances whose two nodes are in one failure domain."""
+        """Yield mirrored instances with both nodes in the same failure domain."""
         for item in self.instances:
             for secondary in item.secondary_nodes:
                 near = self.location[item.primary_node] & self.location[secondary]
@@ -137,7 +137,7 @@ class LocationFacts:
                     )
 
     def exclusion_conflicts(self) -> Iterator[ExclusionConflict]:
-        """Give instances with one exclusion tag on one primary node."""
+        """Yield instances with the same exclusion tag on the same primary node."""
         found: dict[tuple[str, str], list[str]] = {}
         for item in self.instances:
             for tag in self.exclusion(tuple(sorted(item.tags))):
@@ -147,7 +147,7 @@ class LocationFacts:
                 yield ExclusionConflict(tag=tag, node=node, instances=tuple(names))
 
     def domain_conflicts(self) -> Iterator[DomainConflict]:
-        """Give instances with one exclusion tag in one failure domain."""
+        """Yield instances with the same exclusion tag in the same failure domain."""
         found: dict[tuple[str, str], list[Instance]] = {}
         for item in self.instances:
             for tag in self.exclusion(tuple(item.tags)):
@@ -160,7 +160,7 @@ class LocationFacts:
                 yield DomainConflict(tag=tag, domain=domain, nodes=nodes, instances=names)
 
     def unsatisfiable(self) -> Iterator[ExclusionUnsatisfiable]:
-        """Give exclusion tags that more instances of a group have than it has places."""
+        """Yield exclusion tags that more instances of a group have than it has places."""
         found: dict[tuple[str, str], list[str]] = {}
         for item in self.instances:
             for tag in self.exclusion(tuple(item.tags)):
@@ -179,10 +179,10 @@ class LocationFacts:
                         break  # too few nodes: too few domains as well
 
     def _places(self, nodes: Sequence[Node]) -> Iterator[tuple[str | None, tuple[str, ...]]]:
-        """Give what instances with one exclusion tag can be spread over: nodes, then each kind of failure domain.
+        """Yield the places for instances with the same exclusion tag: nodes, then each kind of failure domain.
 
-        A node in no domain of a kind is a place of its own; one in several makes fewer places than there are domains,
-        which is not counted: what is reported is so for certain.
+        A node in no domain of a kind is a place of its own. A node in several domains would reduce the number of
+        places; that is ignored, so every finding is certain.
         """
         yield None, tuple(node.name for node in nodes)
         domains: dict[str, dict[str, set[str]]] = {kind: {} for kind in self.kinds}
@@ -197,7 +197,7 @@ class LocationFacts:
                 yield kind, (*sorted(set[str]().union(*within.values())), *alone)
 
     def stranded(self) -> Iterator[Unmovable]:
-        """Give instances that no node may receive."""
+        """Yield instances that no node may receive."""
         for item in self.instances:
             needed = self.migration[item.primary_node]
             if not needed:
@@ -217,7 +217,7 @@ class LocationFacts:
         return []
 
     def desired_missing(self) -> Iterator[DesiredLocationMissing]:
-        """Give desired locations that no node of the group has."""
+        """Yield desired locations that no node of the group has."""
         for item in self.instances:
             group = self.state.nodes[item.primary_node].group
             for tag in sorted(self.desired(tuple(item.tags))):

@@ -1,7 +1,7 @@
-"""What becomes of the instances of nodes that are lost at once: htools' evacuation, followed to its end.
+"""The effects of losing nodes at once: htools' evacuation of their instances.
 
 The steps are those of the global N+1 test (`gpolicy.allocator.redundancy.evacuate`). That test stops at the first
-instance without a home; here the walk goes on, so that all of them are named with what they lack.
+instance without a new node; here all such instances are found, with the reason.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Nodes = Mapping[int, "Node"]
 
 @dataclass(frozen=True, slots=True)
 class Homeless:
-    """An instance that finds no home (or finds one only against the policy), and for want of what.
+    """An instance that finds no new node (or one only against the policy), and why.
 
-    `key` is the policy's own word (`gpolicy.analysis.binding.Cause`), `detail` says it in numbers.
+    `key` is that of `gpolicy.analysis.binding.Cause`, `detail` gives the numbers.
     """
 
     instance: str
@@ -47,7 +47,7 @@ def _homeless(instance: Instance, cause: Cause, detail: str) -> Homeless:
 
 @dataclass(frozen=True, slots=True)
 class LossEffect:
-    """What a loss does: instances without a home, and mirrored ones that start only against the policy."""
+    """The effects of a loss: instances without a new node, and mirrored ones that start only against the policy."""
 
     homeless: tuple[Homeless, ...] = ()
     strained: tuple[Homeless, ...] = ()
@@ -59,15 +59,15 @@ _BY_REASON = {
     FailReason.SPINDLES: Cause.SPINDLES,
     FailReason.MIG: Cause.MIGRATION,
 }
-"""What stops a forced move; everything else is not looked at then."""
+"""The causes that stop a forced move; other checks are skipped."""
 
 
 def lose(
     nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int], engine: EngineCluster | None = None
 ) -> LossEffect:
-    """Return what becomes of the instances of `lost`, nodes of one group, on the other nodes of that group.
+    """Return the effects of losing `lost`, nodes of one group, on their instances.
 
-    `engine` says where they run on (`engines.losses`); without it, or where it cannot tell, the law is followed.
+    `engine` finds their new nodes (`EngineCluster.targets`); without it, or if it cannot answer, the law does.
     """
     residents = [instances[number] for index in lost for number in nodes[index].primaries]
     if len(lost) == 1 and _all_fail_over(nodes, residents, lost[0]):
@@ -100,10 +100,10 @@ def lose(
 
 
 def _all_fail_over(nodes: Nodes, residents: Sequence[Instance], lost: int) -> bool:
-    """Whether all residents are mirrored, fail over and break nothing on the way: a sure yes, or not known.
+    """Whether all residents are mirrored, and surely fail over without breaking the policy; False if unsure.
 
-    A fail-over takes from both nodes what it gives back, save for memory and virtual CPUs of the secondary, so what
-    counts is what all together need.
+    A fail-over takes from both nodes as much as it gives back, except for memory and virtual CPUs of the secondary, so
+    only the sums of these count.
     """
     by_target: dict[int, list[Instance]] = {}
     for instance in residents:
@@ -125,9 +125,9 @@ def _all_fail_over(nodes: Nodes, residents: Sequence[Instance], lost: int) -> bo
 
 
 def needs_only_memory(nodes: Nodes, instance: Instance, node: Node) -> bool:
-    """Whether nothing but a lack of memory can stop the fail-over of `instance` from `node`: a sure yes, or not known.
+    """Whether surely only lack of memory can stop the fail-over of `instance` from `node`; False if unsure.
 
-    The fail-over takes from both nodes the disk that it gives back.
+    The fail-over takes from both nodes as much disk as it gives back.
     """
     target = nodes.get(instance.secondary)
     return (
@@ -159,7 +159,7 @@ def _failover_detail(state: Nodes, instance: Instance, reason: FailReason) -> st
 
 
 def _strain(before: Node, node: Node, instance: Instance) -> list[Homeless]:
-    """Return what of the policy is broken when the secondary takes over `instance`; `before`: before any loss."""
+    """Return the breaches of the policy when the secondary takes over `instance`; `before`: before any loss."""
     facts = node.facts
     found = []
     after = add_primary(node, instance, force=True)
@@ -174,7 +174,7 @@ def _strain(before: Node, node: Node, instance: Instance) -> list[Homeless]:
 
 
 def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) -> Homeless:
-    """Return why no node of `nodes` takes `instance`: the most frequent cause, and the best of the nodes."""
+    """Return why no node of `nodes` takes `instance`: the most frequent cause, and the best figure."""
     if not causes:
         return _homeless(instance, Cause.NO_NODES, "no other node in the group")
     cause, number = causes.most_common(1)[0]
@@ -204,7 +204,7 @@ _COUNTED = (Cause.MEMORY, Cause.DISK, Cause.SPINDLES)
 
 
 def obstacles(state: Nodes, instance: Instance, targets: Sequence[int]) -> Iterator[Cause | None]:
-    """Give for each target, all of one group, what stops a forced move (or copy) of `instance` there; None: nothing."""
+    """Yield for each target, all of one group, what stops a forced move (or copy) of `instance` there, or None."""
     if instance.template.movable_foreign:
         for index in targets:
             moved = failover_to(state, instance, index, force=True)
@@ -223,7 +223,7 @@ def obstacles(state: Nodes, instance: Instance, targets: Sequence[int]) -> Itera
 
 
 def _forbidden(policy: Policy, instance: Instance, *, exclusive: bool) -> Cause | None:
-    """Return what of `policy` forbids a copy of `instance`; None: nothing."""
+    """Return the limit of `policy` that forbids a copy of `instance`, or None."""
     if check_policy(policy, instance, exclusive=exclusive) is None:
         return None
     return Cause.TEMPLATE if accepts(policy, instance, exclusive=exclusive) else Cause.BOUNDS

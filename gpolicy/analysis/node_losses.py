@@ -1,10 +1,10 @@
-"""Which losses of nodes a group can absorb, which not, and for want of what.
+"""Which losses of nodes a group can absorb, and why it cannot absorb others.
 
 The test is that of htools' global N+1 (`gpolicy.allocator.redundancy`), for several nodes at once
 `gpolicy.allocator.extended`: mirrored instances fail over, those on shared storage move, all others need room for a
-copy. It is forced: only what cannot be (no memory, no disk, no spindles, forbidden migration) stops it. Limits that
-are broken on the way (vcpu-ratio, exclusion tags) are told apart as `strained`.
-Sources: design document "resource model" (max_node_failures); hspace(1).
+copy. Evacuation is forced: only lack of memory, disk or spindles and forbidden migration stop it. Breaches of other
+limits (vcpu-ratio, exclusion tags) are reported as `strained`. Sources: design document "resource model"
+(max_node_failures); hspace(1).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
 
 MOST_SETS: Final = 100_000
-"""Sets of nodes of a group that are looked at: most are told apart at a glance."""
+"""The greatest number of sets of nodes of a group that are examined; most need no simulation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The loss of `nodes` at once: `homeless` instances cannot be kept, `strained` ones only against the policy."""
+    """The loss of `nodes` at once: `homeless` instances find no new node, `strained` ones only against the policy."""
 
     nodes: tuple[str, ...]
     homeless: tuple[Homeless, ...]
@@ -45,13 +45,13 @@ class Loss:
 
     @property
     def absorbed(self) -> bool:
-        """Whether every instance that can be restarted at all finds a home."""
+        """Whether every instance that can be restarted finds a new node."""
         return not self.homeless
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A node that keeps less memory free (MiB) than it needs to take over the instances it is secondary of."""
+    """A node with less free memory (MiB) than it needs to take over the instances that it mirrors."""
 
     node: str
     reserved: int
@@ -60,13 +60,12 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class GroupRedundancy:
-    """One group. `survives` is the number of nodes whose loss, whichever they are, it can absorb: at most `asked`,
-    and that where there are not so many nodes to lose.
+    """One group. `survives` is the number of nodes, any nodes, whose loss it can absorb: at most `asked`, also if it
+    has fewer nodes.
 
-    `losses` are the sets of nodes that cannot be absorbed, the smallest sets only (a set that holds one of them is
-    not listed again), and those that strain the policy. `examined` counts the sets looked at. `unavailable` says why
-    larger sets were not looked at (None: all were). Strained losses are those of single nodes. `members` are the names
-    of its nodes (None: not known).
+    `losses` are the smallest sets of nodes whose loss cannot be absorbed (larger sets that contain one are not listed),
+    and single nodes whose loss strains the policy. `examined` is the number of examined sets. `unavailable` tells why
+    larger sets were not examined (None: all were). `members` are the names of its nodes (None: unknown).
     """
 
     group: str
@@ -81,7 +80,7 @@ class GroupRedundancy:
 
     @property
     def not_absorbed(self) -> tuple[Loss, ...]:
-        """The losses that leave an instance without a home."""
+        """The losses that leave an instance without a new node."""
         return tuple(loss for loss in self.losses if not loss.absorbed)
 
     @property
@@ -91,10 +90,10 @@ class GroupRedundancy:
 
 
 def redundancy(state: ClusterState, *, failures: int = 1, group: str | None = None) -> tuple[GroupRedundancy, ...]:
-    """Examine each group of `state` (or `group` alone), each as a cluster of its own: any `failures` nodes, and fewer.
+    """Examine each group of `state` (or `group` alone), each as a cluster of its own, for the loss of any `failures`
+    nodes or fewer.
 
-    Raise UsageError for fewer than one failure or an unknown group, and GpolicyError where the state does not hold what
-    has to be known.
+    Raise UsageError for fewer than one failure or an unknown group, and GpolicyError if the state lacks needed figures.
     """
     check_group(state, group)
     groups = load_known_groups(state).groups
@@ -106,12 +105,12 @@ def redundancy(state: ClusterState, *, failures: int = 1, group: str | None = No
 
 
 def loaded_score(loaded: LoadedState) -> Score:
-    """Return the cluster score; not a number where a group is not known."""
+    """Return the cluster score, NaN if a group has missing figures."""
     return Score(math.nan, ()) if loaded.gaps else score_of(loaded.whole.cluster.nodes.values())
 
 
 def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
-    """Examine the one group of `counted`, not named in the answer. Raise UsageError for fewer than one failure."""
+    """Examine the one group of `counted`; the answer does not name it. Raise UsageError for fewer than one failure."""
     if failures < 1:
         raise UsageError(f"the number of node failures is {failures}, it must be 1 or more")
     nodes, instances = counted.cluster.nodes, counted.cluster.instances
@@ -159,7 +158,7 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
 
 
 def _new_sets(nodes: Sequence[int], size: int, lost: set[tuple[int, ...]], most: int) -> list[tuple[int, ...]] | None:
-    """Return all sets of `size` nodes that hold none of `lost`, which are smaller; None where over `most` are there."""
+    """Return all sets of `size` nodes that contain none of the smaller sets `lost`; None if over `most`."""
     if comb(len(nodes), size) > most:
         return None
     alone = [index for index in nodes if (index,) not in lost]

@@ -1,4 +1,4 @@
-"""Names of the spec pairs: what a policy calls them, for reports, guards and tests."""
+"""The names that a policy gives to spec pairs, for reports, guards and tests."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Names = tuple[str | None, ...]
 class PairNames:
     """Names by group (its name after the change) and of the cluster's own pairs.
 
-    A group without pairs of its own follows the cluster. Where nothing is declared, no pair has a name.
+    A group without pairs of its own has those of the cluster. Without a declaration no pair has a name.
     """
 
     cluster: Names = ()
     groups: Mapping[str, Names] = field(default_factory=dict)
 
     def of(self, group: str | None, count: int) -> tuple[str, ...]:
-        """Return a name for each of the `count` pairs of `group` (None: of the cluster): its own, else its place."""
+        """Return a name for each of the `count` pairs of `group` (None: of the cluster), by default its place."""
         names = self.cluster if group is None else self.groups.get(group, ())
         if len(names) != count:
             names = (None,) * count
@@ -44,10 +44,9 @@ class PairNames:
 
 
 def pair_names(policy: Policy, state: ClusterState) -> PairNames:
-    """Return the names that `policy` gives to the pairs that hold in `state` (the cluster as it will be).
+    """Return the names that `policy` gives to the effective pairs of `state` (the cluster after the plan).
 
-    Names are given only to pairs that are in force: where the state holds others than the policy declares, they have
-    no names.
+    Only effective pairs have names: if the state has other pairs than the policy declares, those have none.
     """
     cluster = _declared(policy.cluster, state.cluster.own.get(MINMAX))
     groups = {}
@@ -69,9 +68,9 @@ def _declared(declared: Declared | None, held: Value) -> Names:
 
 
 def find_pair(name: str, names: PairNames, state: ClusterState, group: str | None = None) -> tuple[SpecPair, str]:
-    """Return the pair called `name` (its name, or its place from 1) in `group` or any group, and the group it is in.
+    """Return the pair `name` (its name, or its place from 1) in `group` or any group, and its group.
 
-    Raise UsageError where there is none, or groups mean different sizes by it.
+    Raise UsageError if there is none, or if it has different sizes in the groups.
     """
     found: dict[SpecPair, list[str]] = {}
     known: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What a placement is answered with: the instance, every candidate, the groups."""
+"""The answer to a request for a placement: the instance, every candidate, the groups."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node, or primary and secondary, and what came of trying it.
+    """A node, or a primary and secondary, and the result of trying it.
 
-    `reason` is the policy's own word for what refuses it (`gpolicy.analysis.binding.Cause`'s key), `detail` says it in
-    numbers, `htools_reason` is hail's name of it; all None where `ok`. `score` is the cluster score after it (None on
-    dedicated nodes), `lost_allocations` the instances of each size that would fit no more, the size with the biggest
-    disk first (None elsewhere). `disk_left` (MiB) is what its nodes have left afterwards, summed. Scores of refused
-    candidates are given where they were computed.
+    `reason` is why it is refused (the key of `gpolicy.analysis.binding.Cause`), `detail` gives the numbers,
+    `htools_reason` is hail's name of it; all None if `ok`. `score` is the cluster score after the placement (None on
+    dedicated nodes), `lost_allocations` the numbers of instances of each size that would no longer fit, the size with
+    the biggest disk first (None on ordinary nodes). `disk_left` (MiB) is the sum that its nodes have left. Refused
+    candidates have a score if it was computed.
     """
 
     group: str
@@ -36,13 +36,13 @@ class Candidate:
 
     @property
     def shown_score(self) -> str:
-        """The score as htools prints it; a dash where there is none."""
+        """The score as htools prints it, or a dash."""
         return "-" if self.score is None else fixed(self.score, 8)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupTrial:
-    """What came of one group: hail's own sentence, or why the group was not tried."""
+    """The result for one group: hail's own sentence, or why the group was not tried."""
 
     group: str
     alloc_policy: str
@@ -54,10 +54,10 @@ class GroupTrial:
 class PlaceReport:
     """Where the `instance` goes (`ok`, `group`, `nodes`), hail's own words for it (`info`), and the candidates.
 
-    `candidates` are best first, then the refused ones: all, or of very many pairs the likely best.
-    `metric` is "score" or "lost-allocations"; with the latter `sizes` names the sizes that `lost_allocations` counts.
-    `reason` says in one sentence why it goes nowhere.
-    `notes` tell what hail does not look at although Ganeti does.
+    `candidates` are the possible ones, the best first, then the refused ones; of very many pairs only those that are
+    likely the best. `metric` is "score" or "lost-allocations"; with the latter `sizes` names the sizes that
+    `lost_allocations` counts. `reason` is a sentence that tells why no candidate takes it. `notes` tell what Ganeti
+    checks but hail does not.
     """
 
     source: str
@@ -77,5 +77,5 @@ class PlaceReport:
 
     @property
     def chosen(self) -> Candidate | None:
-        """The candidate that is taken."""
+        """The chosen candidate."""
         return next((item for item in self.candidates if self.ok and item.nodes == self.nodes), None)

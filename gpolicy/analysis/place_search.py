@@ -1,7 +1,7 @@
-"""The searches that hail answers a request by, kept so that every candidate of them can be shown.
+"""The searches behind hail's answer to a request, with every candidate.
 
-The allocator itself keeps only the best candidate and counts of failures. Here all its trials are kept, and those that
-fail are explained.
+The allocator itself keeps only the best candidate and counts of failures. Here all trials are kept, and failures are
+explained.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 Nodes = Mapping[int, "Node"]
 
 MOST_PAIRS: Final = 100_000
-"""Pairs of nodes that are tried one by one to be shown, all those of 316 nodes. The answer is found among all pairs."""
+"""The greatest number of pairs that are listed: all those of 316 nodes. The answer is always found among all pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """One candidate (indices of its nodes): a refusal, or the placement that it would be. Both after a failed N+1."""
+    """One candidate (indices of its nodes): a refusal or a placement, or both if N+1 fails."""
 
     nodes: tuple[int, ...]
     refusal: Refusal | None = None
@@ -46,7 +46,7 @@ class _Trial:
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """The search of one group: what it was given, and what the allocator says."""
+    """The search in one group: its input, and the allocator's answer."""
 
     nodes: Nodes
     instances: Instances
@@ -56,7 +56,7 @@ class Attempted:
 
 @dataclass(slots=True)
 class PlaceSearch:
-    """One request, and the searches that its answer was found by."""
+    """One request, and the searches for its answer."""
 
     cluster: Cluster
     wanted: Wanted
@@ -67,7 +67,7 @@ class PlaceSearch:
     """Pairs that were not tried one by one."""
 
     def answer(self) -> GroupAnswer:
-        """Return hail's answer; a refused request is an answer as well."""
+        """Return hail's answer, also for a refused request."""
         cluster, search = self.cluster, search_for(self.wanted, self.options, dedicated=self.dedicated)
 
         def recorded(nodes: Nodes, instances: Instances, members: Sequence[int]) -> Attempt:
@@ -83,7 +83,7 @@ class PlaceSearch:
             return GroupAnswer(None, (error.message,))
 
     def candidates(self) -> list[Candidate]:
-        """Return the candidates of all searches; of very many pairs of nodes some of each primary."""
+        """Return the candidates of all searches; of very many pairs only some for each primary."""
         return [self._candidate(trial) for tried in self.attempts for trial in self._trials(tried, self._listed(tried))]
 
     def _listed(self, tried: Attempted) -> Candidates:
@@ -112,7 +112,7 @@ class PlaceSearch:
     def _trials(self, tried: Attempted, listed: Candidates) -> list[_Trial]:
         """Try the candidates `listed`, as the allocator does.
 
-        Candidates that are better than the chosen one and were passed over fail N+1; those behind it are not tested.
+        Candidates that are better than the chosen one fail N+1; worse ones are not tested.
         """
         nodes, failures = tried.nodes, tried.attempt.failures[FailReason.N1]
         batches = (try_each_dedicated if self.dedicated else try_each)(nodes, self.wanted.instance, listed)
@@ -149,7 +149,7 @@ class PlaceSearch:
 
 
 def _preference(trial: _Trial) -> tuple[bool, tuple[int, ...], int, float]:
-    """Sort the possible ones first, the best of them before the others, as the metric says."""
+    """Return a sort key: possible trials first, the best first by the metric."""
     placement = trial.placement
     if placement is None:
         return True, (), 0, 0.0
@@ -157,7 +157,7 @@ def _preference(trial: _Trial) -> tuple[bool, tuple[int, ...], int, float]:
 
 
 def _explained(nodes: Nodes, instance: Instance, tried: Sequence[Trial]) -> list[_Trial]:
-    """Say of each trial with one primary, or with none in common, what refuses it."""
+    """Explain the refusals of trials with the same primary, or of single nodes."""
     primaries: dict[int, Refusal | None] = {}
     found = []
     for where, result in tried:
@@ -175,9 +175,9 @@ def _explained(nodes: Nodes, instance: Instance, tried: Sequence[Trial]) -> list
 
 
 def _passed_over(nodes: Nodes, instances: Instances | None, trials: list[_Trial], most: int) -> list[_Trial]:
-    """Mark the trials that come before the best one that keeps N+1; at most `most` are to be found.
+    """Mark the trials that are better than the chosen one and so fail N+1, at most `most`.
 
-    Without `instances` it is known that the first `most` are those.
+    Without `instances` the first `most` trials are those.
     """
     if not most:
         return trials

@@ -1,8 +1,8 @@
-"""Where an instance would go, and why: the answer of hail, with every candidate and its reason.
+"""Where an instance would go, and why: hail's answer, with every candidate and its reason.
 
-The answer is what hail says when Ganeti asks it to allocate the instance: the same groups, nodes, metric and
-tie-breaking, the global N+1 test included. On groups where every node has exclusive storage the metric is the pair of
-lost allocations and disk left (design document "dedicated allocation"), elsewhere the cluster score.
+The answer is hail's to a request of Ganeti to allocate the instance: the same groups, nodes, metric and tie-breaking,
+with the global N+1 test. For groups where every node has exclusive storage the metric is the pair of lost allocations
+and remaining disk (design document "dedicated allocation"), otherwise the cluster score.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": Instanc
 
 
 def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None = None) -> PlaceReport:
-    """Return where the instance of `request` would go on the cluster in `state`, and what each candidate says to it.
+    """Return where the instance of `request` would go on the cluster in `state`, and the result for each candidate.
 
     `names` are the names of the policy's spec pairs, for the sizes of the dedicated metric. Raise UsageError for a
-    request that makes no sense on this cluster, and GpolicyError where the state does not hold what has to be known.
+    request that is impossible on this cluster, and GpolicyError if the state lacks needed figures.
     """
     data = _as_hail_reads(state, cluster_data(state))
     group = wanted_group(request, data)
@@ -83,8 +83,8 @@ def _left_out(pairs: int, listed: int) -> list[str]:
 def _as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
     """Return `data` as hail reads it from an allocator request of Ganeti.
 
-    There an instance that is to be up counts as running with its maxmem, every instance is balanced, there is no CPU
-    speed, and a node that is offline or holds no instances has no resources at all.
+    There an instance with admin state up counts as running with its maxmem, every instance is balanced, there is no CPU
+    speed, and a node that is offline or not VM capable has no resources.
     """
     instances = []
     for instance in data.instances:
@@ -130,7 +130,7 @@ def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...
 
 
 def _why_not(found: list[Candidate]) -> str:
-    """Return in a sentence what keeps the instance out."""
+    """Return a sentence that tells why the instance does not fit."""
     if not found:
         return "there is no node, or no pair of nodes, that could be tried"
     counts = Counter(item.reason or "" for item in found)
@@ -138,7 +138,7 @@ def _why_not(found: list[Candidate]) -> str:
 
 
 def _sizes(cluster: Cluster, names: PairNames, answer: GroupAnswer, group: Group | None) -> tuple[str, ...]:
-    """Return the names of the sizes that the loss counts, biggest disk first: those of the group that is asked."""
+    """Return the names of the sizes of lost allocations in the requested group, the biggest disk first."""
     index = group.index if group is not None else answer.group
     if index is None:
         policies = {item.policy for item in cluster.groups.values()}
@@ -169,7 +169,7 @@ def _group_trials(cluster: Cluster, asked: PlaceSearch, answer: GroupAnswer, gro
 def _notes(
     state: ClusterState, cluster: Cluster, request: PlaceRequest, instance: Instance, answer: GroupAnswer
 ) -> list[str]:
-    """Return what Ganeti would say although hail does not, and which nodes are not candidates at all."""
+    """Return notes on what Ganeti checks but hail does not, and on nodes that are not candidates."""
     notes = []
     if request.name in state.instances:
         notes.append(f"there is an instance {request.name} already: Ganeti makes no second one of that name")

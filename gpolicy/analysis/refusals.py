@@ -1,4 +1,4 @@
-"""What refuses one instance on one node or pair of nodes, in the policy's words and in numbers."""
+"""Why a node or pair of nodes refuses an instance, in the policy's terms and in numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Refusal:
     """htools' reason, its cause by the policy key, and the numbers (MiB, CPUs, spindles) in one phrase.
 
-    The phrase begins with the node's name where the node, not the policy alone, is what refuses.
+    The phrase begins with the node's name if the reason is the node and not only the policy.
     """
 
     reason: FailReason
@@ -51,7 +51,7 @@ def as_secondary(node: Node, instance: Instance, primary: int) -> Refusal | None
 
 
 def bounds_detail(policy: Policy, instance: Instance, *, exclusive: bool) -> str:
-    """Return which bounds of the nearest pair (the one with the fewest broken) the instance lies outside of."""
+    """Return the bounds of the nearest pair (the one with the fewest breaches) that the instance breaks."""
     broken = [_broken(pair, instance, exclusive=exclusive) for pair in policy.minmax]
     if not broken:
         return "no pair"

@@ -58,13 +58,13 @@ _DISK: Final = re.compile(r"(?:(?P<count>[0-9]{1,2})x)?(?P<size>[^:]*)(?::(?P<sp
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What the words say: a request, and the spec pair that it starts from (None: none is named)."""
+    """A request, and the name of the spec pair from which it starts (None: none)."""
 
     request: PlaceRequest
     spec: str | None = None
 
     def on(self, state: ClusterState, names: PairNames) -> PlaceRequest:
-        """Return the request on a cluster: the least size of the spec pair stands for what is not said."""
+        """Return the request on a cluster; the minimum of the spec pair fills in missing values."""
         if self.spec is None:
             return self.request
         pair, group = find_pair(self.spec, names, state, self.request.group)
@@ -72,9 +72,9 @@ class Words:
 
 
 def read_words(words: Sequence[str]) -> Words:
-    """Return what `words` ask for; they win over files, disks and tags of several words add up.
+    """Return the request of `words`. Words override files; the disks and tags of several words add up.
 
-    Raise UsageError for a word that says nothing or what another said, InputError for a file that is no request.
+    Raise UsageError for a meaningless or repeated word, InputError for a file that is not a request.
     """
     files: list[Mapping[str, Any]] = []
     values: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def _is_name(word: str) -> bool:
 def _key(written: str, where: str) -> str:
     key = ALIASES.get(written, written)
     if key not in KEYS:
-        from difflib import get_close_matches  # noqa: PLC0415 (for what is wrong only)
+        from difflib import get_close_matches  # noqa: PLC0415 (for errors only)
 
         near = get_close_matches(written.strip().lower(), (*KEYS, *ALIASES), 1)
         meant = f"{near[0]}=…, if that is meant; " if near else ""
@@ -246,7 +246,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 
 _ONLY_HAIL: Final = {"type", "disk_space_total", "required_nodes", "os", "hypervisor", "spindles"}
-"""Keys of an allocator request that follow from the others, or that no decision depends on."""
+"""Keys of an allocator request that follow from others or do not influence any decision."""
 
 
 def _allocator_request(request: Mapping[str, Any], path: Path) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Declared resources (hv_state, disk_state) against those that nodes report, and what the difference does.
+"""Declared resources (hv_state, disk_state) compared with reported ones, and the effects of the difference.
 
-Ganeti stores hv_state and disk_state and computes nothing from them; htools reads what nodes measure. What counts as
-declared says `gpolicy.analysis.declared_resources`; what is not declared is taken as reported. Under the declared model
-stopped instances keep their resources, only those that are ADMIN_offline give memory and CPUs back.
+Ganeti stores hv_state and disk_state and computes nothing from them; htools reads the measurements of nodes.
+`gpolicy.analysis.declared_resources` defines what counts as declared; for other values the reported ones are used.
+Under the declared model stopped instances keep their resources; only ADMIN_offline ones release memory and CPUs.
 
     free memory = mem_total - mem_node - mem_hv - sum of the instances
     free disk   = disk_total - disk_overhead - sum of the instances
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredNumber:
-    """One declared number beside the reported one (None where nodes report no such thing). MiB or CPUs.
+    """One declared number and the reported one (None if nodes do not report it), in MiB or CPUs.
 
     `level` is where it is declared: node, group or cluster. `name` is Ganeti's: mem_total, disk_overhead, …
     """
@@ -48,7 +48,7 @@ class DeclaredNumber:
 class Model:
     """Free memory and disk (MiB) of a node under one of the two models, and virtual CPUs that its ratio still allows.
 
-    `free_disk` is without what is to stay free (disk_reserved).
+    `free_disk` excludes the space that must stay free (disk_reserved).
     """
 
     free_memory: int
@@ -58,10 +58,10 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class NodeModel:
-    """One node: what is declared for it, and what is free under either model.
+    """One node: its declared numbers, and its free resources under either model.
 
     `minimum_memory` and `maximum_memory` are the sums of minmem and maxmem of its primaries that are not
-    ADMIN_offline, `available_memory` what the node has for instances (total less what it keeps for itself).
+    ADMIN_offline, `available_memory` its memory for instances (total less that of the node itself).
     """
 
     node: str
@@ -75,13 +75,13 @@ class NodeModel:
 
     @property
     def oversubscription(self) -> float | None:
-        """Sum of maxmem over memory for instances; above 1 not all can burst at once. None without memory."""
+        """Sum of maxmem / memory for instances; above 1 not all can burst at once. None without memory."""
         return self.maximum_memory / self.available_memory if self.available_memory > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupModel:
-    """Standard instances of a group that fit under either model, and what binds."""
+    """The number of standard instances that fit in a group under either model, and the binding resources."""
 
     group: str
     measured_fits: int
@@ -94,7 +94,7 @@ class GroupModel:
 class ResourceModel:
     """Both models of one state: of the nodes that are up, and of the groups for which something is declared.
 
-    Where the source shows neither hv_state nor disk_state, no node has anything declared, and `notes` say so.
+    If the source does not show hv_state and disk_state, no node has declared numbers, and `notes` say so.
     """
 
     nodes: tuple[NodeModel, ...]
@@ -103,7 +103,7 @@ class ResourceModel:
 
 
 def resource_models(states: Sequence[LoadedState], tell: Callable[[str], None]) -> list[ResourceModel]:
-    """Compare what is declared in each state with what its nodes report; what is the same is counted once."""
+    """Compare the declared numbers of each state with the reported ones; equal clusters are counted once."""
     known: dict[CountedCluster, CountedCluster] = {}  # the declared model of a group, and the measured one
     groups = [_declared_groups(loaded, known) for loaded in states]
     titles = {cluster: name for members in reversed(groups) for name, cluster in reversed(members.items())}
@@ -126,7 +126,7 @@ def resource_models(states: Sequence[LoadedState], tell: Callable[[str], None]) 
 
 
 def _declared_groups(loaded: LoadedState, known: dict[CountedCluster, CountedCluster]) -> dict[str, CountedCluster]:
-    """Return the groups for which something is declared, counted under the declared model, and add them to `known`."""
+    """Return the groups with declared numbers, to be counted under the declared model, and add them to `known`."""
     found = {}
     for name in dict.fromkeys(loaded.state.nodes[node.name].group for node in loaded.data.nodes):
         measured = loaded.groups[name]
@@ -146,7 +146,7 @@ def _notes(loaded: LoadedState) -> list[str]:
 
 
 def _nodes(loaded: LoadedState) -> Iterator[NodeModel]:
-    """Give the nodes that are up."""
+    """Yield the nodes that are up."""
     state, measured = loaded.state, loaded.whole.cluster
     resources = node_resources(state, loaded.whole) if known_states(state) else {}
     planned = replace(loaded.whole, resources=resources).cluster if resources else measured

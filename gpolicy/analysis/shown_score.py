@@ -1,4 +1,4 @@
-"""The cluster score and its components, for people."""
+"""The cluster score and its components, as they are shown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ScoreComponent:
 
     @property
     def product(self) -> float:
-        """What it adds to the score."""
+        """Its contribution to the score."""
         return self.weight * self.value
 
     @property
@@ -34,7 +34,7 @@ class ScoreComponent:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Cluster score as hspace and hbal compute it: the smaller the better balanced. No component if no node is up."""
+    """The cluster score of hspace and hbal: the smaller, the better balanced. It has no components if no node is up."""
 
     total: float
     components: tuple[ScoreComponent, ...]

@@ -1,4 +1,4 @@
-"""Counts that do not depend on one another, on all cores: the compiled engine works outside Python's lock."""
+"""Running independent counts on all cores: the compiled engine works outside Python's lock."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _PATIENCE_LOOKS: Final = 100
 def side_by_side(jobs: Sequence[Callable[[], _Result]]) -> list[_Result]:
     """Do the jobs, as many at once as there are cores, and return their results in their order.
 
-    They are begun in their order, so the longest ones belong first. Raises what the first one that fails raises; none
-    is begun after that. An interrupt (Ctrl-C) stops the engines; a job that does not end soon then is left behind.
+    Jobs begin in their order, so the longest should come first. Raises the error of the first job that fails; no
+    further job begins then. An interrupt (Ctrl-C) stops the engines; a job that does not end soon is abandoned.
     """
     cores = min(len(jobs), _cores())
     if cores < 2:
@@ -38,9 +38,9 @@ def side_by_side(jobs: Sequence[Callable[[], _Result]]) -> list[_Result]:
 
 
 class _Work(Generic[_Result]):
-    """The jobs, what has come of them, whether no more are to be begun (`over`), and whether all workers have ended.
+    """The jobs, their results, whether no more may begin (`over`), and whether all workers have ended.
 
-    An event tells the last, since a Thread.join that was interrupted calls a thread ended that is not.
+    An event tells the last: after an interrupted Thread.join, Python may take a running thread for an ended one.
     """
 
     def __init__(self, jobs: Sequence[Callable[[], _Result]], workers: int) -> None:
@@ -53,25 +53,25 @@ class _Work(Generic[_Result]):
         self._errors: dict[int, BaseException] = {}
 
     def go_on(self) -> None:
-        """Do one job after the other until none is left: what a worker does."""
+        """Do one job after the other until none is left, as a worker."""
         while not self.over and (number := next(self._next)) < len(self._jobs):
             try:
                 self._results[number] = self._jobs[number]()
-            except BaseException as error:  # noqa: BLE001 (raised again by who waits for the results)
+            except BaseException as error:  # noqa: BLE001 (raised again by all_results)
                 self._errors[number] = error
                 self.over = True
         if next(self._last) == 0:
             self.ended.set()
 
     def all_results(self) -> list[_Result]:
-        """Return the results; raises the error of the first job that had one."""
+        """Return the results. Raises the error of the first job that failed."""
         if self._errors:
             raise self._errors[min(self._errors)]
         return [self._results[number] for number in range(len(self._jobs))]
 
 
 def _stop(ended: threading.Event) -> None:
-    """Stop the engines again and again until all workers have ended, but not for ever."""
+    """Stop the engines repeatedly until all workers have ended, for a limited time."""
     for _ in range(_PATIENCE_LOOKS):
         stop_engines()
         if ended.wait(_LOOK_SECONDS):

@@ -1,10 +1,9 @@
-"""What is free, and what of it no allowed instance can use.
+"""Free resources, and the part that no allowed instance can use.
 
-Stranded is what is left on the online nodes after everything has been placed that fits: the tiered run, and then the
-least size of each pair of the policy, as often as it fits (with one disk; pairs without memory are left out). After
-that not even the least instance of any pair has a place, so nothing that the policy allows can use the rest. Room that
-has to stay free so that the loss of a node can be made good is part of it, unless it is memory that DRBD reserves (that
-is not free in the first place). All instances are of the one template that is counted with.
+Stranded resources are those left on the online nodes after a tiered run and then as many instances as fit at the
+minimum of each pair (with one disk; pairs without memory are skipped). Then not even the smallest instance of any pair
+fits, so no allowed instance can use the rest. Room that must stay free for N+1 counts as stranded, but memory that DRBD
+reserves does not (it is not free). All instances have the same template.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What online nodes have for instances, summed.
+    """The sum of the resources of online nodes for instances.
 
-    `memory` (MiB) is free and not reserved for failovers, `disk` (MiB) free in the volume group, `cpus` virtual CPUs
-    that the vcpu-ratio allows beside those in use, `spindles` free physical volumes (None: no node has exclusive
-    storage), `spindle_use` what the spindle-ratio allows beside what is in use (None: all nodes have exclusive storage,
-    where it does not count).
+    `memory` (MiB) is free and not reserved for failovers, `disk` (MiB) is free in the volume group. `cpus` are the
+    virtual CPUs that the vcpu-ratio still allows, `spindles` free physical volumes (None: no node has exclusive
+    storage), `spindle_use` is what the spindle-ratio still allows (None: all nodes have exclusive storage, where it
+    does not count).
     """
 
     memory: int
@@ -37,14 +36,14 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Stranded:
-    """What is free now, and what is left of it when nothing more fits."""
+    """The free resources now, and those left when nothing more fits."""
 
     free: Room
     left: Room
 
 
 def room(nodes: Iterable[Node]) -> Room:
-    """Return what the online ones of `nodes` have left."""
+    """Return the free resources of the online ones of `nodes`."""
     online = [node for node in nodes if not node.facts.offline]
     exclusive = [node for node in online if node.facts.exclusive]
     ordinary = [node for node in online if not node.facts.exclusive]

@@ -1,9 +1,9 @@
-"""Sets of nodes whose loss at once is surely absorbed, told without following each loss to its end (`losses.lose`).
+"""Finding sets of nodes whose loss is surely absorbed without simulating it (`losses.lose`).
 
-Of 199 nodes there are 19,701 pairs, and most of them have nothing to do with one another. A node is easy where its
-mirrored instances fail over to nodes that lack nothing but maybe memory, and every other instance of it is taken by so
-many nodes that whatever the rest of a set does, one is left. A set of easy nodes is absorbed if each target has the
-memory for all of its fail-overs.
+199 nodes make 19,701 pairs, and the nodes of most pairs do not affect one another. A node is easy if its mirrored
+instances fail over to nodes that can only lack memory, and each of its other instances has so many possible nodes that
+one remains for any set of lost nodes. A set of easy nodes is absorbed if each target has the memory for all of its
+fail-overs.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Nodes = Mapping[int, "Node"]
 
 
 class SureLosses:
-    """What is known of the sets of at most `most` of `nodes`, which are those of one group."""
+    """Answers about sets of at most `most` of `nodes`, the nodes of one group."""
 
     def __init__(self, nodes: Nodes, instances: Mapping[int, Instance], most: int) -> None:
         counts = sorted((len(node.primaries) for node in nodes.values()), reverse=True)
-        self._enough = sum(counts[:most]) + most  # each resident of a set changes one node, and the set itself is gone
+        self._enough = sum(counts[:most]) + most  # each resident of a set changes one node, and the set itself is lost
         self._free = {index: node.unallocated_memory for index, node in nodes.items()}
         self._needs = {index: self._needs_of(nodes, instances, index) for index in nodes}
 
     def absorb(self, lost: Sequence[int]) -> bool:
-        """Whether the loss of `lost` at once leaves no instance without a home: a sure yes, or not known."""
+        """Whether losing `lost` at once surely leaves no instance without a new node; False if unsure."""
         total: dict[int, int] = {}
         for index in lost:
             needs = self._needs[index]
@@ -43,7 +43,7 @@ class SureLosses:
         return all(memory < self._free[target] or target in lost for target, memory in total.items())
 
     def _needs_of(self, nodes: Nodes, instances: Mapping[int, Instance], lost: int) -> dict[int, int] | None:
-        """Return the memory (MiB) that fail-overs from a node take, by target; None where it is not easy."""
+        """Return the memory (MiB) that fail-overs from a node take, by target; None if it is not easy."""
         node = nodes[lost]
         others = [index for index in nodes if index != lost]
         needs: dict[int, int] = {}

@@ -1,11 +1,11 @@
-"""Instances held against an instance policy: what they break of it, by how much, and which pair is nearest.
+"""Checking instances against an instance policy: the breaches, their amounts, and the nearest pair.
 
 The verdict is Ganeti's own. An instance conforms when it fits entirely into at least one spec pair of the policy of
 its primary node's group, and all its disks have templates that the policy lists. Of the pairs that it does not fit
-into, the nearest is the one with the fewest breaches, the first of equal ones. `memory-size` is compared with
-`maxmem`; `spindle-use` with the backend parameter `spindle_use`, but where a node of the instance has exclusive storage
-with the spindles of its disks. The ratios are never violated by an instance. Seen on a real 3.0.2 cluster;
-design document "partitioned Ganeti", "Constrained instance sizes" and "Spindles as a resource".
+into, the nearest is the one with the fewest breaches, the first of equal ones. `memory-size` is compared with `maxmem`;
+`spindle-use` with the backend parameter `spindle_use`, or with the spindles of the disks if a node of the instance has
+exclusive storage. An instance never violates the ratios. Seen on a real 3.0.2 cluster; design document "partitioned
+Ganeti", "Constrained instance sizes" and "Spindles as a resource".
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _Bounds = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breach:
-    """One parameter that lies outside a spec pair, or a disk template that the policy does not list.
+    """One parameter outside a spec pair, or a disk template that the policy does not list.
 
     `parameter` is Ganeti's name: one of the spec parameters with `value`, `minimum` and `maximum` (MiB or counts, and
-    for `disk-size` the number of the `disk`); `disk-templates` with the template as `value` and what is `allowed`;
-    or `spindles`, without any number, for disks that have no spindle count recorded under exclusive storage.
+    for `disk-size` the number of the `disk`); `disk-templates` with the template as `value` and the `allowed` ones; or
+    `spindles`, without a number, for disks without a recorded number of spindles under exclusive storage.
     """
 
     parameter: str
@@ -44,7 +44,7 @@ class Breach:
 
     @property
     def beyond(self) -> int | None:
-        """How far it lies outside: above the maximum if positive, below the minimum if negative; None if no number."""
+        """The distance above the maximum if positive, below the minimum if negative; None if no number."""
         if not isinstance(self.value, int) or self.minimum is None or self.maximum is None:
             return None
         return self.value - self.maximum if self.value > self.maximum else self.value - self.minimum
@@ -52,7 +52,7 @@ class Breach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyViolation:
-    """What of an instance the policy of a group does not allow.
+    """The breaches of a group's policy by an instance.
 
     `pair` is the number of the nearest spec pair, from 1, `pair_name` its name in the policy. `exclusive_storage`
     tells whether the spindles of its disks were compared instead of its `spindle_use`.
@@ -67,10 +67,10 @@ class PolicyViolation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Whether an instance conforms: `violation` is None if nothing speaks against it.
+    """Whether an instance conforms: `violation` is None if no breach is known.
 
-    `unknown` are parameters of the instance that the source of the state does not show, and that could still make it
-    violate the policy (or violate it in another way).
+    `unknown` are parameters of the instance that the source of the state does not show and that might violate the
+    policy, too.
     """
 
     violation: PolicyViolation | None = None
@@ -78,13 +78,13 @@ class Verdict:
 
     @property
     def conforms(self) -> bool | None:
-        """Whether the instance conforms; None where that is not known."""
+        """Whether the instance conforms; None if unknown."""
         return False if self.violation else None if self.unknown else True
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedSizes:
-    """What an instance is held against."""
+    """The sizes and disk templates that a group allows."""
 
     group: str
     pairs: tuple[tuple[_Bounds, _Bounds], ...]
@@ -93,7 +93,7 @@ class AllowedSizes:
 
 
 def allowed_sizes(values: Mapping[Path, Value], group: str, names: Sequence[str | None]) -> AllowedSizes:
-    """Return what the effective `values` of a group allow. Raise GpolicyError where they hold no instance policy."""
+    """Return the sizes that the effective `values` of a group allow. Raise GpolicyError without a policy."""
     minmax, templates = values.get(_MINMAX), values.get(_TEMPLATES)
     if not isinstance(minmax, list) or not minmax or not isinstance(templates, list):
         raise GpolicyError(f"group {group}: its instance policy has no minmax or no disk-templates")
@@ -138,20 +138,20 @@ def verdict_on(instance: Instance, policy: AllowedSizes, *, exclusive: bool, mem
 
 
 def _template_breaches(instance: Instance, allowed: tuple[str, ...]) -> Iterator[Breach]:
-    """Give the templates of the disks that the policy does not list; without disks it must list `diskless`."""
+    """Yield the templates of the disks that the policy does not list; without disks it must list `diskless`."""
     used = {disk.template for disk in instance.disks} or {"diskless"}
     for template in sorted(used - set(allowed)):
         yield Breach(parameter="disk-templates", value=template, allowed=tuple(sorted(allowed)))
 
 
 _Amount = tuple[str, int | None, int]
-"""A spec parameter, the number of the disk that it is about, and what the instance has."""
+"""A spec parameter, the number of its disk, and the value of the instance."""
 
 
 def _amounts(instance: Instance, memory: int, spindles: int | None) -> tuple[list[_Amount], tuple[str, ...]]:
-    """Return what is compared with each pair, and the parameters that the source does not show.
+    """Return the values to compare with each pair, and the parameters that the source does not show.
 
-    A source with one summed disk says neither how many disks there are nor how large each is.
+    A source with one summed disk shows neither the number of disks nor their sizes.
     """
     unknown = []
     amounts: list[_Amount] = [("memory-size", None, memory), ("cpu-count", None, instance.vcpus)]

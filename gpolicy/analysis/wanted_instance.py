@@ -1,4 +1,4 @@
-"""The instance that a placement request asks for, as hail is told of it."""
+"""The instance of a placement request, in the form for hail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceRequest:
-    """The instance to place. Memory in MiB; what is None is filled in by `wanted_instance`.
+    """The instance to place. Memory in MiB; `wanted_instance` fills in fields that are None.
 
     `template` None: the first enabled one that the group (or, with no group given, any group) allows. `memory`,
     `vcpus`, `disks`, `spindle_use` None: those of the policy's `std` (of `group` if one is given). `group` is a name
@@ -40,10 +40,9 @@ class PlaceRequest:
 
 
 def wanted_group(request: PlaceRequest, data: ClusterData) -> Group | None:
-    """Return the group that is asked for by name or UUID, None if none is. Raise UsageError if it is not there.
+    """Return the requested group (by name or UUID), None if none is requested. Raise UsageError if it is unknown.
 
-    A UUID is taken for the group's name. (hail itself, given a UUID, goes by the dedicated metric even where nodes are
-    ordinary ones.)
+    A UUID counts as the group's name. (hail itself, given a UUID, uses the dedicated metric even on ordinary nodes.)
     """
     if request.group is None:
         return None
@@ -56,9 +55,9 @@ def wanted_group(request: PlaceRequest, data: ClusterData) -> Group | None:
 
 
 def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterState, data: ClusterData) -> Instance:
-    """Return the running instance that is asked for; what is not said comes from `std` of the policy that holds.
+    """Return the requested instance, running; missing values come from `std` of the effective policy.
 
-    Raise UsageError for what cannot be, and GpolicyError where the state does not tell what has to be known.
+    Raise UsageError for an impossible request, and GpolicyError if the state lacks needed figures.
     """
     policy = data.policy if group is None else group.policy
     std = policy.std
@@ -98,7 +97,7 @@ def _template(request: PlaceRequest, group: Group | None, state: ClusterState, d
     if request.template is not None:
         return wanted_template(request.template, enabled)
     filled = {node.group for node in data.nodes}
-    groups = [item for item in data.groups if item.index in filled] or data.groups  # one without nodes takes nothing
+    groups = [item for item in data.groups if item.index in filled] or data.groups  # groups with nodes
     open_groups = [item for item in groups if item.alloc_policy is not AllocPolicy.UNALLOCABLE]
     policies: list[Policy] = [item.policy for item in ([group] if group else open_groups or groups)]
     allowed = {policy: first_allowed(enabled, policy) for policy in policies}
@@ -121,7 +120,7 @@ def _disks(request: PlaceRequest, std: Spec, template: DiskTemplate, data: Clust
 
 
 def spec_disks(spec: Spec, *, exclusive: bool) -> tuple[Disk, ...]:
-    """Return the disks of an instance of size `spec`; under exclusive storage its spindles are dealt out to them."""
+    """Return the disks of an instance of size `spec`; under exclusive storage they share its spindles."""
     each, rest = divmod(spec.spindle_use, spec.disk_count) if spec.disk_count else (0, 0)
     return tuple(
         Disk(spec.disk_size, each + (number < rest) if exclusive else None) for number in range(spec.disk_count)
@@ -129,7 +128,7 @@ def spec_disks(spec: Spec, *, exclusive: bool) -> tuple[Disk, ...]:
 
 
 def of_size(request: PlaceRequest, spec: Spec, *, exclusive: bool) -> PlaceRequest:
-    """Return `request` with what it does not say taken from `spec`; `exclusive`: its disks get its spindles."""
+    """Return `request` with missing values from `spec`; `exclusive`: its disks get its spindles."""
     disks = spec_disks(spec, exclusive=exclusive)
     return replace(
         request,
@@ -142,9 +141,9 @@ def of_size(request: PlaceRequest, spec: Spec, *, exclusive: bool) -> PlaceReque
 
 
 def of_spec(request: PlaceRequest, spec: Spec, state: ClusterState, group: str | None) -> PlaceRequest:
-    """Return `request` with what it does not say taken from `spec` and from `group`, where one is given.
+    """Return `request` with missing values from `spec` and, if given, from `group`.
 
-    The template is then one that the group allows: a size of another group says nothing about it.
+    The template is then one that the group allows, since the size may be that of another group.
     """
     if request.template is None and group is not None:
         policy = policy_of(state.groups[group].effective, f"group {group}")
