@@ -151,7 +151,7 @@ def survives(nodes: Nodes, instances: Instances, rules: CapacityRules, failures:
     cases = sum(math.comb(len(members), size) for members in groups.values() for size in range(1, failures + 1))
     if cases > MOST_SIMULATED:
         raise InputError(
-            f"surviving {failures} failures means looking at {cases} sets of nodes, at most {MOST_SIMULATED} are",
+            f"surviving {failures} failures means {cases} sets of nodes to examine; the limit is {MOST_SIMULATED}",
             hint="ask for fewer failures, or for one group at a time",
         )
     return all(

@@ -30,7 +30,7 @@ from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.ganeti.vocabulary import DRBD_METADATA, SPEC_PARAMETERS
 
 _MOST_NAMES = 5
-_WAY_OUT = "read it where it runs: local:, ssh://, rapi://, or from a snapshot or hscan text made there"
+_WAY_OUT = "read the running cluster (local:, ssh://, rapi://), or a snapshot or hscan text of it"
 _GROUP_DIGITS = re.compile(r"(\d+)")
 _Listed = TypeVar("_Listed", observed.Group, observed.Node, observed.Instance)
 

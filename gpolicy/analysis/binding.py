@@ -42,22 +42,25 @@ class Cause(Explained):
     """The binding resource or limit. The key of a parameter is Ganeti's path."""
 
     MEMORY = ("memory", "free memory of the nodes")
-    RESERVE = ("n1-reserve", "memory that a node keeps free to take over the instances it is secondary of")
+    RESERVE = ("n1-reserve", "memory that a node reserves to take over the instances that it mirrors")
     DISK = ("disk", "free disk of the nodes")
     SPINDLE_RATIO = ("ipolicy.spindle-ratio", "spindles in use for each spindle of a node")
     TEMPLATE = ("ipolicy.disk-templates", "the policy does not allow the disk template")
     VCPU_RATIO = ("ipolicy.vcpu-ratio", "virtual CPUs for each CPU of a node")
-    REDUNDANCY = ("n1-capacity", "after one more, the loss of some node could not be made good")
-    BROKEN = ("n1-broken", "a node could not take over what it has to already now: nothing may be added")
+    REDUNDANCY = ("n1-capacity", "with one more instance, the loss of a node could not be absorbed")
+    BROKEN = ("n1-broken", "the loss of a node cannot be absorbed even now, so nothing may be added")
     TAGS = ("exclusion-tags", "an instance with the same exclusion tag on every node")
-    MIGRATION = ("migration-tags", "nodes that may not migrate to one another")
+    MIGRATION = ("migration-tags", "migration tags that forbid moves between the nodes")
     SPINDLES = ("spindles", "free spindles of the nodes (exclusive storage)")
-    BOUNDS = ("ipolicy.minmax", "the size lies in no pair of the policy")
-    NO_NODES = ("nodes", "too few nodes that are online")
-    CLOSED = ("alloc_policy", "the group takes no instances: unallocable")
+    BOUNDS = ("ipolicy.minmax", "no spec pair of the policy allows the size")
+    NO_NODES = ("nodes", "too few online nodes")
+    CLOSED = ("alloc_policy", "the group is unallocable: it takes no instances")
     NO_TEMPLATE = ("enabled-disk-templates", "no enabled disk template is allowed by the policy")
-    NODE_FAILURES = ("max_node_failures", "after one more, the loss of so many nodes at once could not be made good")
-    OVERSUBSCRIPTION = ("oversubscription", "the memory that all instances of a node may burst to together")
+    NODE_FAILURES = (
+        "max_node_failures",
+        "with one more instance, the loss of that many nodes at once could not be absorbed",
+    )
+    OVERSUBSCRIPTION = ("oversubscription", "the sum of the maximum memory of all instances on a node")
     NOTHING = ("nothing", "no attempt was made")
 
 

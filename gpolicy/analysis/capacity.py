@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.cluster.state import ClusterState, Snapshot
 
-_NOTHING_DECLARED: Final = (
-    "neither hv_state nor disk_state declares anything that counts: these are the measured numbers"
-)
+_NOTHING_DECLARED: Final = "hv_state and disk_state declare nothing that counts, so these are the measured numbers"
 
 Observer = Callable[[str], None]
 """Gets messages about the progress of the count."""

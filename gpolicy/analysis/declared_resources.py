@@ -90,7 +90,7 @@ def uncounted(state: ClusterState) -> list[str]:
     paths = {path for values in own for path in values if path[0] in ("hv_state", "disk_state")}
     others = {path[:2] if path[0] == "hv_state" else path[:3] for path in paths} - counted
     return [
-        f"{'.'.join(path)} does not count: capacity is of the cluster's first hypervisor and its own volume group"
+        f"{'.'.join(path)} is ignored: capacity counts only the cluster's first hypervisor and its own volume group"
         for path in sorted(others)
     ]
 

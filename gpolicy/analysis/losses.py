@@ -188,7 +188,9 @@ def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) 
             wanted_spindles = instance.total_spindles
             most = max(node.free_spindles for node in nodes)
             what = (
-                "spindles of its disks not known" if wanted_spindles is None else f"{wanted_spindles} spindles wanted"
+                "the spindles of its disks are unknown"
+                if wanted_spindles is None
+                else f"{wanted_spindles} spindles wanted"
             )
             text = f"{what}, at most {most} free"
         case Cause.BOUNDS:

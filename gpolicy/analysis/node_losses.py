@@ -122,9 +122,9 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
         sets = _new_sets(tuple(nodes), size, lost, MOST_SETS - examined)
         unsure = _unsure(nodes, instances, sets or [])
         if sets is None:
-            unavailable = f"looking at {comb(len(nodes), size)} sets of nodes, at most {MOST_SETS} are"
+            unavailable = f"{comb(len(nodes), size)} more sets of nodes to examine; the limit is {MOST_SETS} in all"
         elif simulated + len(unsure) > MOST_SIMULATED:
-            unavailable = f"simulating the loss of {len(unsure)} sets of nodes, at most {MOST_SIMULATED} are"
+            unavailable = f"{len(unsure)} more sets of nodes to simulate; the limit is {MOST_SIMULATED} in all"
         if sets is None or unavailable is not None:
             unavailable = f"losing {size} of {len(nodes)} nodes at once means {unavailable}"
             survives = min(survives, size - 1)

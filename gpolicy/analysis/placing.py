@@ -77,7 +77,7 @@ def _left_out(pairs: int, listed: int) -> list[str]:
     if not pairs:
         return []
     total = f"{pairs + listed:,}"
-    return [f"the answer is found among all {total} pairs of nodes; the list holds {listed:,} that are likely the best"]
+    return [f"the answer considers all {total} pairs of nodes; the list shows {listed:,} that are likely the best"]
 
 
 def _as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
@@ -132,7 +132,7 @@ def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...
 def _why_not(found: list[Candidate]) -> str:
     """Return a sentence that tells why the instance does not fit."""
     if not found:
-        return "there is no node, or no pair of nodes, that could be tried"
+        return "no node, or no pair of nodes, can be tried"
     counts = Counter(item.reason or "" for item in found)
     return f"refused by {', '.join(f'{key} ({count})' for key, count in counts.most_common())}"
 
@@ -157,7 +157,7 @@ def _group_trials(cluster: Cluster, asked: PlaceSearch, answer: GroupAnswer, gro
         words = [text for text in answer.messages if text.startswith((f"Group {item.name} (", f"Group {item.name}:"))]
         words = words or [text for text in answer.messages if text.startswith(f"group {item.name} is not connected")]
         if group is not None and item.index != group.index:
-            text = "not asked for"
+            text = "not requested"
         elif not any(node.facts.group == item.index for node in cluster.nodes.values()):
             text = "has no nodes"
         else:
@@ -172,7 +172,7 @@ def _notes(
     """Return notes on what Ganeti checks but hail does not, and on nodes that are not candidates."""
     notes = []
     if request.name in state.instances:
-        notes.append(f"there is an instance {request.name} already: Ganeti makes no second one of that name")
+        notes.append(f"an instance {request.name} exists already: Ganeti refuses a second one of that name")
     for node in state.nodes.values():
         why = "offline" if node.offline else "drained" if node.drained else "" if node.vm_capable else "not vm_capable"
         if why:
@@ -190,5 +190,5 @@ def _notes(
             f"Ganeti makes no {instance.template.value} disks on nodes with exclusive storage, only plain ones"
         )
     if request.group is not None and group.alloc_policy is AllocPolicy.UNALLOCABLE:
-        notes.append(f"group {group.name} is unallocable: it takes the instance only because it is asked for by name")
+        notes.append(f"group {group.name} is unallocable: it takes the instance only because the request names it")
     return notes

@@ -75,7 +75,7 @@ def _broken(pair: SpecPair, instance: Instance, *, exclusive: bool) -> list[str]
     for name, value, low, high in values:
         shown = exact_size if name in SPEC_SIZES else str
         if value is None:
-            found.append(f"{name} not known ({shown(low)} to {shown(high)})")
+            found.append(f"{name} unknown ({shown(low)} to {shown(high)})")
         elif not low <= value <= high:
             found.append(f"{name} {shown(value)} ({shown(low)} to {shown(high)})")
     return found
@@ -89,7 +89,7 @@ def _primary_detail(node: Node, instance: Instance, cause: Cause) -> str:
             return _short("memory", memory, min(node.unallocated_memory, node.forth_free_memory))
         case Cause.RESERVE:
             wanted, free, kept = compared_sizes(memory, node.unallocated_memory, node.reserved_memory)
-            return f"{wanted} memory wanted, {free} free, {kept} of them kept for failovers"
+            return f"{wanted} memory wanted, {free} free, of which {kept} are reserved for failovers"
         case Cause.VCPU_RATIO:
             used = max(node.used_cpus, node.forth_used_cpus) + (instance.vcpus if instance.online else 0)
             ratio = divide(used, facts.total_cpus)
@@ -112,7 +112,7 @@ def _secondary_detail(node: Node, instance: Instance, cause: Cause, primary: int
         case Cause.RESERVE:
             to_keep = max(node.reserved_memory, node.peers.get(primary, 0) + memory)
             kept, free = compared_sizes(to_keep, node.unallocated_memory)
-            return f"would have to keep {kept} memory for failovers, {free} free"
+            return f"would have to reserve {kept} memory for failovers, {free} free"
     return _storage_detail(node, instance, cause)
 
 
@@ -121,7 +121,7 @@ def _storage_detail(node: Node, instance: Instance, cause: Cause) -> str:
     match cause:
         case Cause.DISK:
             text = _short("disk", instance.disk, min(node.free_disk, node.forth_free_disk))
-            return f"{text}, {rough_size(facts.low_disk)} to stay free" if facts.low_disk else text
+            return f"{text}, {rough_size(facts.low_disk)} must stay free" if facts.low_disk else text
         case Cause.SPINDLE_RATIO:
             use = max(node.instance_spindles, node.forth_instance_spindles)
             after = spindle_use_after(node, instance, use, 1)
@@ -135,6 +135,6 @@ def _storage_detail(node: Node, instance: Instance, cause: Cause) -> str:
 
 
 def _short(what: str, wanted: int, free: int) -> str:
-    rest = ", some must be left" if wanted == free else ""
+    rest = ", some must stay free" if wanted == free else ""
     shown_wanted, shown_free = compared_sizes(wanted, free)
     return f"{shown_wanted} {what} wanted, {shown_free} free{rest}"

@@ -102,26 +102,24 @@ def _key(written: str, where: str) -> str:
         from difflib import get_close_matches  # noqa: PLC0415 (for errors only)
 
         near = get_close_matches(written.strip().lower(), (*KEYS, *ALIASES), 1)
-        meant = f"{near[0]}=…, if that is meant; " if near else ""
-        raise UsageError(
-            f"{where}: there is no {written!r} to ask for", hint=f"{meant}there are {', '.join(KEYS)}; {_EXAMPLE}"
-        )
+        meant = f"did you mean {near[0]}=…? " if near else ""
+        raise UsageError(f"{where}: unknown key {written!r}", hint=f"{meant}the keys are {', '.join(KEYS)}; {_EXAMPLE}")
     return key
 
 
 def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
     if not value:
-        raise UsageError(f"{word or repr(word)}: nothing is asked for", hint=_EXAMPLE)
+        raise UsageError(f"{word or repr(word)}: has no value", hint=_EXAMPLE)
     if key in ("disks", "tags", "nodes", "networks"):
         items = values.setdefault(key, [])
         for item in value.split(","):
             if not item.strip():
-                raise UsageError(f"{word}: nothing stands before or after a comma")
+                raise UsageError(f"{word}: empty before or after a comma")
             if item in items and key == "nodes":
                 raise UsageError(f"{word}: node {item} is named twice")
             items.append(item)
     elif key in values:
-        raise UsageError(f"{word}: {key} is asked for twice")
+        raise UsageError(f"{word}: {key} is given twice")
     else:
         values[key] = value
 
@@ -167,7 +165,7 @@ def _whole(key: str, value: Any) -> int:
 
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise UsageError(f"{key}: not a word: {value!r}")
+        raise UsageError(f"{key}: not text: {value!r}")
     return str(value)
 
 
@@ -202,10 +200,10 @@ def _disk(key: str, value: Any) -> list[Disk]:
     spindles, count = match["spindles"], match["count"]
     if spindles is not None and not int(spindles):
         raise UsageError(
-            f"{key}={value}: a disk lies on 1 spindle at least", hint="leave :0 out: spindles are for exclusive storage"
+            f"{key}={value}: a disk needs at least 1 spindle", hint="leave :0 out: spindles are for exclusive storage"
         )
     if count is not None and not int(count):
-        raise UsageError(f"{key}={value}: that is no disk", hint="for none at all: template=diskless")
+        raise UsageError(f"{key}={value}: not a disk", hint="for no disks: template=diskless")
     disk = Disk(_size(key, match["size"]), None if spindles is None else int(spindles))
     return [disk] * int(count or 1)
 
@@ -236,7 +234,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         where = str(document.key_span((*prefix, written)))
         key = _key(str(written), where)
         if key in values:
-            raise InputError(f"{where}: {key} is asked for twice")
+            raise InputError(f"{where}: {key} is given twice")
         try:
             values |= {key: value}
             _with(Words(PlaceRequest()), {key: value})

@@ -142,7 +142,7 @@ def _notes(loaded: LoadedState) -> list[str]:
     notes = [f"group {group}: {reason}" for group, reason in loaded.gaps.items()]
     if known_states(loaded.state):
         return notes + uncounted(loaded.state)
-    return [*notes, f"{loaded.state.address} does not show hv_state and disk_state: what is declared is not known"]
+    return [*notes, f"{loaded.state.address} does not show hv_state and disk_state: declared resources are unknown"]
 
 
 def _nodes(loaded: LoadedState) -> Iterator[NodeModel]:

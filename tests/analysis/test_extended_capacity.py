@@ -112,7 +112,7 @@ def test_declared_resources_take_the_place_of_measured_ones() -> None:
     assert capacity(state, template="plain").groups[0].specs[0].fits > 3
     nothing = capacity(replace(cluster(), unreadable=()), template="plain", declared=True)
     assert nothing.notes == (
-        "neither hv_state nor disk_state declares anything that counts: these are the measured numbers",
+        "hv_state and disk_state declare nothing that counts, so these are the measured numbers",
     )
     with pytest.raises(GpolicyError, match="not known: hv_state and disk_state"):
         capacity(replace(state, unreadable=RAPI), declared=True)

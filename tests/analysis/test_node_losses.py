@@ -275,7 +275,7 @@ def test_too_many_sets_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "MOST_SETS", 20)
     found = only(cluster([node(f"n{n}") for n in range(6)], []), failures=2)
     assert (found.survives, found.examined) == (1, 6)
-    assert found.unavailable == "losing 2 of 6 nodes at once means looking at 15 sets of nodes, at most 20 are"
+    assert found.unavailable == "losing 2 of 6 nodes at once means 15 more sets of nodes to examine; the limit is 20 in all"
     monkeypatch.setattr(module, "MOST_SETS", 21)
     found = only(cluster([node(f"n{n}") for n in range(6)], []), failures=2)
     assert (found.survives, found.examined, found.unavailable) == (2, 21, None)
@@ -289,7 +289,7 @@ def test_too_many_losses_are_not_simulated(monkeypatch: pytest.MonkeyPatch) -> N
     found = only(state, failures=2)
     assert (found.survives, found.examined) == (1, 4)
     assert found.unavailable == (
-        "losing 2 of 4 nodes at once means simulating the loss of 6 sets of nodes, at most 9 are"
+        "losing 2 of 4 nodes at once means 6 more sets of nodes to simulate; the limit is 9 in all"
     )
     monkeypatch.setattr(module, "MOST_SIMULATED", 10)
     found = only(state, failures=2)

@@ -259,5 +259,5 @@ def test_of_very_many_pairs_the_best_are_listed(monkeypatch: pytest.MonkeyPatch)
     assert set(short.candidates) <= set(whole.candidates)
     assert {item.nodes[0] for item in short.candidates} == set(state.nodes)
     assert whole.notes == ()
-    assert f"among all {len(whole.candidates)} pairs" in short.notes[-1]
+    assert f"considers all {len(whole.candidates)} pairs" in short.notes[-1]
     assert f"holds {len(short.candidates)} that" in short.notes[-1]

@@ -27,9 +27,9 @@ def test_words_mean_what_ganeti_s_names_mean() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["memory=4G", "memory=5G"], "memory=5G: memory is asked for twice"),
-        (["memory=4G", "maxmem=4G"], "maxmem=4G: memory is asked for twice"),
-        (["half", "full"], "full: spec is asked for twice"),
+        (["memory=4G", "memory=5G"], "memory=5G: memory is given twice"),
+        (["memory=4G", "maxmem=4G"], "maxmem=4G: memory is given twice"),
+        (["half", "full"], "full: spec is given twice"),
         (["nodes=n1,n1"], "nodes=n1,n1: node n1 is named twice"),
         (["nodes=n1", "nodes=n2,n1"], "nodes=n2,n1: node n1 is named twice"),
     ],
@@ -66,14 +66,14 @@ def test_a_request_for_hail_is_read(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("memory: 4X\n", "want.yaml:1:9: memory=4X: Ganeti knows no unit 'X'"),
-        ("vcpus: 1\ncolour: red\n", "want.yaml:2:1: there is no 'colour' to ask for"),
-        ("memory: 1G\nmaxmem: 2G\n", "want.yaml:2:1: memory is asked for twice"),
+        ("vcpus: 1\ncolour: red\n", "want.yaml:2:1: unknown key 'colour'"),
+        ("memory: 1G\nmaxmem: 2G\n", "want.yaml:2:1: memory is given twice"),
         ("[1, 2]\n", "a request is one mapping"),
         ("a: [\n", "want.yaml:1:"),
         ('{"request": {"type": "relocate"}}\n', "the request is not to allocate an instance, but 'relocate'"),
         ("disks: [{volume: 1}]\n", "want.yaml:1:8: disks: a disk has a size and spindles, not volume"),
         ("disks: {size: [1]}\n", "want.yaml:1:8"),
-        ("tags: [[a]]\n", "not a word"),
+        ("tags: [[a]]\n", "not text"),
     ],
 )
 def test_a_file_that_is_no_request_is_refused_with_its_place(tmp_path: Path, content: str, message: str) -> None:

@@ -135,7 +135,7 @@ def test_node_before_group_before_cluster_and_ganeti_s_own_defaults_are_no_decla
 def test_other_hypervisors_and_volume_groups_are_named_not_counted() -> None:
     found = resource_model(cluster(group={**hv("mem_node", 4096, "kvm"), **disk("disk_reserved", 9, "other")}))
     assert all(node.declared == () for node in found.nodes)
-    assert [note.partition(" does not count")[0] for note in found.notes] == ["disk_state.plain.other", "hv_state.kvm"]
+    assert [note.partition(" is ignored")[0] for note in found.notes] == ["disk_state.plain.other", "hv_state.kvm"]
 
 
 def standard_by_the_law(state: ClusterState) -> int:
@@ -180,7 +180,7 @@ def test_a_source_that_does_not_show_the_states_is_said_to_be_so() -> None:
     state = replace(cluster(nodes={"a": hv("mem_node", 8000)}), unreadable=RAPI, source="rapi://x")
     found = resource_model(state)
     assert found.groups == ()
-    assert found.notes == ("rapi://x does not show hv_state and disk_state: what is declared is not known",)
+    assert found.notes == ("rapi://x does not show hv_state and disk_state: declared resources are unknown",)
     assert [node.minimum_memory for node in found.nodes] == [3072, 0]
 
 

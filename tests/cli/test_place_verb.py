@@ -17,7 +17,7 @@ def test_the_answer_comes_first_and_the_exit_code_says_it() -> None:
     assert done.stdout.startswith(
         "new (1G memory, 1 CPU, 20G disk, drbd) goes to node2.example.org / node1.example.org in group default\n"
     )
-    assert "ipolicy.minmax (6): the size lies in no pair of the policy" in done.stdout
+    assert "ipolicy.minmax (6): no spec pair of the policy allows the size" in done.stdout
 
 
 def test_a_named_size_under_a_policy() -> None:
@@ -46,12 +46,12 @@ def test_a_group_that_was_not_tried_is_named_once(form: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["size=4G"], "there is no 'size' to ask for"),
-        (["memory="], "nothing is asked for"),
+        (["size=4G"], "unknown key 'size'"),
+        (["memory="], "has no value"),
         (["memory=much"], "memory=much: not a size"),
         (["vcpus=1.5"], "not a whole number"),
         (["vcpus=99999999999"], "not a whole number of at most nine digits"),
-        (["mem=4G"], "  memory=…, if that is meant; there are memory, vcpus"),
+        (["mem=4G"], "  did you mean memory=…? the keys are memory, vcpus"),
         (
             ["memory=4G,disk=3G"],
             "memory=4G,disk=3G: not a size: write a number of MiB, or a number with M, G or T\n  one word",
@@ -70,11 +70,11 @@ def test_a_group_that_was_not_tried_is_named_once(form: str) -> None:
             "there is no group 'default'\n  the groups are dedicated, shared",
         ),
         (["tiny", "--policy", POLICY], "the pairs are, in group dedicated: full ("),
-        (["disk=10G:0"], "disks=10G:0: a disk lies on 1 spindle at least"),
-        (["disk=0x10G"], "disks=0x10G: that is no disk"),
+        (["disk=10G:0"], "disks=10G:0: a disk needs at least 1 spindle"),
+        (["disk=0x10G"], "disks=0x10G: not a disk"),
         (["nodes=node1.example.org,node1.example.org"], "node node1.example.org is named twice"),
-        (["tags=,"], "tags=,: nothing stands before or after a comma"),
-        ([""], "gpolicy: '': nothing is asked for"),
+        (["tags=,"], "tags=,: empty before or after a comma"),
+        ([""], "gpolicy: '': has no value"),
         (["memory=1G", "group=none"], "there is no group 'none'"),
     ],
 )
@@ -99,4 +99,4 @@ def test_sizes_are_for_people_and_exact_where_they_are_compared() -> None:
 def test_a_name_that_is_taken_is_said_beside_the_answer_of_hail() -> None:
     done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=1G", "name=search1.example.org")
     assert done.returncode == 0
-    assert "note: there is an instance search1.example.org already: Ganeti makes no second one" in done.stdout
+    assert "note: an instance search1.example.org exists already: Ganeti refuses a second one" in done.stdout

@@ -141,4 +141,4 @@ def test_a_cluster_without_nodes_has_no_capacity_and_says_so() -> None:
     data = capacity_data(empty)
     assert list(VALIDATOR.iter_errors(data)) == []
     assert data["groups"][0]["standard"]["binding"] == "nodes"
-    assert "too few nodes" in capacity_text(empty, score=True)
+    assert "too few online nodes" in capacity_text(empty, score=True)
