@@ -260,4 +260,4 @@ def test_of_very_many_pairs_the_best_are_listed(monkeypatch: pytest.MonkeyPatch)
     assert {item.nodes[0] for item in short.candidates} == set(state.nodes)
     assert whole.notes == ()
     assert f"considers all {len(whole.candidates)} pairs" in short.notes[-1]
-    assert f"holds {len(short.candidates)} that" in short.notes[-1]
+    assert f"shows {len(short.candidates)} that" in short.notes[-1]
