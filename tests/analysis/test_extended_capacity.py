@@ -111,8 +111,6 @@ def test_declared_resources_take_the_place_of_measured_ones() -> None:
     assert half.specs[0].fits == 3  # one of 4 GiB on each node but the one that may fail
     assert capacity(state, template="plain").groups[0].specs[0].fits > 3
     nothing = capacity(replace(cluster(), unreadable=()), template="plain", declared=True)
-    assert nothing.notes == (
-        "hv_state and disk_state declare nothing that counts, so these are the measured numbers",
-    )
+    assert nothing.notes == ("hv_state and disk_state declare nothing that counts, so these are the measured numbers",)
     with pytest.raises(GpolicyError, match="not known: hv_state and disk_state"):
         capacity(replace(state, unreadable=RAPI), declared=True)

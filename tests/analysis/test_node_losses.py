@@ -275,7 +275,10 @@ def test_too_many_sets_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "MOST_SETS", 20)
     found = only(cluster([node(f"n{n}") for n in range(6)], []), failures=2)
     assert (found.survives, found.examined) == (1, 6)
-    assert found.unavailable == "losing 2 of 6 nodes at once means 15 more sets of nodes to examine; the limit is 20 in all"
+    assert (
+        found.unavailable
+        == "losing 2 of 6 nodes at once means 15 more sets of nodes to examine; the limit is 20 in all"
+    )
     monkeypatch.setattr(module, "MOST_SETS", 21)
     found = only(cluster([node(f"n{n}") for n in range(6)], []), failures=2)
     assert (found.survives, found.examined, found.unavailable) == (2, 21, None)
