@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import asdict
 from typing import Any, Final
 
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize, SpecCapacity, spec_values
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
-from gpolicy.analysis.shown_score import Score
-from gpolicy.analysis.stranded import Stranded
+from gpolicy.report.json_values import fields, head, json_text, plain
 
 FORMAT_VERSION: Final = "1.2"
 
@@ -19,10 +16,7 @@ FORMAT_VERSION: Final = "1.2"
 def capacity_data(report: CapacityReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Sizes are MiB; a number that is not finite is null."""
     return {
-        "format_version": FORMAT_VERSION,
-        "cluster_name": report.cluster_name,
-        "source": report.source,
-        "snapshot": asdict(report.snapshot) if report.snapshot else None,
+        **head(FORMAT_VERSION, report),
         "groups": [{"group": item.group, **capacity_of_group(item)} for item in report.groups],
         "cluster": None if report.cluster is None else capacity_of_group(report.cluster),
         "notes": list(report.notes),
@@ -30,37 +24,27 @@ def capacity_data(report: CapacityReport) -> dict[str, Any]:
 
 
 def capacity_json(report: CapacityReport) -> str:
-    """Return the report as JSON text: ASCII only, so that it is safe to print anywhere."""
-    return json.dumps(capacity_data(report), indent=2, allow_nan=False) + "\n"
+    """Return the report as JSON text."""
+    return json_text(capacity_data(report))
 
 
 def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:
     """Return what `gpolicy capacity` says of one group, or of the whole cluster."""
     return {
-        "template": item.template.value if item.template else None,
-        "nodes": item.nodes,
-        "instances": item.instances,
+        **fields(item, "template", "nodes", "instances"),
         "specs": [_spec(spec) for spec in item.specs],
         "tiered": {"fits": _total(item.tiered), "sizes": _sizes(item.tiered), **binding_data(item.tiered_binding)},
-        "standard": {
-            "spec": spec_values(item.std),
-            "fits": item.standard.fits,
-            **binding_data(item.standard.binding),
-        },
-        "stranded": _stranded(item.stranded),
+        "standard": {"spec": spec_values(item.std), "fits": item.standard.fits, **binding_data(item.standard.binding)},
+        "stranded": None if item.stranded is None else asdict(item.stranded),
         "extended": None if item.extended is None else _extended(item.extended),
-        **_score(item.score),
+        "score": plain(item.score.total),
+        "components": [fields(each, "name", "value", "weight", "product") for each in item.score.components],
     }
-
-
-def _stranded(stranded: Stranded | None) -> dict[str, Any] | None:
-    return None if stranded is None else {"free": asdict(stranded.free), "left": asdict(stranded.left)}
 
 
 def _extended(extended: ExtendedCapacity) -> dict[str, Any]:
     return {
-        "max_node_failures": extended.options.max_node_failures,
-        "oversubscription": extended.options.oversubscription,
+        **fields(extended.options, "max_node_failures", "oversubscription"),
         "specs": [_extended_fit(fit) for fit in extended.specs],
         "standard": _extended_fit(extended.standard),
     }
@@ -68,11 +52,9 @@ def _extended(extended: ExtendedCapacity) -> dict[str, Any]:
 
 def _extended_fit(fit: ExtendedFit) -> dict[str, Any]:
     return {
-        "name": fit.name,
-        "fits": fit.fits,
+        **fields(fit, "name", "fits"),
         **binding_data(fit.binding),
-        "minimum_memory": fit.minimum_memory,
-        "maximum_memory": fit.maximum_memory,
+        **fields(fit, "minimum_memory", "maximum_memory"),
     }
 
 
@@ -81,8 +63,7 @@ def _spec(spec: SpecCapacity) -> dict[str, Any]:
         "name": spec.name,
         "min": spec_values(spec.pair.min),
         "max": spec_values(spec.pair.max),
-        "spindle_use": spec.spindle_use,
-        "fits": spec.fits,
+        **fields(spec, "spindle_use", "fits"),
         **binding_data(spec.binding),
         "tiered": {"fits": _total(spec.tiered), "sizes": _sizes(spec.tiered)},
     }
@@ -113,22 +94,3 @@ def _sizes(sizes: tuple[PlacedSize, ...]) -> list[dict[str, int]]:
 
 def _total(sizes: tuple[PlacedSize, ...]) -> int:
     return sum(size.count for size in sizes)
-
-
-def _score(score: Score) -> dict[str, Any]:
-    return {
-        "score": _finite(score.total),
-        "components": [
-            {
-                "name": component.name,
-                "value": _finite(component.value),
-                "weight": component.weight,
-                "product": _finite(component.product),
-            }
-            for component in score.components
-        ],
-    }
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None

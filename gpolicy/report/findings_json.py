@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
-from gpolicy.findings import Accepted, Finding, Fix, Severity, Span
+from gpolicy.findings import Accepted, Finding, Fix, Severity
+from gpolicy.report.json_values import PLACE, fields, json_text, place
 
 FORMAT_VERSION: Final = "1.1"
+_PLACE: Final = (*PLACE, "end_line", "end_column")
 
 
 def findings_data(findings: Iterable[Finding], accepted: Iterable[Accepted] = ()) -> dict[str, Any]:
@@ -27,8 +28,8 @@ def findings_data(findings: Iterable[Finding], accepted: Iterable[Accepted] = ()
 
 
 def findings_json(findings: Iterable[Finding], accepted: Iterable[Accepted] = ()) -> str:
-    """Return findings as JSON text: ASCII only, so that it is safe to print anywhere."""
-    return json.dumps(findings_data(findings, accepted), indent=2) + "\n"
+    """Return findings as JSON text."""
+    return json_text(findings_data(findings, accepted))
 
 
 def summary(findings: Iterable[Finding]) -> dict[str, int]:
@@ -39,26 +40,13 @@ def summary(findings: Iterable[Finding]) -> dict[str, int]:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     return {
-        "code": finding.code,
-        "name": finding.name,
-        "severity": str(finding.severity),
-        **_place(finding.span),
-        "message": finding.message,
-        "hint": finding.hint,
-        "related": [{**_place(related.span), "message": related.message} for related in finding.related],
+        **fields(finding, "code", "name", "severity"),
+        **place(finding.span, *_PLACE),
+        **fields(finding, "message", "hint"),
+        "related": [{**place(related.span, *_PLACE), "message": related.message} for related in finding.related],
         "fix": _fix(finding.fix) if finding.fix else None,
     }
 
 
 def _fix(fix: Fix) -> dict[str, Any]:
-    return {"message": fix.message, "edits": [{**_place(edit.span), "text": edit.text} for edit in fix.edits]}
-
-
-def _place(span: Span | None) -> dict[str, Any]:
-    return {
-        "file": span.file if span else None,
-        "line": span.line if span else None,
-        "column": span.column if span else None,
-        "end_line": span.end_line if span else None,
-        "end_column": span.end_column if span else None,
-    }
+    return {"message": fix.message, "edits": [{**place(edit.span, *_PLACE), "text": edit.text} for edit in fix.edits]}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from gpolicy.report.json_values import fields, json_text, place
+
 if TYPE_CHECKING:
-    from gpolicy.findings import Span
     from gpolicy.testing.outcome import Outcome
 
 FORMAT_VERSION: Final = "1.0"
@@ -25,33 +25,21 @@ def outcomes_data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def outcomes_json(outcomes: Sequence[Outcome]) -> str:
-    """Return the outcomes as JSON text: ASCII only, so that it is safe to print anywhere."""
-    return json.dumps(outcomes_data(outcomes), indent=2, allow_nan=False) + "\n"
+    """Return the outcomes as JSON text."""
+    return json_text(outcomes_data(outcomes))
 
 
 def _test(outcome: Outcome) -> dict[str, Any]:
     result = "error" if outcome.error is not None else "passed" if outcome.ok else "failed"
     return {
-        "name": outcome.name,
-        "action": outcome.action.value,
+        **fields(outcome, "name", "action"),
         "result": result,
-        **_place(outcome.span),
+        **place(outcome.span),
         "error": None
         if outcome.error is None
-        else {"message": outcome.error, "hint": outcome.hint or "", **_place(outcome.place or outcome.span)},
+        else {"message": outcome.error, "hint": outcome.hint or "", **place(outcome.place or outcome.span)},
         "checks": [
-            {
-                "expectation": check.title,
-                "ok": check.ok,
-                "expected": check.expected,
-                "found": check.found,
-                "detail": check.detail,
-                **_place(check.span),
-            }
+            {"expectation": check.title, **fields(check, "ok", "expected", "found", "detail"), **place(check.span)}
             for check in outcome.checks
         ],
     }
-
-
-def _place(span: Span) -> dict[str, Any]:
-    return {"file": span.file, "line": span.line, "column": span.column}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.analysis.capacity import spec_values
+from gpolicy.report.json_values import fields, head, json_text
 
 if TYPE_CHECKING:
     from gpolicy.analysis.binding import Binding
     from gpolicy.analysis.counted_cluster import Fit
-    from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport, Waste
+    from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport
     from gpolicy.suggest.tiling import Amounts
 
 FORMAT_VERSION: Final = "1.1"
@@ -20,39 +19,41 @@ FORMAT_VERSION: Final = "1.1"
 def suggest_data(report: SuggestReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Memory and disk are MiB."""
     return {
-        "format_version": FORMAT_VERSION,
-        "cluster_name": report.cluster_name,
-        "source": report.source,
-        "snapshot": asdict(report.snapshot) if report.snapshot else None,
+        **head(FORMAT_VERSION, report),
         "groups": [_group(item) for item in report.groups],
         "passed_over": dict(report.passed_over),
     }
 
 
 def suggest_json(report: SuggestReport) -> str:
-    """Return the report as JSON text: ASCII only, so that it is safe to print anywhere."""
-    return json.dumps(suggest_data(report), indent=2, allow_nan=False) + "\n"
+    """Return the report as JSON text."""
+    return json_text(suggest_data(report))
 
 
 def _group(item: Suggestion) -> dict[str, Any]:
     return {
-        "group": item.group,
-        "template": item.template.value,
+        **fields(item, "group", "template"),
         "exclusive_storage": item.exclusive,
-        "bounds": item.bounds,
-        "vcpu_ratio": item.vcpu_ratio,
+        **fields(item, "bounds", "vcpu_ratio"),
         "pv_size": item.volume,
         "kinds": [_kind(kind) for kind in item.kinds],
         "measure": _resources(item.measure),
         "sizes": [_size(size) for size in item.sizes],
         "today": [_old(pair) for pair in item.today],
-        "stranded": [_stranded(left) for left in item.stranded],
+        "stranded": [
+            {
+                "kind": left.kind,
+                "size": left.name,
+                "count": left.count,
+                "left": _resources(left.left),
+                "share": left.share,
+            }
+            for left in item.stranded
+        ],
         "std": {"inside": item.std_in, "suggested": spec_values(item.std)},
-        "instances": item.instances,
-        "newly_forbidden": list(item.newly_forbidden),
+        **fields(item, "instances", "newly_forbidden"),
         "mixes": [_mix(mix) for mix in item.mixes],
-        "document": item.document,
-        "notes": list(item.notes),
+        **fields(item, "document", "notes"),
     }
 
 
@@ -75,11 +76,10 @@ def _kind(kind: NodeKind) -> dict[str, Any]:
 
 def _size(size: Size) -> dict[str, Any]:
     return {
-        "name": size.name,
-        "divisor": size.divisor,
+        **fields(size, "name", "divisor"),
         "min": spec_values(size.pair.min),
         "max": spec_values(size.pair.max),
-        "a_node": list(size.a_node),
+        **fields(size, "a_node"),
         "now": _fit(size.now),
         "then": _fit(size.then),
         "empty": _fit(size.empty),
@@ -97,26 +97,11 @@ def _old(pair: OldPair) -> dict[str, Any]:
     }
 
 
-def _stranded(left: Waste) -> dict[str, Any]:
-    return {
-        "kind": left.kind,
-        "size": left.name,
-        "count": left.count,
-        "left": _resources(left.left),
-        "share": left.share,
-    }
-
-
 def _mix(mix: Mix) -> dict[str, Any]:
     return {
-        "weights": dict(mix.weights),
-        "n1": mix.n1,
-        "mixes": mix.mixes,
-        "placed": dict(mix.placed),
-        "limit": mix.limit,
+        **fields(mix, "weights", "n1", "mixes", "placed", "limit"),
         **({"binding": None, "explanation": None} if mix.binding is None else _binding(mix.binding)),
-        "best": dict(mix.best),
-        "more": dict(mix.more),
+        **fields(mix, "best", "more"),
         "left": _resources(mix.left),
     }
 
@@ -130,4 +115,4 @@ def _binding(binding: Binding) -> dict[str, Any]:
 
 
 def _resources(found: Amounts) -> dict[str, Any]:
-    return {"memory": found.memory, "cpus": found.cpus, "disk": found.disk, "volumes": found.volumes}
+    return fields(found, "memory", "cpus", "disk", "volumes")

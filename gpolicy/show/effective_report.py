@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from gpolicy.colour import Painter, Tone
-from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.printable import as_text, printable
 from gpolicy.report.answer import Answer, Cell, Name, Section, Table, count
+from gpolicy.report.json_values import fields, json_text, place
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
 from gpolicy.writing.written import written_value
 from gpolicy.writing.yaml_text import Node, flow, scalar
@@ -182,7 +181,7 @@ def _settable(path: Path, item: EffectiveObject) -> bool:
 
 def effective_json(view: EffectivePolicy) -> str:
     """Return the view as JSON; its schema is schemas/output/show.json."""
-    return json.dumps(effective_data(view), indent=2) + "\n"
+    return json_text(effective_data(view))
 
 
 def effective_data(view: EffectivePolicy) -> dict[str, Any]:
@@ -197,12 +196,9 @@ def effective_data(view: EffectivePolicy) -> dict[str, Any]:
 def _object(item: EffectiveObject) -> dict[str, Any]:
     return {
         "object": item.label,
-        "kind": item.kind,
-        "name": item.name,
-        "group": item.group,
-        **_place(item.span),
-        "nodes": None if item.nodes is None else list(item.nodes),
-        "tags": None if item.tags is None else list(item.tags),
+        **fields(item, "kind", "name", "group"),
+        **place(item.span),
+        **fields(item, "nodes", "tags"),
         "values": [_value(value) for value in item.values],
     }
 
@@ -221,18 +217,6 @@ def _value(value: EffectiveValue) -> dict[str, Any]:
         "effective": value.value,
         "from": origin.object if origin else None,
         "base": origin.base if origin else None,
-        **_place(origin.span if origin else value.span),
-        "overrides": [_override(other) for other in value.overrides],
-    }
-
-
-def _override(other: Origin) -> Mapping[str, Any]:
-    return {"object": other.object, "base": other.base, "value": other.value, **_place(other.span)}
-
-
-def _place(span: Span | None) -> dict[str, Any]:
-    return {
-        "file": span.file if span else None,
-        "line": span.line if span else None,
-        "column": span.column if span else None,
+        **place(origin.span if origin else value.span),
+        "overrides": [{**fields(other, "object", "base", "value"), **place(other.span)} for other in value.overrides],
     }

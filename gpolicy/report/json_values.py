@@ -1,0 +1,65 @@
+"""What the JSON forms of the reports share: values as JSON's own types, places, and the text of the whole."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from gpolicy.findings import Span
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import Snapshot
+
+PLACE: Final = ("file", "line", "column")
+
+
+class _Report(Protocol):
+    @property
+    def cluster_name(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def snapshot(self) -> Snapshot | None: ...
+
+
+def json_text(data: Mapping[str, Any]) -> str:
+    """Return a report as JSON text: ASCII only, so that it is safe to print anywhere."""
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"
+
+
+def head(version: str, report: _Report) -> dict[str, Any]:
+    """Return what a report on one cluster begins with."""
+    return {"format_version": version, **fields(report, "cluster_name", "source"), "snapshot": snapshot(report)}
+
+
+def snapshot(report: Any) -> dict[str, Any] | None:
+    """Return when and from where the snapshot of a report was taken; None if it is of none."""
+    return asdict(report.snapshot) if report.snapshot else None
+
+
+def fields(item: object, *names: str) -> dict[str, Any]:
+    """Return the fields `names` of a value, by name."""
+    return {name: plain(getattr(item, name)) for name in names}
+
+
+def plain(value: object) -> Any:
+    """Return a value as JSON has it. A number that is not finite is null."""
+    match value:
+        case Enum():
+            return value.value
+        case float():
+            return value if math.isfinite(value) else None
+        case tuple():
+            return [plain(item) for item in value]
+        case Mapping():
+            return dict(value)
+    return value
+
+
+def place(span: Span | None, *names: str) -> dict[str, Any]:
+    """Return file, line and column (or what else of a place `names` name); null where there is none."""
+    return {name: getattr(span, name) if span else None for name in names or PLACE}
