@@ -186,8 +186,8 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
         state = counted.tiered(state, pair.max, std.spindle_use)
         sizes.append(_sizes(state.placed[: len(state.placed) - before]))
     last = policy.minmax[-1].max if policy.minmax else std
-    tiered_binding = counted.why_tiered(state, last, std.spindle_use)
-    stranded = Stranded(room(counted.initial.nodes.values()), room(counted.filled(state).nodes.values()))
+    tiered_binding = counted.find_tiered_binding(state, last, std.spindle_use)
+    stranded = Stranded(room(counted.initial.nodes.values()), room(counted.fill_with_minimums(state).nodes.values()))
     tell("standard instances")
     specs = []
     for number, (pair, placed) in enumerate(zip(policy.minmax, sizes, strict=True), start=1):

@@ -6,7 +6,7 @@ Each question starts from the present cluster, with the default options of `hspa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -64,6 +64,10 @@ class CountedCluster:
 
     def __post_init__(self) -> None:
         self._known: dict[Instance, Fit] = {}
+
+    def gives_the_same(self, other: CountedCluster) -> bool:
+        """Return whether `other` is made of the same, and so gives the same numbers."""
+        return all(getattr(self, item.name) == getattr(other, item.name) for item in fields(self))
 
     @property
     def policy(self) -> Policy:
@@ -146,7 +150,7 @@ class CountedCluster:
         """Return how many copies of `instance`, which has the size `spec`, fit."""
         if instance not in self._known:
             final = self.place(self.initial, instance)
-            self._known[instance] = Fit(len(final.placed), self.why(final, instance))
+            self._known[instance] = Fit(len(final.placed), self.find_binding(final, instance))
         return replace(self._known[instance], spec=spec)
 
     def standard(self, spec: Spec, spindle_use: int) -> Fit:
@@ -162,7 +166,7 @@ class CountedCluster:
         instance = self.instance(spec, spindle_use)
         return _counting(spec, lambda: beginning[1].tiered(state, instance, None))
 
-    def why(self, final: AllocationState, instance: Instance) -> Binding:
+    def find_binding(self, final: AllocationState, instance: Instance) -> Binding:
         """Return why the next `instance` did not fit in a run that ended with `final`."""
         if self.candidates is None:
             return self.hindrance
@@ -170,12 +174,12 @@ class CountedCluster:
             return Binding(Cause.NOTHING)
         return binding(final.nodes, instance, self.candidates, final.failures)
 
-    def why_tiered(self, final: AllocationState, spec: Spec, spindle_use: int) -> Binding:
+    def find_tiered_binding(self, final: AllocationState, spec: Spec, spindle_use: int) -> Binding:
         """Return why the last instance did not fit in the tiered run that ended with `spec`."""
         last = final.placed[0] if final.placed else self.instance(spec, spindle_use)
-        return self.why(final, replace(last, primary=NO_NODE, secondary=NO_NODE, location_score=0))
+        return self.find_binding(final, replace(last, primary=NO_NODE, secondary=NO_NODE, location_score=0))
 
-    def filled(self, state: AllocationState) -> AllocationState:
+    def fill_with_minimums(self, state: AllocationState) -> AllocationState:
         """Return `state` with the least size of each pair placed as often as it fits."""
         for pair in self.policy.minmax:
             if pair.min.memory > 0:

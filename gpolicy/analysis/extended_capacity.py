@@ -134,7 +134,7 @@ def _binding(
     counted: CountedCluster, final: AllocationState, instance: Instance, maximum: int, rules: ExtendedRules
 ) -> Binding:
     """Return why the next instance does not fit: the cause for most of the refused candidates."""
-    found = counted.why(final, instance)
+    found = counted.find_binding(final, instance)
     if found.cause is Cause.NOTHING:
         return found
     top = max(FailReason, key=lambda reason: final.failures[reason])

@@ -11,7 +11,7 @@ from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.analysis.allocator_input import cluster_data, gaps
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
-from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.errors import UsageError
 
 if TYPE_CHECKING:
     from gpolicy.allocator.configured_resources import NodeResources
@@ -44,25 +44,24 @@ class LoadedState:
         return replace(self, whole=made[self.whole], groups=groups)
 
 
-def load_state(
-    state: ClusterState, *, template: DiskTemplate | None = None, like: Iterable[CountedCluster] = ()
-) -> LoadedState:
+def load_state(state: ClusterState, *, template: DiskTemplate | None = None) -> LoadedState:
     """Load all of `state`. Instances get `template`, by default the first enabled one that the policy allows.
 
-    A cluster with the same numbers as one of `like` is that object, so that nothing is counted twice. Raise
-    GpolicyError if the state lacks figures that the allocator needs.
+    Raise GpolicyError if the state lacks figures that the allocator needs.
     """
-    data = cluster_data(state)
+    return _load(state, cluster_data(state), template, ())
+
+
+def _load(
+    state: ClusterState, data: ClusterData, template: DiskTemplate | None, like: Iterable[CountedCluster]
+) -> LoadedState:
     known = list(like)
     enabled = enabled_templates(state)
 
     def counted(part: ClusterData) -> CountedCluster:
-        decisive = _decisive(part)
-        chosen = template or first_allowed(enabled, part.policy)
-        found = next((item for item in known if item.template is chosen and item.data == decisive), None)
-        if found is None:
-            found = CountedCluster(decisive, chosen)
-            known.append(found)
+        made = CountedCluster(_decisive(part), template or first_allowed(enabled, part.policy))
+        found = next((item for item in known if item.gives_the_same(made)), made)
+        known.append(found)
         return found
 
     groups = {group.name: counted(group_data(data, group.index)) for group in data.groups}
@@ -70,33 +69,27 @@ def load_state(
 
 
 def load_known_groups(state: ClusterState, *, like: Iterable[CountedCluster] = ()) -> LoadedState:
-    """Load the groups of `state` whose nodes have all figures; the others are in `gaps`. Arguments as for `load_state`.
+    """Load the groups of `state` whose nodes have all figures; the others are in `gaps`.
 
-    An instance with its primary in a skipped group is skipped; one with only its secondary there is counted without it.
+    An instance with its primary in a skipped group is skipped; one with only its secondary there is counted on its
+    primary only. A cluster with the same numbers as one of `like` is that object, so that nothing is counted twice.
     Raise GpolicyError if no group with nodes is left.
     """
     missing: dict[str, dict[str, None]] = {}
     for name, what in gaps(state).items():
         missing.setdefault(state.nodes[name].group, {}).update(dict.fromkeys(what))
-    if not missing:
-        return load_state(state, like=like)
     reasons = {group: f"not known: {', '.join(what)} of its nodes" for group, what in missing.items()}
     nodes = {name: node for name, node in state.nodes.items() if node.group not in reasons}
-    if not nodes:
-        cluster_data(state)  # raises an error with all missing figures
-        raise GpolicyError(about(state.address, next(iter(reasons.values()))))
-    instances, split = {}, []
-    for name, instance in state.instances.items():
-        if instance.primary_node not in nodes:
-            continue
-        if all(other in nodes for other in instance.secondary_nodes):
-            instances[name] = instance
-        else:
-            template = "plain" if instance.disk_template == "drbd" else instance.disk_template
-            instances[name] = replace(instance, secondary_nodes=(), disk_template=template)
-            split.append(name)
+    if not missing or not nodes:  # without nodes: an error with all missing figures
+        return _load(state, cluster_data(state), None, like)
+    here = {name: instance for name, instance in state.instances.items() if instance.primary_node in nodes}
+    split = {name: item for name, item in here.items() if not nodes.keys() >= set(item.secondary_nodes)}
+    here |= {name: replace(item, secondary_nodes=()) for name, item in split.items()}
     groups = {name: group for name, group in state.groups.items() if name not in reasons}
-    known = load_state(replace(state, groups=groups, nodes=nodes, instances=instances), like=like)
+    part = replace(state, groups=groups, nodes=nodes, instances=here)
+    data = cluster_data(part)
+    instances = (_on_primary(item) if item.name in split else item for item in data.instances)
+    known = _load(part, replace(data, instances=tuple(instances)), None, like)
     return replace(known, gaps=reasons, notes=tuple(map(counted_on_primary, split)))
 
 
@@ -124,10 +117,7 @@ def group_data(data: ClusterData, index: int) -> ClusterData:
     for instance in data.instances:
         if instance.primary not in place:
             continue
-        item = instance
-        if instance.secondary not in place:
-            template = DiskTemplate.PLAIN if instance.template is DiskTemplate.DRBD else instance.template
-            item = replace(instance, secondary=NO_NODE, template=template)
+        item = instance if instance.secondary in place else _on_primary(instance)
         primary, secondary = place[item.primary], place[item.secondary]
         instances.append(item.at(len(instances), item.name, primary, secondary, item.location_score))
     return replace(
@@ -137,6 +127,12 @@ def group_data(data: ClusterData, index: int) -> ClusterData:
         instances=tuple(instances),
         policy=group.policy,
     )
+
+
+def _on_primary(instance: Instance) -> Instance:
+    """Return a split instance without its secondary. Its disk keeps the metadata of DRBD, as on the real primary."""
+    template = DiskTemplate.PLAIN if instance.template is DiskTemplate.DRBD else instance.template
+    return replace(instance, secondary=NO_NODE, template=template)
 
 
 def split_instances(data: ClusterData, index: int) -> list[str]:

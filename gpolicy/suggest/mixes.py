@@ -138,7 +138,7 @@ def _one_more(
         if wanted := weights.get(name, 0):
             state = counted.place(state, instance, wanted)
             if limit is None and len(state.placed) - before < wanted:
-                limit, why = name, counted.why(state, instance)
+                limit, why = name, counted.find_binding(state, instance)
     return state, limit, why
 
 

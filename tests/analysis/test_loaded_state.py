@@ -1,0 +1,55 @@
+"""A state made ready to be counted: what is one group, and what stands for what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hspace_cases import FULL, from_text
+
+from gpolicy.allocator.configured_resources import NodeResources
+from gpolicy.analysis.loaded_state import load_known_groups, load_state
+from gpolicy.cluster.state import ClusterState, Disk, Resources
+from gpolicy.errors import GpolicyError
+
+MOVED = FULL.replace("|inst2", "").replace("|node2|node3|drbd|", "|node2|node4|drbd|")
+
+
+def with_disks(state: ClusterState) -> ClusterState:
+    """Return the state with two disks of inst2, which text only knows the sum of."""
+    disks = tuple(Disk(size=size, template="drbd", spindles=None) for size in (1000, 500))
+    split = replace(state.instances["inst2"], disks=disks, summed_disk=None)
+    return replace(state, instances={**state.instances, "inst2": split})
+
+
+def without_numbers(state: ClusterState, *names: str) -> ClusterState:
+    nodes = {name: replace(state.nodes[name], resources=Resources()) for name in names}
+    return replace(state, nodes={**state.nodes, **nodes})
+
+
+def test_a_split_instance_takes_the_same_whether_its_other_group_is_known_or_not() -> None:
+    """Each disk of a DRBD instance has 128 MiB of metadata on its primary, too (`disk_usage`, which hspace loads)."""
+    state = with_disks(from_text(MOVED))
+    group = state.nodes["node2"].group
+    known = load_state(state).groups[group]
+    part = load_known_groups(without_numbers(state, "node4"))
+    assert part.gaps.keys() == {state.nodes["node4"].group}
+    assert part.notes == ("instance inst2: its nodes are in two groups; counted on its primary only",)
+    for cluster in (known, part.groups[group]):
+        (split,) = (item for item in cluster.data.instances if item.name == "inst2")
+        assert (split.disk, split.template.value, split.secondary) == (1000 + 128 + 500 + 128, "plain", -1)
+
+
+def test_a_cluster_of_other_resources_is_not_the_same() -> None:
+    state = from_text(FULL)
+    loaded = load_known_groups(state)
+    again = load_known_groups(state, like=loaded.clusters)
+    assert again.clusters == loaded.clusters
+    declared = loaded.with_resources({name: NodeResources(1, 1, 1, 1, 1, 1) for name in state.nodes})
+    assert not set(load_known_groups(state, like=declared.clusters).clusters) & set(declared.clusters)
+
+
+def test_where_no_node_is_known_all_are_named() -> None:
+    state = without_numbers(from_text(FULL), *from_text(FULL).nodes)
+    with pytest.raises(GpolicyError, match="not known: memory, disk, CPUs of node1, node2, node3, node4"):
+        load_known_groups(state)
