@@ -199,7 +199,7 @@ class ClusterState:
     @property
     def read_from(self) -> str:
         """The source of the state, in words."""
-        return read_from(self.source, self.snapshot)
+        return describe_source(self.source, self.snapshot)
 
     def readable(self, level: Level, path: Path) -> bool:
         """Return whether the source shows the own value at `path` of objects at `level`."""
@@ -231,7 +231,7 @@ class ClusterState:
         return fill(node.own, group.effective if group else self.cluster.own, Level.NODE)
 
 
-def read_from(source: str, snapshot: Snapshot | None) -> str:
+def describe_source(source: str, snapshot: Snapshot | None) -> str:
     """Return the source of a state in words; for a snapshot also where and when it was taken."""
     if snapshot is None:
         return source

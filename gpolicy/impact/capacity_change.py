@@ -15,7 +15,7 @@ from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.capacity import GroupCapacity, Observer, count_cluster, prefixed
-from gpolicy.impact.comparison import CountedSides, LoadedComparison, measured
+from gpolicy.impact.comparison import CountedSides, LoadedComparison, measure_sides
 from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange, matched_pairs
 from gpolicy.plan.change import some
 
@@ -33,7 +33,7 @@ def capacity_change(compared: LoadedComparison, names: PairNames, tell: Observer
     `unavailable`, and with it the whole cluster.
     """
     sides = [*compared.groups, *([compared.whole] if compared.whole else [])]
-    found = measured(sides, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
+    found = measure_sides(sides, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
     changes = [_group_change(item, *counted, names) for item, counted in zip(sides, found, strict=True)]
     whole = changes.pop() if compared.whole else None
     notes = [note for item, change in zip(compared.groups, changes, strict=True) for note in _stuck(item, change)]

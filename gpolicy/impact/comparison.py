@@ -98,7 +98,7 @@ def load(compared: StateComparison) -> LoadedComparison:
     return LoadedComparison(old, new, tuple(groups), whole, unavailable)
 
 
-def measured(
+def measure_sides(
     sides: Sequence[CountedSides], measure: Callable[[CountedCluster, str], _Result]
 ) -> list[tuple[_Result | None, _Result | None]]:
     """Return what `measure` says of both sides; it is given a title. What is the same is measured once."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss, group_redundancy, loaded_score
 from gpolicy.analysis.shown_score import Score
-from gpolicy.impact.comparison import LoadedComparison, measured
+from gpolicy.impact.comparison import LoadedComparison, measure_sides
 
 if TYPE_CHECKING:
     from gpolicy.analysis.counted_cluster import CountedCluster
@@ -66,7 +66,7 @@ def redundancy_change(compared: LoadedComparison, failures: int, tell: Callable[
             after=after and replace(after, group=sides.match.after or ""),
             renamed_from=sides.match.renamed_from,
         )
-        for sides, (before, after) in zip(compared.groups, measured(compared.groups, examine), strict=True)
+        for sides, (before, after) in zip(compared.groups, measure_sides(compared.groups, examine), strict=True)
     )
     notes = [f"group {name}: {reason}" for name, reason in compared.unavailable.items()]
     if compared.unavailable:

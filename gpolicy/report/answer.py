@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Any, Final
 
-from gpolicy.cluster.state import Snapshot, read_from
+from gpolicy.cluster.state import Snapshot, describe_source
 from gpolicy.colour import Tone
 from gpolicy.findings import Finding
 from gpolicy.ganeti import units
@@ -150,7 +150,7 @@ Part = Table | Entries | Findings | Picture
 class Section:
     """One part of an answer. `summary` is one sentence without a full stop; `notes` are small print.
 
-    `main` marks what a reader looks for first: its first table is never folded and never cut.
+    `never_cut` marks what a reader looks for first: its first table is never folded and never cut.
     """
 
     key: str
@@ -160,7 +160,7 @@ class Section:
     parts: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
-    main: bool = False
+    never_cut: bool = False
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -214,12 +214,12 @@ class Answer:
     @property
     def read_from(self) -> str:
         """Where the state was read from, in words; empty where none was."""
-        return read_from(self.source, self.snapshot) if self.source else ""
+        return describe_source(self.source, self.snapshot) if self.source else ""
 
 
-def said(sections: Iterable[Section]) -> list[Section]:
+def with_content(sections: Iterable[Section]) -> list[Section]:
     """Return the sections that have something to say."""
-    return [item for item in sections if item.summary or item.notes or any(item.parts) or said(item.sections)]
+    return [item for item in sections if item.summary or item.notes or any(item.parts) or with_content(item.sections)]
 
 
 def names(items: Iterable[str]) -> tuple[Name, ...]:
@@ -232,7 +232,7 @@ def heaviest(parts: Iterable[Table | Section]) -> Weight:
     return max((part.weight for part in parts), default=Weight.SAME)
 
 
-def filled(*tables: Table) -> tuple[Table, ...]:
+def with_rows(*tables: Table) -> tuple[Table, ...]:
     """Return the tables that have a row."""
     return tuple(table for table in tables if table.rows)
 
@@ -251,8 +251,8 @@ def percent(number: float | None) -> str:
     """Return a share: one decimal below 10 %, none above."""
     if number is None:
         return NOTHING
-    shown = f"{number:+.1f}" if abs(number) < 10 and number != int(number) else f"{number:+,.0f}"
-    return "0 %" if number == 0 else f"{shown} %"
+    shown = round(number, 1) if abs(round(number, 1)) < 10 else round(number)
+    return f"{shown:+,.1f}".removesuffix(".0") + " %" if shown else "0 %"
 
 
 size: Final = units.exact_size

@@ -20,8 +20,8 @@ from gpolicy.report.answer import (
     Weight,
     count,
     rough_size,
-    said,
     size,
+    with_content,
 )
 from gpolicy.report.findings_text import TONES
 from gpolicy.report.forms import Look
@@ -57,7 +57,7 @@ def render(answer: Answer, look: Look) -> str:  # noqa: ARG001 (pages have one l
     environment.globals |= {"size": size, "rough_size": rough_size, "count": count, "weights": Weight}
     environment.filters |= {"tone": _tone_class, "severity_tone": TONES.get}
     css = (data_directory("templates") / "report.css").read_text(encoding="utf-8")
-    sections = said(map(_drawn, (*answer.grounds, *answer.sections)))
+    sections = with_content(map(_drawn, (*answer.grounds, *answer.sections)))
     return environment.get_template("answer.html.j2").render(
         answer=answer,
         verdict_class=_VERDICTS.get(answer.tone, ""),

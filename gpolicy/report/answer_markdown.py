@@ -29,7 +29,7 @@ from gpolicy.report.answer import (
     Table,
     Weight,
     count,
-    said,
+    with_content,
 )
 from gpolicy.report.forms import Look
 from gpolicy.report.markdown import (
@@ -78,9 +78,9 @@ def marker(cluster: str, verb: str = "plan") -> str:
 
 def render(answer: Answer, look: Look) -> str:
     """Return the answer as Markdown of at most `look.budget` bytes (at least `forms.LEAST_BUDGET`)."""
-    sections = said(answer.sections)
+    sections = with_content(answer.sections)
     loud, quiet = ([item for item in sections if _is_open(item) is open_] for open_ in (True, False))
-    grounds = [block for section in said(answer.grounds) for part in section.parts for block in _open(part)]
+    grounds = [block for section in with_content(answer.grounds) for part in section.parts for block in _open(part)]
     blocks = [
         Block(name="", importance=100, head=tuple(_head(answer))),
         *(block for block in grounds if block.tail != CLOSE),
@@ -136,8 +136,8 @@ def _section(section: Section) -> Iterator[Block]:
     if section.title:
         yield Block(name="headings", importance=_Importance.HEADINGS, items=(f"\n#### {_titled(section)}",))
     for part in section.parts:
-        is_main = section.main and part is section.parts[0]
-        yield from _main_table(part) if is_main and isinstance(part, Table) else _open(part)
+        never_cut = section.never_cut and part is section.parts[0]
+        yield from _main_table(part) if never_cut and isinstance(part, Table) else _open(part)
     yield _list("notes", _Importance.CHANGED, map(_item, section.notes))
 
 
@@ -208,9 +208,9 @@ def _rows(tables: Iterable[Table]) -> Iterator[str]:
 
 def _overview(section: Section) -> Iterator[Block]:
     """Give the sections of a section: a line for what matters most, the main table, and all else folded."""
-    below = said(section.sections)
-    main = [item for item in below if item.main]
-    heavy = [item for item in below if item.weight is Weight.WORSE or item.main]
+    below = with_content(section.sections)
+    main = [item for item in below if item.never_cut]
+    heavy = [item for item in below if item.weight is Weight.WORSE or item.never_cut]
     lines = [f"- **{prose(item.title)}**: {prose(item.summary, 600)}" for item in heavy]
     no_worse = [item.title.lower() for item in below if item not in heavy]
     lines += [f"- **No worse**: {', '.join(no_worse)}"] if no_worse else []
@@ -221,18 +221,18 @@ def _overview(section: Section) -> Iterator[Block]:
     for part in section.parts:
         if isinstance(part, Entries):
             yield _list("reasons", _Importance.NOT_KNOWN, _entries(part, part.entries))
-    yield from (_about(item) for item in below if item.weight is not Weight.SAME or item.main)
+    yield from (_about(item) for item in below if item.weight is not Weight.SAME or item.never_cut)
     same = [table for item in below for table in _tables(item) if table.weight is Weight.SAME]
-    quiet = [f"- {_titled(item)}" for item in below if item.weight is Weight.SAME and not item.main]
+    quiet = [f"- {_titled(item)}" for item in below if item.weight is Weight.SAME and not item.never_cut]
     yield _folded_list("<b>As before</b>", "rows that are as before", (*quiet, *_rows(same)), _Importance.AS_BEFORE)
 
 
 def _about(section: Section) -> Block:
-    """Return what is new in one section, folded; the summary, main table and notes of a main one stand above."""
+    """Return what is new in one section, folded; of one that is never cut, all but its rows stands above."""
     tables = [table for table in _tables(section) if table.weight is not Weight.SAME]
     about = _titled(section)
     notes = [f"\n{prose(note)}" for note in section.notes]
-    if section.main:
+    if section.never_cut:
         about = f"{section.title}: {'; '.join(table.title.partition(':')[0].lower() for table in tables)}"
         notes = []
     importance = _Importance.WORSE if section.weight is Weight.WORSE else _Importance.CHANGED
@@ -243,7 +243,7 @@ def _about(section: Section) -> Block:
 
 
 def _tables(section: Section) -> tuple[Table, ...]:
-    return section.tables[1:] if section.main else section.tables
+    return section.tables[1:] if section.never_cut else section.tables
 
 
 # --- entries, findings, listings -------------------------------------------------------------------------------------

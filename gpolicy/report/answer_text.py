@@ -55,32 +55,32 @@ class _Writer:
         parts = [part for part in section.parts if len(part) and isinstance(part, Table | Entries | Findings)]
         if not (parts or section.summary or section.notes or section.sections):
             return
-        if section.weight is Weight.SAME and not (section.main or section.sections):
+        if section.weight is Weight.SAME and not (section.never_cut or section.sections):
             yield self.paint(Tone.QUIET, f"{indent}{_headed(section.title, section.summary)}")
             yield from (self.paint(Tone.QUIET, f"{indent}  {note}") for note in section.notes)
             return
         tone = Tone.BAD if section.weight is Weight.WORSE else Tone.STRONG
         if section.title and not any(map(_has_own_headings, parts)):
             yield f"{indent}{_headed(self.paint(tone, section.title), section.summary)}"
-        loud = [item for item in section.sections if item.main or item.weight is not Weight.SAME]
+        loud = [item for item in section.sections if item.never_cut or item.weight is not Weight.SAME]
         for below in (*loud, *(item for item in section.sections if item not in loud)):
             yield from self.section(below, f"{indent}  ")
         inner = f"{indent}  " if section.title else indent
         for part in parts:
             if part is not parts[0] and not indent:
                 yield ""
-            yield from self.part(part, inner, is_main=section.main and part is parts[0])
+            yield from self.part(part, inner, never_cut=section.never_cut and part is parts[0])
         for note in section.notes:
             yield self.paint(Tone.QUIET, f"{inner}{note}")
 
-    def part(self, part: Part, indent: str, *, is_main: bool) -> Iterator[str]:
+    def part(self, part: Part, indent: str, *, never_cut: bool) -> Iterator[str]:
         match part:
             case Findings():
                 yield from findings_text(part.findings, part.sources, colour=self.look.colour).splitlines()
             case Entries():
                 yield from self.entries(part, indent)
             case Table():
-                yield from self.table(part, indent, is_main=is_main)
+                yield from self.table(part, indent, never_cut=never_cut)
 
     def entries(self, part: Entries, indent: str) -> Iterator[str]:
         for (heading, remark), entries in itertools.groupby(part.entries, key=lambda entry: entry.under):
@@ -95,14 +95,14 @@ class _Writer:
                     text = f"{line.mark} {line.text}" if line.mark else line.text
                     yield f"{indent}    {self.paint(line.tone, text)}"
 
-    def table(self, table: Table, indent: str, *, is_main: bool) -> Iterator[str]:
+    def table(self, table: Table, indent: str, *, never_cut: bool) -> Iterator[str]:
         if table.weight is Weight.SAME and not self.look.every:
             yield self.paint(Tone.QUIET, f"{indent}{table.title} ({len(table):,}): {_first_names(table)}")
             return
-        if not is_main:
+        if not never_cut:
             yield f"{indent}{table.title}"
             indent = f"{indent}  "
-        most = len(table) if is_main or self.look.every else table.most
+        most = len(table) if never_cut or self.look.every else table.most
         names = 0 if self.look.every else _FEW_NAMES if table.last_apart else _MOST_NAMES
         rows = [[plain_text(cell, names) for cell in row] for row in table.rows[:most]]
         if table.last_apart:

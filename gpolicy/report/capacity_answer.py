@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
-from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Section, Table, Weight, filled, size
+from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Section, Table, Weight, size, with_rows
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, room_cells, size_words, spec_words
 
 _RIGHT: Final = frozenset({"fits", "score", "value", "weight", "product", *ROOM_HEADINGS})
@@ -16,7 +16,7 @@ _RIGHT: Final = frozenset({"fits", "score", "value", "weight", "product", *ROOM_
 def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answer:
     """Return what fits, by group and spec, and what keeps out the next one; `components` adds those of the scores."""
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
-    tables = filled(_extended(items), _tiered(items), _stranded(items), _scores(items))
+    tables = with_rows(_extended(items), _tiered(items), _stranded(items), _scores(items))
     whole = items[-1]
     tiered = sum(run.count for run in whole.tiered)
     return Answer(
@@ -26,7 +26,7 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
         title_end="beside what runs there",
         verdict=f"{_place(whole)} takes {whole.standard.fits:,} standard instances, or {tiered:,} in a tiered run",
         sections=(
-            Section(key="capacity", title="", parts=(_fits(items),), notes=tuple(_causes(items)), main=True),
+            Section(key="capacity", title="", parts=(_fits(items),), notes=tuple(_causes(items)), never_cut=True),
             Section(key="details", title="", parts=tables),
             *(map(_components, items, range(len(items))) if components else ()),
         ),
@@ -147,9 +147,9 @@ def _components(item: GroupCapacity, number: int) -> Section:
         key=f"score-{number}",
         title=f"Score of {_place(item)}",
         summary=f"{item.score.shown} (smaller is better balanced)",
-        parts=filled(table),
+        parts=with_rows(table),
         notes=() if rows else ("no node is online",),
-        main=True,
+        never_cut=True,
     )
 
 

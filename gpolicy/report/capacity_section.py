@@ -18,11 +18,11 @@ from gpolicy.report.answer import (
     Section,
     Table,
     Weight,
-    filled,
     percent,
     rough_size,
     signed,
     size,
+    with_rows,
 )
 
 TITLE: Final = "Capacity"
@@ -45,7 +45,7 @@ def capacity_section(change: CapacityChange) -> Section:
         bars=tuple(bar for item in moved for bar in _bars(item)),
         legend=_legend(moved),
     )
-    tables = filled(table, _left_over(items), _vectors(items))
+    tables = with_rows(table, _left_over(items), _vectors(items))
     return Section(
         key="capacity",
         title=TITLE,
@@ -53,7 +53,7 @@ def capacity_section(change: CapacityChange) -> Section:
         summary=_summary(change, moved),
         parts=tables,
         notes=(*_same(items, moved), *_not_counted(change), *change.notes),
-        main=True,
+        never_cut=True,
     )
 
 

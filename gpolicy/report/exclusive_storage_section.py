@@ -13,7 +13,7 @@ from gpolicy.impact.storage_findings import (
     Turn,
     VolumesFrom,
 )
-from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, size
+from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, heaviest, size, with_rows
 
 TITLE: Final = "Exclusive storage"
 _RIGHT: Final = frozenset(
@@ -37,7 +37,7 @@ _RIGHT: Final = frozenset(
 def exclusive_storage_section(change: ExclusiveStorageChange) -> Section:
     """Return what exclusive storage is after the changes, and what that means for the instances."""
     turning = bool(change.turned_on or change.turned_off)
-    tables = filled(
+    tables = with_rows(
         _turned(change),
         _disks(change.instances),
         _volumes(change.groups, turning=turning),

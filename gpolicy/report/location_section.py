@@ -14,7 +14,7 @@ from gpolicy.analysis.location import (
     Unmovable,
 )
 from gpolicy.impact.location_change import Compared, LocationChange
-from gpolicy.report.answer import Cell, Name, Section, Table, Weight, count, filled, heaviest, names
+from gpolicy.report.answer import Cell, Name, Section, Table, Weight, count, heaviest, names, with_rows
 
 TITLE: Final = "Location and migration"
 _T = TypeVar("_T")
@@ -81,7 +81,7 @@ def _tables(
 ) -> tuple[Table, ...]:
     """Return a table of what comes or goes, and one of what stays."""
     changed = [*(("new", fact) for fact in facts.new), *(("gone", fact) for fact in facts.gone)]
-    return filled(
+    return with_rows(
         Table(
             title=title,
             of=of,

@@ -10,7 +10,7 @@ from gpolicy.analysis.losses import Homeless
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss
 from gpolicy.analysis.shown_score import Score
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
-from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, filled, heaviest, names, size
+from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, heaviest, names, size, with_rows
 
 TITLE: Final = "Redundancy"
 _RIGHT: Final = frozenset({"nodes", "survives now", "survives then", "needed", "free", "now", "then"})
@@ -21,7 +21,7 @@ def redundancy_section(change: RedundancyChange) -> Section:
     """Return what the changes do to redundancy, and to the cluster score."""
     fallen = [item for item in change.groups if _fallen(item) or item.newly_lost]
     weak = [item for item in change.groups if _differs(item) or _wanting(item)]
-    tables = filled(
+    tables = with_rows(
         Table(
             title=f"Losses of up to {count(change.failures, 'node')} at once, whichever they are",
             of="groups",

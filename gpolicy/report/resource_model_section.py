@@ -14,11 +14,11 @@ from gpolicy.report.answer import (
     Table,
     Weight,
     count,
-    filled,
     heaviest,
     names,
     rough_size,
     size,
+    with_rows,
 )
 
 TITLE: Final = "Resource model"
@@ -46,7 +46,7 @@ def resource_model_section(change: ResourceModelChange) -> Section:
     """Return where both models of free resources disagree after the changes."""
     weight = Weight.SAME if change.before == change.after else Weight.CHANGED
     then = change.after
-    tables = filled(
+    tables = with_rows(
         _groups(change, weight),
         _declared(then, weight),
         _free(then, weight),

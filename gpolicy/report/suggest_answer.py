@@ -65,7 +65,7 @@ def _sections(item: Suggestion, place: int) -> Iterator[Section]:
         summary=f"{kind}, {count(sum(len(kind.nodes) for kind in item.kinds), 'node')}",
         parts=(_sizes(item),),
         notes=(*_notes(item), *_legend(item)),
-        main=True,
+        never_cut=True,
     )
     yield Section(
         key=f"mixes-{place}",
@@ -77,7 +77,7 @@ def _sections(item: Suggestion, place: int) -> Iterator[Section]:
         title=f"What a node of group {item.group} strands that is filled with one size",
         weight=Weight.DETAIL,
         parts=(_stranded(item),),
-        main=True,
+        never_cut=True,
     )
 
 

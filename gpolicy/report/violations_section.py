@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.analysis.violations import Breach, PolicyViolation
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
-from gpolicy.report.answer import Cell, Name, Section, Table, Weight, count, filled, heaviest, size
+from gpolicy.report.answer import Cell, Name, Section, Table, Weight, count, heaviest, size, with_rows
 
 TITLE: Final = "Violations"
 _HEADINGS: Final = ("instance", "primary node", "group", "what", "nearest pair")
@@ -16,7 +16,7 @@ _HEADINGS: Final = ("instance", "primary node", "group", "what", "nearest pair")
 
 def violations_section(change: ViolationChange) -> Section:
     """Return what the changes do to instances that are there."""
-    tables = filled(
+    tables = with_rows(
         _table("Newly violating", change.newly, Weight.WORSE),
         _table("No longer violating", change.no_longer, Weight.CHANGED, after=False),
         _unknown(change.unknown),

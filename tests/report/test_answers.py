@@ -32,6 +32,7 @@ from gpolicy.report.answer import (
     Style,
     Table,
     Weight,
+    percent,
 )
 from gpolicy.report.outcomes_answer import outcomes_answer
 from gpolicy.report.place_answer import place_answer
@@ -239,3 +240,14 @@ def test_only_headings_are_painted_as_headings() -> None:
     )
     lines = text_of(answer, colour=True).splitlines()
     assert any("[31mnew" in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (None, "-"), (0.0, "0 %"), (-0.04, "0 %"), (0.04, "0 %"), (-0.06, "-0.1 %"), (4.96, "+5 %"), (-5.0, "-5 %"),
+        (9.94, "+9.9 %"), (9.96, "+10 %"), (-9.96, "-10 %"), (62.5, "+62 %"), (-1234.4, "-1,234 %"),
+    ],
+)  # fmt: skip
+def test_a_share_has_the_decimals_of_what_is_shown(share: float | None, shown: str) -> None:
+    assert percent(share) == shown
