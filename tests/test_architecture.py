@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "gpolicy"
-COMMON = {"colour", "errors", "findings", "data", "opening", "printable", "__init__"}
+COMMON = {"colour", "errors", "findings", "data", "json_values", "opening", "printable", "__init__"}
 MAY_IMPORT = {
     "ganeti": set[str](),
     "policy": {"ganeti"},

@@ -155,9 +155,7 @@ def _for_digest(instance: Instance) -> Value:
     content: dict[str, Value] = {name: getattr(instance, name) for name in _IN_DIGEST}
     content["tags"] = _texts(instance.tags)
     content["secondary_nodes"] = list(instance.secondary_nodes)
-    content["disks"] = [
-        {"size": disk.size, "template": disk.template, "spindles": disk.spindles} for disk in instance.disks
-    ]
+    content["disks"] = [asdict(disk) for disk in instance.disks]
     return content
 
 

@@ -5,13 +5,11 @@ The form is a contract, described by `schemas/output/plan.json`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from gpolicy import __version__
-from gpolicy.ganeti.rapi_calls import RapiCall
+from gpolicy.json_values import fields, json_text, place
 from gpolicy.plan.change import Change
 from gpolicy.plan.contents import Observed
 from gpolicy.plan.plan import Plan
@@ -27,44 +25,26 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
         "format_version": FORMAT_VERSION,
         "kind": "gpolicy-plan",
         "gpolicy": __version__,
-        "cluster": plan.cluster,
-        "cluster_uuid": plan.cluster_uuid,
-        "source": plan.source,
-        "snapshot": asdict(plan.snapshot) if plan.snapshot else None,
+        **fields(plan, "cluster", "cluster_uuid", "source", "snapshot"),
         "ganeti_version": plan.version,
-        "policy_digest": plan.policy_digest,
-        "state_digest": plan.state_digest,
-        "serials": plan.serials,
-        "state_digest_rapi": plan.state_digest_rapi,
+        **fields(plan, "policy_digest", "state_digest", "serials", "state_digest_rapi"),
         "observed": {name: _observed(item) for name, item in plan.observed.items()},
-        "not_shown": [{"level": gap.level.value, "prefix": list(gap.prefix)} for gap in plan.gaps],
-        "staying": list(plan.staying),
+        "not_shown": [fields(gap, "level", "prefix") for gap in plan.gaps],
+        **fields(plan, "staying"),
         "changes": [_change(change) for change in plan.changes],
         "steps": [_step(step) for step in plan.steps],
         "impact": dict(impact or {}),
-        "guards": [
-            {"name": guard.name, "ok": guard.ok, "message": guard.message, "allowed": guard.allowed}
-            for guard in plan.guards
-        ],
+        "guards": [fields(guard, "name", "ok", "message", "allowed") for guard in plan.guards],
         "declared_guards": [_declared(guard) for guard in plan.declared_guards],
-        "pair_names": {name: list(names) for name, names in plan.pair_names.items()},
+        **fields(plan, "pair_names"),
         "unreadable": [
             {"object": item.object, "path": ".".join(item.path), "wanted": item.wanted} for item in plan.unreadable
         ],
         "findings": [
-            {
-                "code": item.code,
-                "name": item.name,
-                "severity": item.severity,
-                "message": item.message,
-                "hint": item.hint,
-                "file": item.span.file if item.span else None,
-                "line": item.span.line if item.span else None,
-                "column": item.span.column if item.span else None,
-            }
+            {**fields(item, "code", "name", "severity", "message", "hint"), **place(item.span)}
             for item in plan.findings
         ],
-        "notes": list(plan.notes),
+        **fields(plan, "notes"),
         "summary": {
             "changes": len(plan.changes),
             "steps": len(plan.steps),
@@ -79,15 +59,8 @@ def _change(change: Change) -> dict[str, Any]:
         "object": change.object,
         "path": ".".join(change.path),
         "keys": list(change.path),
-        "action": change.action,
-        "before": change.before,
-        "after": change.after,
-        "effective_before": change.effective_before,
-        "effective_after": change.effective_after,
-        "takes_effect": change.takes_effect,
-        "risk": change.risk,
-        "reason": change.reason,
-        "affects": list(change.affects),
+        **fields(change, "action", "before", "after", "effective_before", "effective_after", "takes_effect"),
+        **fields(change, "risk", "reason", "affects"),
         "origin": str(change.span) if change.span else None,
     }
 
@@ -95,9 +68,7 @@ def _change(change: Change) -> dict[str, Any]:
 def _declared(guard: Guard) -> dict[str, Any]:
     return {
         "name": guard.name.value,
-        "measure": guard.measure.value,
-        "limit": guard.limit,
-        "percent": guard.percent,
+        **fields(guard, "measure", "limit", "percent"),
         "group": guard.group.value if guard.group else None,
         "spec": guard.spec.value if guard.spec else None,
     }
@@ -107,21 +78,16 @@ def _step(step: Step) -> dict[str, Any]:
     return {
         "id": step.id,
         "wave": int(step.wave),
-        "object": step.object,
-        "title": step.title,
+        **fields(step, "object", "title"),
         **_command(step.command),
         "inverse": _inverse(step.inverse),
     }
 
 
-def _call(call: RapiCall | None) -> dict[str, Any] | None:
-    return None if call is None else {"method": call.method, "path": call.path, "body": call.body}
-
-
 def _command(command: PlannedCommand) -> dict[str, Any]:
     return {
-        "argv": None if command.argv is None else list(command.argv),
-        "rapi": _call(command.rapi),
+        **fields(command, "argv"),
+        "rapi": None if command.rapi is None else fields(command.rapi, "method", "path", "body"),
         "effects": [
             {"object": item.object, "keys": list(item.path), "before": item.before, "after": item.after}
             for item in command.effects
@@ -131,8 +97,7 @@ def _command(command: PlannedCommand) -> dict[str, Any]:
 
 def _observed(item: Observed) -> dict[str, Any]:
     return {
-        "uuid": item.identity.uuid,
-        "serial_no": item.identity.serial_no,
+        **fields(item.identity, "uuid", "serial_no"),
         "values": [{"keys": list(path), "value": value} for path, value in item.values.items()],
     }
 
@@ -145,4 +110,4 @@ def _inverse(inverse: Inverse) -> dict[str, Any]:
 
 def plan_text(plan: Plan, impact: Mapping[str, Any] | None = None) -> str:
     """Return the JSON text of a plan, with its impact if known."""
-    return json.dumps(plan_as_json(plan, impact), indent=2, allow_nan=False) + "\n"
+    return json_text(plan_as_json(plan, impact))

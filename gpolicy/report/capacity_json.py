@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, Final
 
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize, SpecCapacity, spec_values
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
-from gpolicy.report.json_values import fields, head, json_text, plain
+from gpolicy.json_values import fields, head, json_text, plain
 
 FORMAT_VERSION: Final = "1.2"
 
@@ -35,7 +34,7 @@ def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:
         "specs": [_spec(spec) for spec in item.specs],
         "tiered": {"fits": _total(item.tiered), "sizes": _sizes(item.tiered), **binding_data(item.tiered_binding)},
         "standard": {"spec": spec_values(item.std), "fits": item.standard.fits, **binding_data(item.standard.binding)},
-        "stranded": None if item.stranded is None else asdict(item.stranded),
+        **fields(item, "stranded"),
         "extended": None if item.extended is None else _extended(item.extended),
         "score": plain(item.score.total),
         "components": [fields(each, "name", "value", "weight", "product") for each in item.score.components],

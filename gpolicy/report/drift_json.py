@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
 from gpolicy.findings import Span
+from gpolicy.json_values import fields, json_text, place
 from gpolicy.report.drift_answer import utc
 from gpolicy.report.findings_json import findings_data
-from gpolicy.report.json_values import fields, json_text, place, snapshot
 
 FORMAT_VERSION: Final = "1.1"
 
@@ -17,8 +17,7 @@ def drift_data(report: DriftReport, *, compared_at: float) -> dict[str, Any]:
     """Return the report as JSON's own types. `compared_at` is in seconds since 1970."""
     return {
         "format_version": FORMAT_VERSION,
-        **fields(report, "cluster", "source"),
-        "snapshot": snapshot(report),
+        **fields(report, "cluster", "source", "snapshot"),
         "compared_at": utc(compared_at),
         "drift": [_drift(drift) for drift in report.drift],
         "accepted": [_accepted(accepted) for accepted in report.accepted],

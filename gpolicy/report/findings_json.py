@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from gpolicy.findings import Accepted, Finding, Fix, Severity
-from gpolicy.report.json_values import PLACE, fields, json_text, place
+from gpolicy.json_values import PLACE, fields, json_text, place
 
 FORMAT_VERSION: Final = "1.1"
 _PLACE: Final = (*PLACE, "end_line", "end_column")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.report.json_values import fields, json_text, place
+from gpolicy.json_values import fields, json_text, place
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gpolicy.analysis.place_report import Candidate, PlaceReport
-from gpolicy.report.json_values import fields, head, json_text
+from gpolicy.json_values import fields, head, json_text
 
 FORMAT_VERSION: Final = "1.1"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.analysis.capacity import spec_values
-from gpolicy.report.json_values import fields, head, json_text
+from gpolicy.json_values import fields, head, json_text
 
 if TYPE_CHECKING:
     from gpolicy.analysis.binding import Binding

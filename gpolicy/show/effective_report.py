@@ -9,9 +9,9 @@ from gpolicy.colour import Painter, Tone
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.json_values import fields, json_text, place
 from gpolicy.printable import as_text, printable
 from gpolicy.report.answer import Answer, Cell, Name, Section, Table, count
-from gpolicy.report.json_values import fields, json_text, place
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
 from gpolicy.writing.written import written_value
 from gpolicy.writing.yaml_text import Node, flow, scalar

@@ -1,29 +1,17 @@
-"""What the JSON forms of the reports share: values as JSON's own types, places, and the text of the whole."""
+"""What our JSON forms share: values as JSON's own types, places, and the text of the whole."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final
 
 from gpolicy.findings import Span
 
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import Snapshot
-
 PLACE: Final = ("file", "line", "column")
-
-
-class _Report(Protocol):
-    @property
-    def cluster_name(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def snapshot(self) -> Snapshot | None: ...
 
 
 def json_text(data: Mapping[str, Any]) -> str:
@@ -31,14 +19,9 @@ def json_text(data: Mapping[str, Any]) -> str:
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
 
 
-def head(version: str, report: _Report) -> dict[str, Any]:
+def head(version: str, report: Any) -> dict[str, Any]:
     """Return what a report on one cluster begins with."""
-    return {"format_version": version, **fields(report, "cluster_name", "source"), "snapshot": snapshot(report)}
-
-
-def snapshot(report: Any) -> dict[str, Any] | None:
-    """Return when and from where the snapshot of a report was taken; None if it is of none."""
-    return asdict(report.snapshot) if report.snapshot else None
+    return {"format_version": version, **fields(report, "cluster_name", "source", "snapshot")}
 
 
 def fields(item: object, *names: str) -> dict[str, Any]:
@@ -53,11 +36,11 @@ def plain(value: object) -> Any:
             return value.value
         case float():
             return value if math.isfinite(value) else None
-        case tuple():
+        case tuple() | list():
             return [plain(item) for item in value]
         case Mapping():
-            return dict(value)
-    return value
+            return {key: plain(item) for key, item in value.items()}
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def place(span: Span | None, *names: str) -> dict[str, Any]:
