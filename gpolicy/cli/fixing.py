@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterator, Mapping
+from difflib import Match, SequenceMatcher
 from pathlib import Path
 
 from gpolicy.checking.checking import Checked
@@ -19,6 +19,8 @@ from gpolicy.printable import as_text, printable
 from gpolicy.writing.replacing import Replacement, replace_files
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONG = 500  # lines of a part that is cut
+_COMMON = 20  # a line that occurs more often says nothing about where two texts agree
 
 
 def fix(checker: Checker, *, aside: bool) -> list[Checked]:
@@ -72,9 +74,48 @@ class _Run:
 
 def unified_diff(file: str, before: str, after: str) -> Iterator[str]:
     """Yield the lines of a diff that `patch -p0` takes. Only a line feed ends a line here."""
-    name = printable(file)
-    for line in difflib.unified_diff(_lines(before), _lines(after), name, name):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+    old, new = _lines(before), _lines(after)
+    header = f"--- {printable(file)}\n+++ {printable(file)}\n"
+    for hunk in _SharedLines(old, new).get_grouped_opcodes():
+        (_, first, _, second, _), (_, _, end, _, stop) = hunk[0], hunk[-1]
+        yield f"{header}@@ -{_range(first, end)} +{_range(second, stop)} @@\n"
+        header = ""
+        for kind, low, high, start, till in hunk:
+            lines = [(" " if kind == "equal" else "-", line) for line in old[low:high]]
+            lines += [("+", line) for line in new[start:till] if kind != "equal"]
+            for sign, line in lines:
+                yield f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"
+
+
+def _range(first: int, end: int) -> str:
+    """Return lines of one text as a hunk names them: an empty range by the line before it."""
+    count = end - first
+    return f"{first + 1}" if count == 1 else f"{first + 1 if count else first},{count}"
+
+
+class _SharedLines(SequenceMatcher[str]):
+    """The lines that two texts share. A long part is cut in two at a shared line in its middle.
+
+    difflib alone takes time by the square of the number of changes: minutes for a file with a change on each line.
+    """
+
+    def __init__(self, old: list[str], new: list[str]) -> None:
+        super().__init__(None, old, new)
+        self._old = old
+        self._places: dict[str, list[int]] = {}
+        for number, line in enumerate(new):
+            self._places.setdefault(line, []).append(number)
+
+    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
+        if ahi is not None and bhi is not None and ahi - alo > _LONG and bhi - blo > _LONG:
+            for step in range(ahi - alo):
+                number = (alo + ahi + (step if step % 2 else -step)) // 2
+                expected = blo + (number - alo) * (bhi - blo) // (ahi - alo)
+                places = self._places.get(self._old[number], ())
+                near = [place for place in places if blo <= place < bhi] if len(places) <= _COMMON else []
+                if near:
+                    return Match(number, min(near, key=lambda place: abs(place - expected)), 1)
+        return super().find_longest_match(alo, ahi, blo, bhi)
 
 
 def _lines(text: str) -> list[str]:
