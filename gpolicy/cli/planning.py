@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import policy_with_errors, read
 from gpolicy.cli.output import repository_path, show_errors, write_report
 from gpolicy.cli.terminal import working
-from gpolicy.errors import ExitCode, UsageError
+from gpolicy.errors import ExitCode
 from gpolicy.report.forms import Look
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def plan(request: Request) -> int:
     """Make, show and keep a plan; return the exit code."""
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
+    from gpolicy.impact.declared_guards import with_declared_guards  # noqa: PLC0415
+    from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
     from gpolicy.plan.plan import make_plan, refused_plan  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
     from gpolicy.plan.projection import projected  # noqa: PLC0415
@@ -55,33 +57,18 @@ def plan(request: Request) -> int:
             _show(refused_plan(policy, state, errors), Sides(state, state, PairNames()), None, policy, request)
         show_errors(errors, policy.files)
         return int(ExitCode.FINDINGS)
-    _can_be_allowed(request.allowed, policy)
+    check_allowed(request.allowed, policy)
     made = make_plan(policy, state, allowed=request.allowed)
     after = projected(state, made.changes)
     names = pair_names(policy, after)
     known = None
     if request.with_impact and not any(item.severity == "error" for item in made.findings):
         known = _impact(policy, state, after, names, request)
-    made = _judged(made, policy, names, known, request.allowed)
+    made = with_declared_guards(made, policy, names, known, request.allowed)
     if request.output is not None:
         write_private(request.output, plan_text(made, _impact_data(known)).encode())
     _show(made, Sides(state, after, names), known, policy, request)
     return _exit_code(made, detailed=request.detailed_exitcode)
-
-
-def _can_be_allowed(allowed: frozenset[str], policy: Policy) -> None:
-    """Raise UsageError for a guard that there is not, or that nothing can pass."""
-    from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE  # noqa: PLC0415
-
-    declared = [guard.name.value for guard in policy.guards]
-    unknown = sorted(allowed - GUARDS.keys() - set(declared))
-    if unknown:
-        hint = f"the guards are {', '.join([*GUARDS, *declared])}"
-        raise UsageError(f"there is no guard {unknown[0]!r}", hint=hint)
-    futile = sorted(allowed - OVERRIDABLE - set(declared))
-    if futile:
-        hint = f"guards that can be passed: {', '.join([*sorted(OVERRIDABLE), *declared])}"
-        raise UsageError(f"guard {futile[0]} cannot be passed: Ganeti would refuse the step half-way", hint=hint)
 
 
 def _impact(policy: Policy, before: ClusterState, after: ClusterState, names: PairNames, request: Request) -> Impact:
@@ -92,17 +79,6 @@ def _impact(policy: Policy, before: ClusterState, after: ClusterState, names: Pa
     hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
     with working("working out what the changes do") as tell:
         return impact(before, after, names=names, hardware=hardware, failures=failures, observer=tell)
-
-
-def _judged(made: Plan, policy: Policy, names: PairNames, known: Impact | None, allowed: frozenset[str]) -> Plan:
-    """Return the plan with the guards that the policy declares, and their verdicts."""
-    if not policy.guards:
-        return made
-    from gpolicy.impact.declared_guards import declared_guards  # noqa: PLC0415
-
-    verdicts = declared_guards(policy.guards, made.changes, known, allowed=allowed)
-    pairs = {"cluster": names.cluster, **{f"group/{name}": pairs for name, pairs in names.groups.items()}}
-    return replace(made, guards=(*made.guards, *verdicts), declared_guards=policy.guards, pair_names=pairs)
 
 
 def _impact_data(known: Impact | None) -> dict[str, object] | None:

@@ -7,7 +7,7 @@ silent pass would be a guess. Each can be passed alone, by its name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.impact.impact import Impact, impact
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.change import Change
+    from gpolicy.plan.plan import Plan
+    from gpolicy.policy.model import Policy
 
 _MOST_REASONS: Final = 4
 _NO_NODES: Final = "it has no nodes"
@@ -45,6 +47,17 @@ def declared_guards(
     `impact` is what `changes` do; None where it was not computed, and then only `max_changes` can be judged.
     """
     return tuple(_verdict(guard, changes, impact, allowed) for guard in guards)
+
+
+def with_declared_guards(
+    plan: Plan, policy: Policy, names: PairNames, impact: Impact | None, allowed: frozenset[str]
+) -> Plan:
+    """Return the plan with the guards that the policy declares, and their verdicts."""
+    if not policy.guards:
+        return plan
+    verdicts = declared_guards(policy.guards, plan.changes, impact, allowed=allowed)
+    pairs = {"cluster": names.cluster, **{f"group/{name}": pairs for name, pairs in names.groups.items()}}
+    return replace(plan, guards=(*plan.guards, *verdicts), declared_guards=policy.guards, pair_names=pairs)
 
 
 def judge_declared_again(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
+from gpolicy.errors import UsageError
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
@@ -67,6 +68,24 @@ class Outlook:
 def outlook(policy: Policy, state: ClusterState, changes: list[Change], impossible: list[str]) -> Outlook:
     """Return the cluster now and after `changes`."""
     return Outlook(policy, state, projected(state, changes), tuple(changes), tuple(impossible))
+
+
+def can_be_allowed(guard: GuardResult) -> bool:
+    """Return whether `--allow` can pass a failed guard: a guard of the policy, or one of `OVERRIDABLE`."""
+    return not guard.ok and (guard.name in OVERRIDABLE or guard.name not in GUARDS)
+
+
+def check_allowed(allowed: frozenset[str], policy: Policy) -> None:
+    """Raise UsageError for the name of an unknown guard, and of one that cannot be passed."""
+    declared = [guard.name.value for guard in policy.guards]
+    unknown = sorted(allowed - GUARDS.keys() - set(declared))
+    if unknown:
+        hint = f"the guards are {', '.join([*GUARDS, *declared])}"
+        raise UsageError(f"there is no guard {unknown[0]!r}", hint=hint)
+    futile = sorted(allowed - OVERRIDABLE - set(declared))
+    if futile:
+        hint = f"guards that can be passed: {', '.join([*sorted(OVERRIDABLE), *declared])}"
+        raise UsageError(f"guard {futile[0]} cannot be passed: Ganeti would refuse the step half-way", hint=hint)
 
 
 def judge(view: Outlook, allowed: frozenset[str]) -> list[GuardResult]:

@@ -12,7 +12,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.colour import Tone
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.impact.impact import Impact
-from gpolicy.plan.built_in_guards import GuardResult
+from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.change import NAME, Change, ChangeAction, Risk, some
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
@@ -34,7 +34,7 @@ from gpolicy.report.cluster_picture import domain_pictures, group_pictures
 from gpolicy.report.impact_sections import impact_sections, not_known
 from gpolicy.report.spec_picture import spec_pictures
 from gpolicy.report.values_text import value_text
-from gpolicy.report.verdict import amount, can_be_allowed, get_worse, guard_verdict, nothing_to_do, verdict, worst_first
+from gpolicy.report.verdict import amount, get_worse, guard_verdict, nothing_to_do, verdict, worst_first
 
 _MOST_OBJECTS: Final = 8
 _SIGNS: Final = {ChangeAction.CREATE: "+", ChangeAction.REMOVE: "-"}

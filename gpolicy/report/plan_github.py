@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from gpolicy.findings import Severity, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.impact.impact import Impact
+from gpolicy.plan.built_in_guards import can_be_allowed
 from gpolicy.plan.plan import Plan
 from gpolicy.report.answer import Weight
 from gpolicy.report.github import Annotation, finding_annotation, github
 from gpolicy.report.impact_sections import impact_sections, not_known
-from gpolicy.report.verdict import amount, can_be_allowed, verdict
+from gpolicy.report.verdict import amount, verdict
 from gpolicy.report.violations_section import breach_words
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE, GuardResult
+from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.plan import Plan
 from gpolicy.report.answer import Section, Weight, count
 
@@ -44,11 +44,6 @@ def amount(plan: Plan) -> str:
 def guard_verdict(guard: GuardResult) -> str:
     """Return the verdict of a guard in one word."""
     return "FAILS" if not guard.ok else "overridden" if guard.allowed else "passes"
-
-
-def can_be_allowed(guard: GuardResult) -> bool:
-    """Return whether a failed guard can be passed by name: those that a policy declares, and some built-in ones."""
-    return not guard.ok and (guard.name in OVERRIDABLE or guard.name not in GUARDS)
 
 
 def worst_first(guards: tuple[GuardResult, ...]) -> list[GuardResult]:

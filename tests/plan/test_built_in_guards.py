@@ -7,9 +7,14 @@ from planned import cluster, failed, plan_for, recorded
 from strategies import instance
 
 from gpolicy.cluster.state import Instance, Unreadable
+from gpolicy.errors import UsageError
+from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
-from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE
+from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE, check_allowed
+from gpolicy.policy.guard import Guard, Measure
+from gpolicy.policy.model import Policy
+from gpolicy.policy.source_file import Located
 
 ALLOWED = ("ipolicy", "disk-templates")
 POOL = ("diskparams", "rbd", "pool")
@@ -29,6 +34,19 @@ def test_no_command_can_be_allowed() -> None:
     assert sorted(OVERRIDABLE) == ["disks-stay", "exclusive-storage", "master-network", "right-cluster"]
     plan = plan_for(cluster(), CLUSTER + "diskparams: {rbd: {user-id: x}}", allow=tuple(GUARDS))
     assert list(failed(plan)) == ["expressible"]
+
+
+def test_only_a_guard_that_can_be_passed_may_be_allowed() -> None:
+    here = Span("g.yaml", 1, 1, 1, 1)
+    mine = Guard(name=Located("mine", here), measure=Measure.MAX_CHANGES, limit=1, span=here)
+    policy = Policy(paths=(), guards=(mine,))
+    check_allowed(frozenset({"mine", *OVERRIDABLE}), policy)
+    with pytest.raises(UsageError, match="there is no guard 'other'") as unknown:
+        check_allowed(frozenset({"other"}), policy)
+    assert unknown.value.hint == f"the guards are {', '.join(GUARDS)}, mine"
+    with pytest.raises(UsageError, match="guard expressible cannot be passed: Ganeti would refuse the step") as futile:
+        check_allowed(frozenset({"expressible"}), policy)
+    assert futile.value.hint == f"guards that can be passed: {', '.join(sorted(OVERRIDABLE))}, mine"
 
 
 def test_a_list_that_names_what_would_not_be_enabled() -> None:
