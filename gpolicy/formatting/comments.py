@@ -98,7 +98,7 @@ def _on_its_line(comment: Comment) -> CommentLines:
     source, start = comment.source, comment.start
     line, column = source.line_and_column(start)
     if start and source.text[start - 1] not in _MAY_TOUCH:
-        raise CannotFormatError("a comment touches what stands before it", line)
+        raise CannotFormatError("a comment has no blank before it", line)
     before = source.text[start - column + 1 : start]
     return CommentLines(
         start=start,
@@ -116,11 +116,11 @@ def _check_header(source: SourceFile, start: int) -> None:
     begin = start + len(prefix_at(source.text, start))
     found = _HEADER.match(source.text, begin)
     if found is None or source.text[found.end() : found.end() + 1] not in ("", "\n"):
-        raise CannotFormatError("a block of text says how far it is indented", source.line_and_column(begin)[0])
+        raise CannotFormatError("a block of text has an indentation indicator", source.line_and_column(begin)[0])
 
 
 def _joined(comments: list[CommentLines], source: SourceFile) -> list[CommentLines]:
-    """Give the lines in which a comment behind something goes on, right below it and in its column, to it."""
+    """Join each comment behind other text with the comment lines directly below it in the same column."""
     joined: list[CommentLines] = []
     for place, comment in enumerate(comments):
         last = joined[-1] if joined else None
@@ -148,5 +148,5 @@ def _next_column(comments: list[CommentLines], place: int, source: SourceFile) -
 
 
 def is_blank(source: SourceFile, line: int) -> bool:
-    """Return whether a line, from 1, is there and empty."""
+    """Return whether a line, from 1, exists and is empty."""
     return line > 0 and not source.line(line).strip()

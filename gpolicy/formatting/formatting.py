@@ -1,4 +1,4 @@
-"""Format the text of a policy file, and prove of each result that nothing is lost."""
+"""Format the text of a policy file, and check that nothing is lost."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ODD_BREAK: Final = re.compile("\r|[\x85\u2028\u2029]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Formatted:
-    """The result: the text, as it was where it cannot be formatted.
+    """The formatted text, or the unchanged text if it cannot be formatted.
 
-    `reason` says why not, `line` where, from 1 (0: nowhere in particular). `broken` are findings about the file's YAML.
+    `reason` tells why not, `line` where, from 1 (0: no particular place). `broken` are findings about the file's YAML.
     """
 
     text: str
@@ -31,10 +31,10 @@ class Formatted:
 
 
 def format_text(text: str, file: str) -> Formatted:
-    """Return the canonical form of a policy file's text, which is named `file` in what is wrong with it.
+    """Return the canonical form of a policy file's text; findings name the file `file`.
 
-    The values are the same by our own reader, each comment is still there, and formatting again changes nothing. Where
-    that cannot be had the text is left as it is.
+    Our own reader finds the same values, no comment is lost, and formatting again changes nothing. If one of these
+    fails, the text stays unchanged.
     """
     source = read_yaml(text, file)
     if source.findings:
@@ -53,7 +53,7 @@ def _formatted(source: SourceFile) -> str:
     tree = read_file(source if lines == source.text else read_yaml(lines, source.name))
     for document in tree.documents:
         if not _is_of_a_policy(document.root):
-            raise CannotFormatError("it holds a document that is no policy document (no key gpolicy)")
+            raise CannotFormatError("a document is not a policy document (it has no key gpolicy)")
     result = render(tree)
     _prove(result, source, tree)
     return result
@@ -64,20 +64,20 @@ def _is_of_a_policy(root: Mapping) -> bool:
 
 
 def _prove(result: str, before: SourceFile, tree: File) -> None:
-    """Raise CannotFormatError unless the result says the same as the file before, and is formatted."""
+    """Raise CannotFormatError unless the result means the same as the file before and is formatted."""
     after = read_yaml(result, "formatted")
     if after.findings or not same(_roots(after), _roots(before)):
-        reason = "an anchor would come behind its alias" if _has_alias(result) else "its values would not be the same"
+        reason = "an anchor would come behind its alias" if _has_alias(result) else "its values would change"
         raise CannotFormatError(reason)
     again = read_file(after)
     if _comment_lines(again) != _comment_lines(tree):
         raise CannotFormatError("a comment would be lost")
     if render(again) != result:
-        raise CannotFormatError("formatting it twice would not be the same as once")
+        raise CannotFormatError("formatting it twice would differ from formatting it once")
 
 
 def _roots(source: SourceFile) -> list[Any]:
-    """Return what the documents say; what is empty says nothing."""
+    """Return the values of the documents, without empty ones."""
     return [document.root for document in source.documents if document.root is not None]
 
 
@@ -90,7 +90,7 @@ def _has_alias(text: str) -> bool:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two values of the reader are the same, also in type: 1 is neither 1.0 nor true."""
+    """Return whether two values of the reader are equal, also in type: 1 is neither 1.0 nor true."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

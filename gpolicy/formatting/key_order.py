@@ -1,6 +1,6 @@
-"""In which order the keys of a mapping stand: that of the schemas, which follow the table of parameters.
+"""The order of keys in a mapping: that of the schemas, which follow the table of parameters.
 
-Inside a scenario of a Test document they keep the order in which they are written.
+In a scenario of a Test document keys keep their written order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CONDITIONAL: Final = ("if", "then", "else")
 
 
 class KeyOrder:
-    """The order of keys at one place of a document, and the way to the places below it."""
+    """The order of keys at one place of a document, with access to the places below it."""
 
     def __init__(self, kind: str, schema: Schema, nodes: tuple[Schema, ...], path: tuple[str | int, ...]) -> None:
         self._kind = kind
@@ -33,7 +33,7 @@ class KeyOrder:
         self.ranks: Ranks = _ranks(path, [key for node in nodes for key in node.get("properties", {})])
 
     def rank(self, key: str) -> int:
-        """Return the position of a key; unknown ones come last, in the order in which they are written."""
+        """Return the position of a key; unknown keys come last, in their written order."""
         return self.ranks.get(key, len(self.ranks))
 
     def below(self, key: str) -> KeyOrder:
@@ -46,7 +46,7 @@ class KeyOrder:
 
     def _at(self, step: str | int, found: list[Any]) -> KeyOrder:
         if step not in self._below:
-            if self._path == _TEST:  # what a scenario is made of reads best as it was written
+            if self._path == _TEST:  # scenarios keep their written order
                 found = []
             nodes = _resolved([node for node in found if isinstance(node, dict)], self._schema)
             self._below[step] = KeyOrder(self._kind, self._schema, nodes, (*self._path, step))
@@ -55,7 +55,7 @@ class KeyOrder:
 
 @cache
 def key_order(kind: str) -> KeyOrder:
-    """Return the order of keys in documents of a kind; of one that is not known, of the first keys only."""
+    """Return the order of keys in documents of a kind; of an unknown kind only that of the first keys."""
     schema = schema_of(kind) if kind in KIND_NAMES else {}
     return KeyOrder(kind, schema, _resolved([schema], schema), ())
 
@@ -66,7 +66,7 @@ def _value_of(node: Schema, key: str) -> Any:
 
 
 def _resolved(nodes: list[Schema], schema: Schema) -> tuple[Schema, ...]:
-    """Return `nodes` and all that they refer to or are combined of."""
+    """Return `nodes` with all schemas that they refer to or combine."""
     found: list[Schema] = []
     todo = list(nodes)
     while todo:

@@ -1,7 +1,7 @@
 """Read a file into its tree: each value as written, each comment with what it describes.
 
-A comment on a line of its own belongs to what comes next; at the end of a nested part it belongs to that part when it
-is indented as far. One behind a key or a value belongs to that.
+A comment on its own line belongs to the next entry; at the end of a nested part it belongs to that part if it has the
+same indentation. A comment behind a key or value belongs to that key or value.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read_file(source: SourceFile) -> File:
 
 
 class _Reader:
-    """Walks the events and takes each comment when it comes by."""
+    """Walks the events and takes each comment at its place."""
 
     def __init__(self, source: SourceFile, events: Events, comments: list[CommentLines]) -> None:
         self._source = source
@@ -75,7 +75,7 @@ class _Reader:
     def _document(self) -> Document:
         event, start, end = self._pop()
         if type(event) is not MappingStartEvent:
-            raise CannotFormatError("it holds a document that is no policy document", line_of(event))
+            raise CannotFormatError("a document is not a policy document", line_of(event))
         if start < end and not event.flow_style:
             raise CannotFormatError("a whole document has an anchor or a tag", line_of(event))
         root = self._node(event, start, end)
@@ -86,7 +86,7 @@ class _Reader:
         return document
 
     def _finish(self, document: Document, offset: int) -> None:
-        """Give the comments up to `offset` to the end of a document, or to its last parts."""
+        """Attach the comments up to `offset` to the end of a document or of its last parts."""
         root = document.root
         left = self._to_last(root.entries, self._take(offset), -1)
         root.after += left
@@ -102,14 +102,14 @@ class _Reader:
         return isinstance(self._events[self._next][0], _ENDS)
 
     def _take(self, offset: int) -> list[CommentLines]:
-        """Return the comments before an offset that nothing has taken yet."""
+        """Return the comments before an offset that are not taken yet."""
         first = self._taken
         while self._taken < len(self._comments) and self._comments[self._taken].start < offset:
             self._taken += 1
         return self._comments[first : self._taken]
 
     def _take_behind(self, line: int, offset: int | None = None) -> CommentLines | None:
-        """Return the next comment if it stands behind something on this line, from 1, and before an offset."""
+        """Return the next comment if it is behind other text on this line, from 1, and before an offset."""
         if self._taken < len(self._comments):
             comment = self._comments[self._taken]
             if comment.line == line and not comment.own_line and (offset is None or comment.start < offset):
@@ -140,7 +140,7 @@ class _Reader:
         prefix = prefix_at(self._text, start) if event.anchor is not None or event.tag is not None else ""
         body = self._text[start + len(prefix) : end]
         if prefix and not body.strip():
-            raise CannotFormatError("there is nothing behind an anchor or a tag", line_of(event))
+            raise CannotFormatError("an anchor or a tag has no value", line_of(event))
         self._place = end
         scalar = Scalar(event.value, body, prefix.strip(), event.style or "", tagged=event.tag is not None)
         if scalar.style in ("|", ">"):
@@ -157,7 +157,7 @@ class _Reader:
             raise CannotFormatError("a key is not a plain word", line)
         key = self._scalar(event, start, end)
         if "\n" in key.body:
-            raise CannotFormatError("a key runs over several lines", line)
+            raise CannotFormatError("a key spans several lines", line)
         return key
 
     def _block_mapping(self, event: Any, start: int, end: int) -> Mapping:
@@ -228,14 +228,14 @@ class _Reader:
         return entry
 
     def _to_last(self, entries: list[Entry], comments: list[CommentLines], column: int) -> list[CommentLines]:
-        """Give comments that are indented as far as a nested part that has just ended to it; return the others."""
+        """Attach comments with the indentation of a nested part that has just ended to that part; return the others."""
         nested: list[Block] = []
         value: Node | None = entries[-1].value if entries else None
         while isinstance(value, Collection) and not value.flow and value.entries:
             nested.append(value)
             value = value.entries[-1].value
         left: list[Block] = []
-        for part in nested:  # of a list with the dashes below its key, and what the key is in, the outer one
+        for part in nested:  # if dashes are below the key of their list, the outer part counts
             if part.column > (left[-1].column if left else column):
                 left.append(part)
         for place, comment in enumerate(comments):
@@ -279,7 +279,7 @@ class _Reader:
         return found
 
     def _between(self, collection: Block, offset: int, line: int) -> list[CommentLines]:
-        """Return the comments before an item or the end; one on the line of the item before belongs to that."""
+        """Return the comments before an item or the end; one on the line of the previous item belongs to it."""
         found = self._comments_in(collection, offset)
         if found and found[0].line == line and collection.entries and collection.entries[-1].behind is None:
             collection.entries[-1].behind = found[0]
@@ -288,7 +288,7 @@ class _Reader:
 
 
 def _without_blank(first: Entry) -> None:
-    """Forget the empty line at the begin of a nested part, wherever its first entry is going to stand."""
+    """Drop the empty line at the beginning of a nested part, before its first entry moves."""
     if first.before:
         first.before[0].blank = False
     else:

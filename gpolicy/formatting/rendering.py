@@ -10,8 +10,8 @@ from gpolicy.formatting.tree import Collection, CommentLines, Document, Entry, F
 from gpolicy.writing.yaml_text import WIDTH
 
 _INDENT: Final = 2
-_APART: Final = 2  # blanks before a comment behind something
-_SUPPRESSION: Final = "gpolicy: ignore"  # speaks of its own line, so that line is not broken
+_APART: Final = 2  # blanks before a comment behind other text
+_SUPPRESSION: Final = "gpolicy: ignore"  # is about its own line, so that line is not broken
 
 
 def render(file: File) -> str:
@@ -67,7 +67,7 @@ class _Renderer:
         one_line = self._one_line(entry, indent, below)
         if entry.opening and (one_line is not None or isinstance(entry.value, Scalar)):
             before.append(entry.opening)
-        if one_line is not None:  # what stood between the key and the end of the value
+        if one_line is not None:  # comments between the key and the end of the value
             before += entry.value.after if isinstance(entry.value, Collection) else []
         self._comment_lines(before, indent, first=first)
         if entry.blank and not (first and not before):
@@ -120,7 +120,7 @@ class _Renderer:
         if compact:
             mark = len(self.lines)
             self._entries(entries, inside, order)
-            while self.lines[mark].lstrip(" ")[:1] in ("#", ""):  # comments of the first key stand before the dash
+            while self.lines[mark].lstrip(" ")[:1] in ("#", ""):  # comments of the first key come before the dash
                 self.lines[mark] = f"{' ' * indent}{self.lines[mark].lstrip(' ')}".rstrip()
                 mark += 1
             self.lines[mark] = f"{head} {self.lines[mark].lstrip(' ')}"
@@ -140,9 +140,9 @@ def _kind(root: Mapping) -> str:
 
 
 def _part_head(document: Document, first: Entry, new_first: Entry) -> None:
-    """Part the comments at the top from those of the first key, which is going to stand elsewhere.
+    """Separate the comments at the top from those of the first key, which will move.
 
-    The empty line between the top and what follows it stays there.
+    The empty line after the top stays there.
     """
     new_first.blank, first.blank = first.blank, False
     if new_first.blank:
@@ -164,9 +164,9 @@ def _joined(start: str, text: str) -> str:
 
 
 def _with_comment(line: str, comment: CommentLines | None) -> list[str]:
-    """Return a line with the comment behind it, in the column where its writer has put it if there is room.
+    """Return a line with the comment behind it, in the original column if there is room.
 
-    Where the comment goes on below, its other lines follow.
+    Further lines of the comment follow.
     """
     if comment is None:
         return [line]
@@ -176,7 +176,7 @@ def _with_comment(line: str, comment: CommentLines | None) -> list[str]:
 
 
 def _flow(node: Node, order: KeyOrder) -> str | None:
-    """Return a node as it stands in braces or brackets; None if it cannot stand on one line."""
+    """Return a node in the form for braces or brackets; None if it does not fit on one line."""
     if isinstance(node, Scalar):
         return None if "\n" in node.body else with_prefix(node.prefix, flow_scalar(node))
     if isinstance(node, Mapping):

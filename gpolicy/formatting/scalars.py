@@ -1,4 +1,4 @@
-"""How one scalar is written: as its writer has, with quotes where they are needed and not where they are not."""
+"""How a scalar is written: in its original form, with quotes only where they are needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpolicy.formatting.tree import CannotFormatError, Scalar
 from gpolicy.writing.yaml_text import is_ambiguous_word, quoted, scalar
 
 _BLOCK: Final = ("|", ">")
-_GLOB: Final = frozenset("*?[")  # patterns keep the quotes that they have: some need them, all look alike with them
+_GLOB: Final = frozenset("*?[")  # patterns keep their quotes, which some of them need
 _HEADER: Final = re.compile(r"[|>][+-]?")
 
 
@@ -19,12 +19,12 @@ def is_block(value: Scalar) -> bool:
 
 
 def plain_or_quoted(value: Scalar) -> str:
-    """Return a scalar of one line, as it stands in a block."""
+    """Return a scalar of one line, in the form for a block."""
     return _written(value, flow=False)
 
 
 def flow_scalar(value: Scalar) -> str:
-    """Return a scalar of one line, as it stands in braces or brackets."""
+    """Return a scalar of one line, in the form for braces or brackets."""
     return _written(value, flow=True)
 
 
@@ -49,7 +49,7 @@ def written_lines(value: Scalar, indent: int) -> list[str]:
 
 
 def block_lines(value: Scalar, indent: int) -> list[str]:
-    """Return the header of a block scalar and its lines, indented. Raise CannotFormatError for what is not clear."""
+    """Return the header of a block scalar and its lines, indented. Raise CannotFormatError if it is ambiguous."""
     header = _HEADER.match(value.body)
     assert header is not None  # noqa: S101 (reading has seen to it)
     _, *lines = value.body.split("\n")
@@ -62,10 +62,10 @@ def block_lines(value: Scalar, indent: int) -> list[str]:
         while moved and not moved[-1]:  # a line of blanks is a part of the text
             moved.pop()
     elif moved and not moved[-1]:
-        moved.pop()  # what stands behind the last line's end
+        moved.pop()  # the rest behind the end of the last line
     return [with_prefix(value.prefix, header.group()), *moved]
 
 
 def with_prefix(prefix: str, text: str) -> str:
-    """Return a value behind its anchor and tag, if it has any."""
+    """Return a value with its anchor and tag before it, if it has any."""
     return f"{prefix} {text}".strip() if prefix else text

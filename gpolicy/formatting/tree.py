@@ -1,4 +1,4 @@
-"""What a file says and how: values as they are written, and the comments that belong to each."""
+"""The tree of a file: values as they are written, each with its comments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 class CannotFormatError(Exception):
-    """The file cannot be formatted safely. `line` from 1, or 0 where there is none to name."""
+    """The file cannot be formatted safely. `line` from 1, or 0 without a place."""
 
     def __init__(self, reason: str, line: int = 0) -> None:
         super().__init__(reason)
@@ -18,8 +18,8 @@ class CannotFormatError(Exception):
 class CommentLines:
     """A comment with all its lines.
 
-    `column` counts from 0; `gap` is the number of blanks between the comment and what stands before it on its line.
-    `blank`: an empty line stands before it. `more` are the lines below in which a comment behind something goes on.
+    `column` counts from 0; `gap` is the number of blanks before the comment on its line. `blank`: an empty line comes
+    before it. `more` are further lines of a comment behind other text.
     """
 
     start: int
@@ -55,9 +55,9 @@ class Scalar:
 
 @dataclass(slots=True)
 class Collection:
-    """What mappings and sequences have in common. `column` is that of its first key or dash, from 0.
+    """A mapping or a sequence. `column` is that of its first key or dash, from 0.
 
-    `after` are the comments on lines of their own behind the last entry. `commented`: a comment is inside a collection
+    `after` are the comments on their own lines after the last entry. `commented`: a comment is inside a collection
     in braces or brackets, so that it cannot stand on one line.
     """
 
@@ -72,8 +72,8 @@ class Collection:
 class Entry:
     """A key with its value, or an item of a sequence (`key` is None).
 
-    `before` are the comments on lines of their own before it, `opening` is the one behind the key or dash, `behind`
-    the one behind the value. `blank`: an empty line stands before the key or dash.
+    `before` are the comments on their own lines before it, `opening` is the one behind the key or dash, `behind` the
+    one behind the value. `blank`: an empty line comes before the key or dash.
     """
 
     key: Scalar | None
@@ -112,7 +112,7 @@ class Document:
 
 @dataclass(slots=True)
 class File:
-    """A file. `comments` are all that are in it, in their order; a file without documents has only those."""
+    """A file. `comments` are all its comments, in order; a file without documents has nothing else."""
 
     documents: list[Document]
     comments: list[CommentLines]

@@ -1,4 +1,4 @@
-"""The suggestion as a NodeGroup document, with a comment on each number that says where it comes from."""
+"""The suggestion as a NodeGroup document, with comments that explain each number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MINMAX: Final = ("ipolicy", "minmax")
 
 
 def declared_values(suggestion: Suggestion) -> Values:
-    """Return the own values that the document gives the group."""
+    """Return the own values of the group in the document."""
     values: Values = {}
     if suggestion.exclusive:
         values["ndparams", "exclusive_storage"] = True
@@ -66,7 +66,7 @@ def _lines(made: Suggestion, request: SuggestRequest, source: str) -> Iterator[s
     if made.exclusive:
         yield ""
         yield from comment_lines(
-            "The sizes below rest on it: a disk takes whole physical volumes, here called spindles."
+            "The sizes below depend on it: a disk takes whole physical volumes, here called spindles."
         )
         yield "ndparams:"
         yield from _leaf(("ndparams", "exclusive_storage"), values)
@@ -89,7 +89,7 @@ def _lines(made: Suggestion, request: SuggestRequest, source: str) -> Iterator[s
     if made.exclusive:
         yield from _leaf(("ipolicy", "disk-templates"), values, "exclusive storage is for plain disks only")
     if made.writes_ratio:
-        why = "a CPU of its own for each virtual CPU" if made.vcpu_ratio == 1 else "the sizes above rest on it"
+        why = "one CPU for each virtual CPU" if made.vcpu_ratio == 1 else "the sizes above depend on it"
         yield from _leaf(("ipolicy", "vcpu-ratio"), values, why)
     if made.std_in is None:
         yield from comment_lines(_std(made), indent=2)
@@ -106,8 +106,10 @@ def _kind(place: int, kind: NodeKind, made: Suggestion) -> str:
     shown = ", ".join(names[:_NODES_SHOWN]) + (f" and {len(names) - _NODES_SHOWN} more" * (len(names) > _NODES_SHOWN))
     node = min(kind.nodes, key=lambda node: node.room.memory)
     room = kind.room
-    kept = f"{mib(node.kept_memory)} are the node's own or not free"
-    cpus = f"of {node.total_cpus} CPUs {made.vcpu_ratio:g} times, less {node.kept_cpus} of the node's own, {room.cpus}"
+    kept = f"{mib(node.kept_memory)} for the node itself or not free"
+    cpus = (
+        f"of {node.total_cpus} CPUs {made.vcpu_ratio:g} times, less {node.kept_cpus} for the node itself, {room.cpus}"
+    )
     parts = [f"of {mib(node.total_memory)} memory instances may use {mib(room.memory)} ({kept})", cpus]
     if room.volumes is not None:
         parts.append(f"{room.volumes} physical volumes")
@@ -118,7 +120,7 @@ def _kind(place: int, kind: NodeKind, made: Suggestion) -> str:
 
 
 def _hardware(made: Suggestion) -> dict[str, Node]:
-    """Return what every node has, as far as they are alike: the least memory, and counts that are the same."""
+    """Return the hardware that all nodes share: the least memory, and equal counts."""
     nodes = [node for kind in made.kinds for node in kind.nodes]
     found: dict[str, Node] = {}
     least, most = (end(node.total_memory for node in nodes) for end in (min, max))
@@ -139,14 +141,14 @@ def _hardware(made: Suggestion) -> dict[str, Node]:
 
 def _memory(made: Suggestion, request: SuggestRequest) -> str:
     text = (
-        f"Memory: measured, less {request.margin:g} % because it differs a little from boot to boot, parted and rounded"
-        " down. A node must be left with some free memory, so nothing is used to the last MiB."
+        f"Memory: measured, less {request.margin:g} % because it varies from boot to boot, divided and rounded down."
+        " A node must keep some free memory, so the last MiB stay unused."
     )
     if not made.ground.mirrored:
         return text
     return (
-        f"{text} With DRBD a node keeps memory free for the instances that one other node would hand over (N+1): it is"
-        " parted by those as well."
+        f"{text} With DRBD a node reserves memory for the instances that fail over from one other node (N+1): they"
+        " count in the division, too."
     )
 
 
@@ -155,28 +157,28 @@ def _disk(made: Suggestion) -> str:
         usable = usable_size(made.volume)
         return (
             f"Disk: Ganeti counts a physical volume of {mib(made.volume)} as floor({made.volume} / 1.03) = {usable}"
-            " MiB: 1 % off for differences between volumes, 2 % in reserve. A size has as many whole volumes as its"
-            " part of the node, and disks that need all of them."
+            " MiB: less 1 % for differences between volumes and 2 % in reserve. A size has the whole volumes of its"
+            " part of the node, and disks that fill them."
         )
     if made.measure.disk is None:
         return f"Disk: {made.template.value} disks are not on the nodes; their sizes are those of today's policy."
     if made.ground.mirrored:
         return (
-            "Disk: parted twice, since a node is secondary of as many instances as it is primary of, less"
+            "Disk: divided by twice the number, since a node is secondary of as many instances as primary, less"
             f" {DRBD_METADATA} MiB of metadata for each disk."
         )
-    return "Disk: what the volume group has free without instances, parted and rounded down."
+    return "Disk: the free space of the volume group without instances, divided and rounded down."
 
 
 def _bounds(made: Suggestion) -> str:
     if made.bounds == "fixed":
         return (
-            "Bounds: an instance is of one of the sizes. The least memory is so near to the most that not one more fits"
-            " on a node. disk-size is of each disk, so an instance has one."
+            "Bounds: an instance has one of the sizes. The minimum of memory is so close to the maximum that not one"
+            " more fits on a node. disk-size is that of each disk, so an instance has one disk."
         )
     return (
-        "Bounds: every memory size up to the largest is legal; a pair begins where the next smaller one ends. disk-size"
-        " is of each disk: an instance with several that are as large as this takes more than its part of a node."
+        "Bounds: every memory size up to the largest is allowed; a pair begins where the next smaller one ends."
+        " disk-size is that of each disk: an instance with several such disks takes more than its part of a node."
     )
 
 
@@ -185,7 +187,7 @@ def _size(size: Size, made: Suggestion) -> str:
     ground, room = made.ground, made.measure
     count = size.divisor
     kept = ground.kept(count)
-    memory = f"{count} x {mib(whole.memory)} memory" + (f" and {kept} x as much kept for N+1" if kept else "")
+    memory = f"{count} x {mib(whole.memory)} memory" + (f" and {kept} x as much reserved for N+1" if kept else "")
     parts = [
         f"{memory} = {mib((count + kept) * whole.memory)} of {mib(room.memory)}",
         f"{count} x {whole.cpus} CPU{'s' * (whole.cpus != 1)} = {count * whole.cpus} of {room.cpus}",
@@ -204,12 +206,12 @@ def _std(made: Suggestion) -> str:
         key: value.replace(" MiB", "") if isinstance(value, str) else value for key, value in values.items()
     }
     return (
-        "The cluster's std, which groups cannot set, lies in none of these sizes: hspace will count no standard"
-        f" instance here. One that does: {flow(written)}"
+        "The cluster's std, which groups cannot set, fits none of these sizes, so hspace will count no standard"
+        f" instances here. One that fits: {flow(written)}"
     )
 
 
 def mib(size: int) -> str:
-    """Return a size for people: 62G, 516 MiB."""
+    """Return a size as text: 62G, 516 MiB."""
     text = format_size(size)
     return f"{text} MiB" if text.isdigit() else text

@@ -1,4 +1,4 @@
-"""What the sizes of one group rest on: template, hardware, and which parts of it are the sizes."""
+"""The basis of the sizes of one group: template, hardware, and divisors."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """Finds them out. `data` is the group alone, as the allocator is told of it."""
+    """Finds the basis of the sizes. `data` is the group alone, as the allocator's input."""
 
     state: ClusterState
     request: SuggestRequest
     data: ClusterData
 
     def dedicated(self) -> bool:
-        """Return whether the nodes have exclusive storage; all of a group should agree on it."""
+        """Return whether the nodes have exclusive storage; all nodes of a group should agree."""
         flags = {node.exclusive_storage for node in self.data.nodes if not node.offline}
         if len(flags) > 1:
             name = self.data.groups[0].name
             raise GpolicyError(
-                f"group {name}: exclusive storage is on for some of its nodes only", hint="split the group"
+                f"group {name}: exclusive storage is on for only some of its nodes", hint="split the group"
             )
         return flags == {True}
 
     def template(self, group: Group, today: Policy, *, exclusive: bool) -> DiskTemplate:
-        """Return the disk template of the sizes. Raise UsageError for one that the group cannot have."""
+        """Return the disk template of the sizes. Raise UsageError for one that the group does not allow."""
         enabled = enabled_templates(self.state)
         if exclusive:
             if self.request.template not in (None, DiskTemplate.PLAIN.value):
@@ -59,7 +59,7 @@ class Grounds:
         return template
 
     def ground(self, template: DiskTemplate, notes: list[str], *, exclusive: bool) -> tuple[Ground, int | None]:
-        """Return what holds for all nodes, and the size of the smallest physical volume where volumes count."""
+        """Return the properties of all nodes, and the size of the smallest physical volume if volumes count."""
         nodes = [node for node in self.data.nodes if not node.offline]
         name = self.data.groups[0].name
         if not nodes:
@@ -68,12 +68,12 @@ class Grounds:
         threads = min(int(node.total_cpus) for node in nodes)
         if mirrored and len(nodes) == 1:
             hint = "for instances without a mirror: --template plain"
-            raise UsageError(f"group {name}: drbd takes two nodes, and only one is online", hint=hint)
+            raise UsageError(f"group {name}: drbd needs two nodes, but only one is online", hint=hint)
         left_out = [node.name for node in self.data.nodes if node.offline]
         if left_out:
-            notes.append(f"not counted, since offline or drained: {', '.join(left_out)}")
+            notes.append(f"skipped, since offline or drained: {', '.join(left_out)}")
         if not known_states(self.state):
-            notes.append("the source does not show hv_state and disk_state: what nodes keep is as measured")
+            notes.append("the source does not show hv_state and disk_state: the reserve of nodes is the measured one")
         if not exclusive:
             return Ground(mirrored, len(nodes), threads), None
         smallest = smallest_volume(self.state, [node.name for node in nodes], self.request.volume, notes)
@@ -90,14 +90,14 @@ class Grounds:
             raise GpolicyError(
                 f"group {self.data.groups[0].name}: its nodes have no memory or no CPUs for instances"
                 f" ({_room(kinds[0])})",
-                hint="compare vcpu-ratio and hv_state with what the nodes keep for themselves",
+                hint="compare vcpu-ratio and hv_state with the nodes' own reserve",
             )
         if len(usable) > 1:
-            notes.append(f"the nodes are of {len(usable)} kinds: see what each wastes")
+            notes.append(f"there are {len(usable)} kinds of nodes: see the waste of each")
         return usable
 
     def tiles(self, kinds: tuple[NodeKind, ...], ground: Ground) -> Tiling:
-        """Return the sizes, as asked for or as suits the nodes. Raise UsageError or GpolicyError if there is none."""
+        """Return the requested sizes, or suitable ones. Raise UsageError or GpolicyError if there is none."""
         divisors = self.request.divisors or (tuple(sorted(self.request.mix)) if self.request.mix else None)
         rooms = [(kind.room, len(kind.nodes)) for kind in kinds]
         found = tiling(rooms, ground, divisors)
@@ -112,7 +112,7 @@ class Grounds:
         raise GpolicyError(f"group {name}: its nodes are too small for any instance: {room}")
 
     def spindle_use(self, tiles: Tiling, template: DiskTemplate) -> dict[int, int]:
-        """Return the most that an instance of each size may use: its volumes, or its part of what the ratio allows."""
+        """Return the greatest spindle use of each size: its volumes, or its share of the spindle-ratio."""
         nodes = merge(self.data).nodes.values()
         most = min(node.facts.high_spindles for node in nodes if not node.facts.offline)
         copies = 2 if template is DiskTemplate.DRBD else 1

@@ -1,4 +1,4 @@
-"""How often a mix of sizes fits as a whole, tried by the allocator."""
+"""How often a complete mix of sizes fits, tried by the allocator."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 def under_policy(data: ClusterData, policy: Policy, template: DiskTemplate) -> CountedCluster:
-    """Return the one group of `data` under `policy`, counted as hspace does."""
+    """Return the only group of `data` under `policy`, ready for counting as hspace does."""
     group = replace(data.groups[0], policy=policy)
     return CountedCluster(replace(data, groups=(group,), policy=policy), template)
 
 
 def as_hail_places(counted: CountedCluster) -> CountedCluster:
-    """Return the cluster of dedicated nodes counted as hail places on them: by the dedicated metric, without N+1."""
+    """Return the dedicated nodes, ready for counting as hail places on them: by the dedicated metric, without N+1."""
     return replace(counted, accept_existing=True, allocator=_dedicated_allocator)
 
 
@@ -41,7 +41,7 @@ def _dedicated_allocator(candidates: Candidates, _rules: CapacityRules) -> Alloc
 
 @dataclass(frozen=True, slots=True)
 class _DedicatedEngine:
-    """Places by the metric of the design document "dedicated allocation". Only nodes that change are tried anew."""
+    """Places by the metric of the design document "dedicated allocation". Only changed nodes are tried again."""
 
     candidates: SingleCandidates
     tried: dict[int, tuple[Node, Instance, Attempt]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class _DedicatedEngine:
         *,
         checked: bool,  # noqa: ARG002 (N+1 is not kept)
     ) -> Attempt:
-        """Try every node. The one that loses least wins, then the one with least disk left, of equal ones the last."""
+        """Try every node. The smallest loss wins, then the least disk left, then the last node."""
         wanted = replace(instance, index=-1, name="")
         failures, best = NO_FAILURES, None
         for index in self.candidates.nodes:
@@ -70,7 +70,7 @@ class _DedicatedEngine:
         return Attempt(failures, 0, best)
 
     def redundant(self, nodes: Nodes, instances: Instances) -> bool:  # noqa: ARG002
-        """Say yes: N+1 is not kept here."""
+        """Return True: N+1 is not tested here."""
         return True
 
 
@@ -79,9 +79,9 @@ def _metric(placement: Placement) -> tuple[tuple[int, ...], int]:
 
 
 def count_mix(counted: CountedCluster, instances: Mapping[str, Instance], weights: Mapping[str, int]) -> Mix:
-    """Return how often the mix fits as a whole: tried, the biggest size first; `instances` are in that order.
+    """Return how often the complete mix fits, by trial, the biggest size first; `instances` are in that order.
 
-    What stops the next mix, and what of it still fits, is seen by placing it beside those that fit, in the same order.
+    The next mix is then placed in the same order, to find the part that still fits and the reason why not all does.
     """
     high = min(counted.fit(instances[name]).fits // weight for name, weight in weights.items())
     low, reached = 0, counted.initial
@@ -94,7 +94,7 @@ def count_mix(counted: CountedCluster, instances: Mapping[str, Instance], weight
             high = middle - 1
         middle = (low + high + 1) // 2
     best, limit, why = _one_more(counted, instances, weights, reached)
-    while limit is None:  # mix by mix there is room for more than size by size
+    while limit is None:  # placing mix by mix fits more than size by size
         low, reached = low + 1, best
         best, limit, why = _one_more(counted, instances, weights, reached)
     return Mix(
@@ -116,7 +116,7 @@ def count_mix(counted: CountedCluster, instances: Mapping[str, Instance], weight
 def _place_mixes(
     counted: CountedCluster, instances: Mapping[str, Instance], counts: Mapping[str, int]
 ) -> tuple[AllocationState, bool]:
-    """Place so many of each size, biggest first; return the state, and whether there was room for all."""
+    """Place `counts` of each size, biggest first; return the state, and whether all fit."""
     state = counted.initial
     for name, instance in instances.items():
         wanted = counts.get(name, 0)
@@ -131,7 +131,7 @@ def _place_mixes(
 def _one_more(
     counted: CountedCluster, instances: Mapping[str, Instance], weights: Mapping[str, int], state: AllocationState
 ) -> tuple[AllocationState, str | None, Binding | None]:
-    """Place what of one more mix fits, biggest first; return the state, the first size that lacks room, and why."""
+    """Place as much as fits of one more mix, biggest first; return the state, the first missing size, and why."""
     limit, why = None, None
     for name, instance in instances.items():
         before = len(state.placed)
@@ -151,7 +151,7 @@ def _placed_in(state: AllocationState, instances: Mapping[str, Instance]) -> dic
 
 
 def _left(state: AllocationState, counted: CountedCluster) -> Amounts:
-    """Return what is free on all nodes that take instances."""
+    """Return the free resources of all nodes that take instances."""
     nodes = [node for node in state.nodes.values() if not node.facts.offline]
     exclusive = any(node.facts.exclusive for node in nodes)
     return Amounts(

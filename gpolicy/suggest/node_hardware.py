@@ -1,9 +1,9 @@
-"""What each node of a group has for instances once it is empty, and which nodes are alike.
+"""The resources of the empty nodes of a group for instances, and which nodes are alike.
 
-Memory is counted as the allocator counts it: total less what the node keeps for itself, or what is measured as free,
-whichever is less. Where hv_state (or disk_state) says that a node is to keep more than it is seen to use, that is
-believed. A node must be left with some free memory and disk, so a size may never use the last MiB.
-Sources: design documents "resource model" and "partitioned Ganeti" (dedicated CPUs and RAM).
+Memory counts as in the allocator: total less the memory of the node itself, or the measured free memory if that is
+less. If hv_state or disk_state declares a greater reserve than measured, that one counts. A node must keep some free
+memory and disk, so a size never uses the last MiB. Sources: design documents "resource model" and "partitioned Ganeti"
+(dedicated CPUs and RAM).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 ALIKE: Final = 0.97
-"""Nodes are of one kind when none has less of a resource than this part of what another has: measures differ."""
+"""Nodes are of the same kind if none has less than this share of another's resource: measurements vary."""
 
 
 def emptied(data: ClusterData, volume: int | None = None) -> ClusterData:
-    """Return `data` without instances: what they used is free again, as far as that is known.
+    """Return `data` without instances, with their known resources free.
 
-    `volume` (MiB) is what Ganeti counts of each physical volume under exclusive storage: a disk that leaves some of
-    its volumes unused gives all of them back.
+    `volume` (MiB) is what Ganeti counts of each physical volume under exclusive storage: a disk frees its whole
+    volumes.
     """
     memory: dict[int, int] = {}
     disk: dict[int, int] = {}
@@ -66,7 +66,7 @@ def emptied(data: ClusterData, volume: int | None = None) -> ClusterData:
 def node_hardware(
     empty: ClusterData, state: observed.ClusterState, template: DiskTemplate, ratio: float, request: SuggestRequest
 ) -> list[NodeHardware]:
-    """Return the nodes of `empty` (one group, emptied) that take instances; `ratio` virtual CPUs for each CPU."""
+    """Return the hardware of the nodes of `empty` (one group, emptied); `ratio` is virtual CPUs for each CPU."""
     merged = merge(empty, static_kvm_node_memory=KVM_NODE_MEMORY).nodes
     return [
         _hardware(node, merged[node.index], declared_numbers(state, state.nodes[node.name]), template, ratio, request)
@@ -139,10 +139,10 @@ def _alike(node: NodeHardware, another: NodeHardware) -> bool:
 
 
 def smallest_volume(state: observed.ClusterState, names: Sequence[str], given: int | None, notes: list[str]) -> int:
-    """Return the size (MiB) of the smallest physical volume of the nodes `names`; `given` wins over what is measured.
+    """Return the size (MiB) of the smallest physical volume of the nodes `names`; `given` overrides the measured sizes.
 
-    Where the state does not show volumes one by one, those of a node are taken as equal, which is added to `notes`.
-    Raise GpolicyError where it shows nothing of them.
+    If the state does not show single volumes, those of a node are assumed to be equal, with a note in `notes`. Raise
+    GpolicyError if it shows nothing about them.
     """
     if given is not None:
         return given
@@ -156,11 +156,12 @@ def smallest_volume(state: observed.ClusterState, names: Sequence[str], given: i
         if not measured.spindles_total or not measured.disk_total:
             raise GpolicyError(
                 about(state.address, f"not known: the physical volumes of {name}"),
-                hint="say how large the smallest is: --pv-size 1T (and see `gpolicy explain exclusive-storage-reads`)",
+                hint="give the size of the smallest: --pv-size 1T (and see `gpolicy explain exclusive-storage-reads`)",
             )
         sizes.append(measured.disk_total // measured.spindles_total)
     notes.append(
-        f"physical volumes taken as equal on each node: disk / spindles, at least {min(sizes)} MiB (--pv-size if not)"
+        f"physical volumes are assumed to be equal on each node: disk / spindles, at least {min(sizes)} MiB"
+        " (or use --pv-size)"
     )
     _judge(min(sizes), max(sizes), notes)
     return min(sizes)
@@ -170,13 +171,15 @@ def _judge(smallest: int, largest: int, notes: list[str]) -> None:
     if sizes_differ(smallest, largest):
         notes.append(
             f"physical volumes of {smallest} and {largest} MiB are too different for one group with exclusive storage:"
-            " Ganeti calls that an error; all are counted as the smallest"
+            " Ganeti calls that an error; all count as the smallest"
         )
 
 
 def usable_volume(smallest: int) -> int:
-    """Return how much of each volume disks can use. Raise UsageError if that is nothing."""
+    """Return the part of each volume that disks can use (MiB). Raise UsageError if that is 0."""
     usable = usable_size(smallest)
     if usable < 1:
-        raise UsageError(f"a physical volume of {smallest} MiB holds nothing", hint="--pv-size takes MiB, or 1T")
+        raise UsageError(
+            f"a physical volume of {smallest} MiB is too small for any disk", hint="--pv-size takes MiB, or 1T"
+        )
     return usable

@@ -1,4 +1,4 @@
-"""What sizes are called: a size of divisor k is the k-th part of a node."""
+"""Names of sizes: a size of divisor k is the k-th part of a node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from gpolicy.errors import UsageError
 
 MOST_PARTS: Final = 64
-"""Nobody hands out smaller parts of a node by name."""
+"""The greatest divisor with a name."""
 
 _NAMES: Final = {
     1: "full",
@@ -32,7 +32,7 @@ def size_name(divisor: int) -> str:
 
 
 def divisor_of(name: str) -> int:
-    """Return the divisor that `name` stands for: full, half, …, part-7 or 1/7. Raise UsageError if for none."""
+    """Return the divisor of `name`: full, half, …, part-7 or 1/7. Raise UsageError for an unknown name."""
     word = name.strip().lower()
     if word in _DIVISORS:
         return _DIVISORS[word]
@@ -47,7 +47,7 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     """Return the divisors of `full,half,quarter`, biggest size first. Raise UsageError."""
     divisors = [divisor_of(name) for name in text.split(",")]
     if len(set(divisors)) < len(divisors):
-        raise UsageError(f"a size stands twice in {text!r}")
+        raise UsageError(f"{text!r} names a size twice")
     return tuple(sorted(divisors))
 
 
@@ -59,10 +59,11 @@ def parse_mix(text: str) -> dict[int, int]:
         count = number.strip()
         if not equals or not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
             raise UsageError(
-                f"{item!r} is no part of a mix", hint="write SIZE=N, N from 1 to 999999: full=2,half=3,quarter=10"
+                f"{item!r} is not a valid part of a mix",
+                hint="write SIZE=N, N from 1 to 999999: full=2,half=3,quarter=10",
             )
         divisor = divisor_of(name)
         if divisor in weights:
-            raise UsageError(f"size {name.strip()} stands twice in the mix")
+            raise UsageError(f"the mix names size {name.strip()} twice")
         weights[divisor] = int(count)
     return dict(sorted(weights.items()))

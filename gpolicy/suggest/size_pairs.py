@@ -1,10 +1,10 @@
 """Spec pairs around sizes: how much smaller than its size an instance may be.
 
-`fixed`: an instance is of one of the sizes, a few percent apart, as for dedicated nodes. The least memory of a size is
-so near to its most that no more of it fit on a node than are meant to: hail's dedicated metric counts least sizes.
-`ranges`: every memory size up to the largest is legal; each pair begins where the next smaller one ends.
-Both are ordered biggest first and never overlap. Sources: design documents "partitioned Ganeti" (constrained instance
-sizes) and "dedicated allocation".
+`fixed`: an instance is of one of the sizes, a few percent apart, as for dedicated nodes. The minimum memory of a size
+is so close to its maximum that no additional instance fits on a node: hail's dedicated metric counts minimum sizes.
+`ranges`: every memory size up to the largest is allowed; each pair begins where the next smaller one ends. Both are
+ordered biggest first and never overlap. Sources: design documents "partitioned Ganeti" (constrained instance sizes) and
+"dedicated allocation".
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def pairs(
 ) -> dict[int, SpecPair]:
     """Return the pair of each size by its divisor, biggest first.
 
-    `today` gives what the hardware says nothing of: least sizes, network interfaces, and disk sizes where disks do not
-    lie on the nodes. `spindle_use` is the most of a size; `volume` the size of the smallest physical volume under
-    exclusive storage. Raise UsageError when two sizes are too near to one another.
+    `today` gives the values that do not depend on hardware: minimum sizes, network interfaces, and disk sizes if disks
+    are not on the nodes. `spindle_use` is the maximum of each size; `volume` is the size of the smallest physical
+    volume under exclusive storage. Raise UsageError if two sizes are too close.
     """
     sizes = found.sizes
     order = sorted(sizes)
@@ -44,7 +44,7 @@ def pairs(
         size = sizes[divisor]
         if smaller is not None and not _well_apart(size, smaller):
             names = f"{size_name(divisor)} and {size_name(order[place + 1])}"
-            raise UsageError(f"{names} are too near to one another on these nodes", hint="leave one out of --sizes")
+            raise UsageError(f"{names} are too similar on these nodes", hint="remove one from --sizes")
         disks = 1 if bounds == "fixed" else _disks(today)
         high = Spec(size.memory, size.cpus, _disk(size, today), disks, _nics(today), spindle_use[divisor])
         if bounds == "fixed":
@@ -63,7 +63,7 @@ def _well_apart(size: Amounts, smaller: Amounts) -> bool:
 
 
 def _fixed(size: Amounts, smaller: Amounts | None, one_more: int, high: Spec, volume: int | None) -> Spec:
-    """Return least values a little below `high`; with less memory than `one_more`, one more would fit on a node."""
+    """Return minimum values slightly below `high`, with more memory than `one_more`: else one more fits on a node."""
     memory = _coarse(_up(round(size.memory * (1 - _SLACK))), size.memory)
     memory = max(memory, _up(one_more + 1), smaller.memory + STEP if smaller else 0)
     if volume is not None and size.disk is not None:
@@ -107,13 +107,13 @@ def _nics(today: Policy) -> int:
 
 
 def standard(smallest: SpecPair) -> Spec:
-    """Return a standard instance inside the smallest size: as large as it may be, with one network interface."""
+    """Return a standard instance inside the smallest size: as large as possible, with one network interface."""
     high = smallest.max
     return Spec(high.memory, high.cpus, high.disk_size, 1, max(1, smallest.min.nic_count), smallest.min.spindle_use)
 
 
 def holding(found: Sequence[SpecPair], spec: Spec) -> int | None:
-    """Return the place of the first pair that `spec` lies in."""
+    """Return the place of the first pair that allows `spec`."""
     for place, pair in enumerate(found):
         bounds = zip(_numbers(pair.min), _numbers(spec), _numbers(pair.max), strict=True)
         if all(low <= value <= high for low, value, high in bounds):
@@ -134,7 +134,7 @@ def _up(value: int) -> int:
 
 
 def _coarse(value: int, high: int) -> int:
-    """Return `value` rounded up to a number that is easy to read, where that changes little."""
+    """Return `value` rounded up to a round number if the difference is small."""
     for grain in (1024, 256, 64):
         rounded = -(-value // grain) * grain
         if rounded <= high and rounded - value <= value // 100:

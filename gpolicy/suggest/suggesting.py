@@ -1,7 +1,7 @@
-"""Suggest spec pairs for a group: sizes that tile its nodes, what they give, and the document that declares them.
+"""Suggest spec pairs for a group: sizes that tile its nodes, their capacity, and a document that declares them.
 
-What is promised is counted by the allocator on the observed state with the suggested values in place: whoever plans
-the document and counts again gets the same numbers.
+The allocator counts the capacity on the observed state with the suggested values, so a plan of the document shows the
+same numbers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def suggest(
 ) -> SuggestReport:
     """Return suggestions for `group`, or for every group that has nodes.
 
-    Raise UsageError for what makes no sense, GpolicyError where nodes have no numbers or no size fits them.
+    Raise UsageError for an impossible request, GpolicyError if nodes have no numbers or no size fits on them.
     """
     _check(state, request, group)
     data = cluster_data(state)
@@ -79,7 +79,7 @@ def _check(state: ClusterState, request: SuggestRequest, group: str | None) -> N
     if request.vcpu_ratio is not None and not 0 < request.vcpu_ratio < 10_000:
         raise UsageError(f"a vcpu-ratio of {request.vcpu_ratio:g} makes no sense", hint="write a number above 0")
     if not 0 <= request.margin <= _MOST_MARGIN:
-        raise UsageError(f"a margin of {request.margin:g} % makes no sense", hint=f"0 to {_MOST_MARGIN:g}")
+        raise UsageError(f"a margin of {request.margin:g} % is out of range", hint=f"0 to {_MOST_MARGIN:g}")
     if request.volume is not None and request.volume < 1:
         raise UsageError("a physical volume has at least 1 MiB")
     if request.mix and request.divisors and not set(request.mix) <= set(request.divisors):
@@ -89,7 +89,7 @@ def _check(state: ClusterState, request: SuggestRequest, group: str | None) -> N
 
 @dataclass(slots=True)
 class _Maker:
-    """Makes the suggestion for one group, of which `data` is all that the allocator is told."""
+    """Makes the suggestion for one group; `data` is that group as the allocator's input."""
 
     state: ClusterState
     request: SuggestRequest
@@ -151,13 +151,13 @@ class _Maker:
         stuck = [size for size in sizes if not size.then.fits and size.empty.fits]
         if made.newly_forbidden and stuck and template is not DiskTemplate.DRBD:
             notes.append(
-                "N+1 puts instances that are lost with a node elsewhere under the policy: as long as instances violate"
-                " the sizes, hspace finds no room for others (the column empty has what there is without them)"
+                "N+1 restarts the instances of a lost node under the policy: while instances violate the sizes, hspace"
+                " finds no room for others (the column empty shows the capacity without them)"
             )
             made = replace(made, notes=tuple(notes))
         return replace(made, document=document(made, self.request, self.state.read_from))
 
-    # --- what they give ------------------------------------------------------------------------------------------
+    # --- capacity ------------------------------------------------------------------------------------------------
 
     def _counts(self, empty: ClusterData, policy: Policy, template: DiskTemplate, *, dedicated: bool) -> _Counts:
         then = under_policy(self.data, policy, template)
@@ -204,7 +204,7 @@ class _Maker:
                     OldPair(place=place, pair=pair, now=counts.now.fit(instance), then=counts.then.fit(instance))
                 )
             except DivisionError:
-                continue  # a pair without memory can hold nothing that could be counted
+                continue  # instances without memory cannot be counted
         return tuple(found)
 
     def _mixes(
@@ -220,7 +220,7 @@ class _Maker:
         return tuple(count_mix(way, instances, weights) for way in ways)
 
     def _newly_forbidden(self, group: Group, values: Values) -> tuple[str, ...]:
-        """Return the instances of the group that conform to its policy today and would not any more."""
+        """Return the instances of the group that conform to its policy today but not to the suggested one."""
         after = with_values(self.state, group.name, values).groups[group.name]
         members = [
             instance
@@ -246,7 +246,7 @@ class _Counts:
 
 
 def with_values(state: ClusterState, group: str, values: Values) -> ClusterState:
-    """Return `state` as it is once `group` has `values` of its own."""
+    """Return `state` with `values` as own values of `group`."""
     old = state.groups[group]
     own = {**old.own, **values}
     groups = {**state.groups, group: replace(old, own=own, effective=fill(own, state.cluster.own, Level.GROUP))}

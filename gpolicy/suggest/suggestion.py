@@ -1,4 +1,4 @@
-"""What is asked for and what is suggested: values only. Memory and disk are MiB."""
+"""Requests and suggestions as values. Memory and disk are MiB."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from gpolicy.suggest.tiling import Amounts, Ground
 
 Bounds = Literal["fixed", "ranges"]
-"""fixed: an instance is of one of the sizes, give or take a few percent. ranges: it may be smaller as well."""
+"""fixed: an instance has one of the sizes, within a few percent. ranges: it may also be smaller."""
 
 DEFAULT_MARGIN = 1.0
-"""Percent of the measured memory that is left alone: it differs a little from boot to boot."""
+"""Percent of the measured memory that stay unused: the measured value varies from boot to boot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuggestRequest:
-    """What sizes are wanted.
+    """A request for sizes.
 
-    `divisors` are the parts of a node (None: what suits the hardware), `mix` the weight of each. `bounds` None: fixed
-    under exclusive storage, else ranges. `vcpu_ratio` None: 1 under exclusive storage, else the group's. `volume` is
-    the size of the smallest physical volume where the state does not show it. `empty` counts the mix on nodes without
+    `divisors` are the parts of a node (None: those that suit the hardware), `mix` the weight of each. `bounds` None:
+    fixed under exclusive storage, else ranges. `vcpu_ratio` None: 1 under exclusive storage, else the group's. `volume`
+    is the size of the smallest physical volume if the state does not show it. `empty` counts the mix on nodes without
     instances.
     """
 
@@ -44,11 +44,11 @@ class SuggestRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeHardware:
-    """One node: what instances may use together if it were empty, and how that came about.
+    """One node: the resources (`room`) of all its instances together if it were empty, and their origin.
 
-    `total_memory` and `total_cpus` are measured; `kept_memory` and `kept_cpus` are not for instances: the node's own,
-    by measure or by hv_state, whichever is more. `spindle_use` is what the spindle-ratio allows of it, None where disks
-    do not lie on the nodes.
+    `total_memory` and `total_cpus` are measured; `kept_memory` and `kept_cpus` are those of the node itself, measured
+    or by hv_state, whichever is more. `spindle_use` is the limit of the spindle-ratio, None if disks are not on the
+    nodes.
     """
 
     name: str
@@ -68,7 +68,7 @@ class NodeKind:
     room: Amounts
 
     def allowed(self, spindle_use: int, copies: int) -> int | None:
-        """Return how many instances of so much spindle use a node may have, with as many copies; None: any number."""
+        """Return how many instances of this spindle use a node may have; None: any number."""
         most = self.nodes[0].spindle_use
         return None if most is None or not spindle_use else math.floor(most / (spindle_use * copies))
 
@@ -77,9 +77,10 @@ class NodeKind:
 class Size:
     """One suggested size: the pair of bounds, and how many instances at its maximum fit.
 
-    `a_node` is by kind of node: how many fill an empty one. `now` and `then` count beside what runs, under today's
-    policy and under the suggested one; `empty` under the suggested one, as if nothing ran. All three as hspace does,
-    which keeps N+1. `placeable` is `then` as hail places on dedicated nodes, without N+1; None elsewhere.
+    `a_node` is the number that fills an empty node, by kind of node. `now` and `then` count beside existing instances,
+    under today's policy and under the suggested one; `empty` counts under the suggested one without existing instances.
+    All three count as hspace does, with N+1. `placeable` is `then` as hail places on dedicated nodes, without N+1; None
+    on ordinary nodes.
     """
 
     name: str
@@ -105,9 +106,9 @@ class OldPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waste:
-    """What nobody uses of a node of one kind (by its place) that `count` instances of size `name` fill.
+    """The unused resources of a node of one kind (by its place) that is filled with `count` instances of size `name`.
 
-    `share` is that of the resource of which most is wasted.
+    `share` is the greatest wasted share of a resource.
     """
 
     kind: int
@@ -119,12 +120,12 @@ class Waste:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mix:
-    """How often the mix fits as a whole, and what then.
+    """How often the complete mix fits, and what remains.
 
-    `placed` is how many of each size there are after `mixes` full mixes, `limit` the biggest size of which there was no
-    room for all of the next one and `binding` why; `best` adds what of the next mix still fits. `more` is how many of
-    each size alone fit after the full mixes. `left` sums what is free on the nodes then, memory kept for N+1 included.
-    `n1`: whether N+1 is kept.
+    `placed` is the number of each size after `mixes` complete mixes; `limit` is the biggest size of the next mix that
+    does not fit completely, `binding` tells why; `best` adds the part of the next mix that fits. `more` is how many of
+    each size alone fit after the complete mixes. `left` is the sum of free resources then, with memory reserved for
+    N+1. `n1`: whether N+1 is tested.
     """
 
     weights: Mapping[str, int]
@@ -142,10 +143,10 @@ class Mix:
 class Suggestion:
     """Sizes for one group.
 
-    `measure` is the node that they are parts of. `writes_ratio`: the document sets vcpu-ratio, else today's holds.
-    `std_in` names the pair that holds the cluster's std, None if none does; `std` is one that lies in the smallest.
-    `newly_forbidden` are instances of the group that are legal today and in none of the pairs. `document` is the
-    NodeGroup as YAML.
+    `measure` is the node of which they are parts. `writes_ratio`: the document sets vcpu-ratio, otherwise today's
+    stays. `std_in` names the pair that allows the cluster's std, None if none does; `std` is one that the smallest pair
+    allows. `newly_forbidden` are instances of the group that are allowed today but by none of the pairs. `document` is
+    the NodeGroup as YAML.
     """
 
     group: str
@@ -172,7 +173,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuggestReport:
-    """Suggestions for each group that could be looked at; `passed_over` says by name why another could not."""
+    """Suggestions for groups; `passed_over` maps skipped groups to the reason."""
 
     source: str
     cluster_name: str

@@ -1,11 +1,11 @@
-"""How many of a size fill a node, and what they leave: plain integers, no allocator.
+"""How many instances of a size fill a node, and what they leave: plain integers, without the allocator.
 
-A size of divisor k is made so that k of it fill the node that is the measure. Without a mirror that is the k-th part of
-each resource. With DRBD every node is also secondary of k instances: their disks, and for N+1 the memory of those that
-one other node would hand over. With k instances on each of n nodes, spread as evenly as can be, those are
-ceil(k / (n - 1)) instances, so memory is parted by k + ceil(k / (n - 1)) and disk by 2k.
+k instances of divisor k fill the node that is the measure. Without a mirror a size is the k-th part of each resource.
+With DRBD every node is also the secondary of k instances: it holds their disks, and for N+1 the memory of those that
+fail over from one other node. With k instances on each of n nodes, spread evenly, those are ceil(k / (n - 1))
+instances, so memory is divided by k + ceil(k / (n - 1)) and disk by 2k.
 
-Under exclusive storage a disk takes whole physical volumes, and a size has as many as the k-th part of the node's.
+Under exclusive storage a disk takes whole physical volumes, and a size has the k-th part of the node's volumes.
 Sources: design documents "partitioned Ganeti" and "dedicated allocation".
 """
 
@@ -20,30 +20,30 @@ from typing import Final
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 
 USUAL: Final = (1, 2, 4)
-"""Full, half, quarter: what is suggested where nothing speaks against it."""
+"""Full, half, quarter: the default suggestion."""
 
 MOST_DIVISOR: Final = 12
-"""The smallest part that is suggested without being asked for."""
+"""The greatest divisor that is suggested without a request."""
 
 LEAST_MEMORY: Final = 128
 LEAST_DISK: Final = 1024
-"""MiB: Ganeti's own least sizes. Parts below are no instances."""
+"""MiB: Ganeti's own minimum sizes; smaller parts are not suggested."""
 
 _STEP: Final = 4  # MiB: the command line rounds sizes up to it
 _GRAINS: Final = (1024, 512, 256, 64, 16)
 _LOST_BY_ROUNDING: Final = 0.01
 _FRACTIONS: Final = ((1, 2), (1, 3), (2, 3), (3, 4), (2, 5), (3, 5), (4, 5))
-"""Of a larger node, where it is not quite so many times a smaller one: the measure that divides both."""
-_MOST_MEASURES: Final = 8  # kinds of nodes that are tried as the measure, the most frequent ones
-_UNUSUAL: Final = 0.02  # an average waste of 2 % is worth a size that nobody expected, one of 3 % to have one less
+"""Fractions of a larger node that may serve as the measure, if it is not a multiple of a smaller one."""
+_MOST_MEASURES: Final = 8  # the most frequent kinds of nodes are tried as the measure
+_UNUSUAL: Final = 0.02  # an unusual size must save 2 % of waste, a missing one 3 %
 _NOT_NESTED: Final = 0.03
 _MISSING: Final = 0.03
-_SHRUNK: Final = 0.2  # full is meant to be a node
+_SHRUNK: Final = 0.2  # full should be a whole node
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """Memory and disk in MiB, virtual CPUs, physical volumes. None where there is no such thing to share out.
+    """Memory and disk in MiB, virtual CPUs, physical volumes. None if the resource does not count.
 
     Of a node: the most that instances may use together. Of a size: what one instance uses at most.
     """
@@ -55,7 +55,7 @@ class Amounts:
 
 
 def combined(combine: Callable[[Sequence[int]], int], items: Sequence[Amounts]) -> Amounts:
-    """Return what `combine` makes of each resource of `items`; None where one of them has no such thing."""
+    """Return `combine` of each resource of `items`; None if an item lacks the resource."""
 
     def of(amounts: Sequence[int | None]) -> int | None:
         known = [amount for amount in amounts if amount is not None]
@@ -71,10 +71,10 @@ def combined(combine: Callable[[Sequence[int]], int], items: Sequence[Amounts]) 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What holds for all nodes of a group.
+    """Properties of all nodes of a group.
 
-    Whether disks are mirrored, how many nodes there are, the CPUs of the smallest (no instance has more virtual ones),
-    and what a physical volume holds (MiB; None without exclusive storage).
+    `threads` are the CPUs of the smallest node (no instance has more virtual ones), `volume` the usable size of a
+    physical volume (MiB; None without exclusive storage).
     """
 
     mirrored: bool
@@ -83,12 +83,12 @@ class Ground:
     volume: int | None = None
 
     def kept(self, count: int) -> int:
-        """Return how many instances' memory a node keeps free when each node has `count` of them."""
+        """Return for how many instances a node reserves memory when each node has `count` of them."""
         return -(-count // (self.nodes - 1)) if self.mirrored and count else 0
 
 
 def part(node: Amounts, divisor: int, ground: Ground) -> Amounts | None:
-    """Return the size of which `divisor` fill `node`, unrounded; None where it would be none."""
+    """Return the size of which `divisor` instances fill `node`, unrounded; None if it is too small."""
     memory = node.memory // (divisor + ground.kept(divisor))
     cpus = min(node.cpus // divisor, ground.threads)
     disk = node.disk
@@ -104,9 +104,9 @@ def part(node: Amounts, divisor: int, ground: Ground) -> Amounts | None:
 
 
 def fitting(node: Amounts, size: Amounts, ground: Ground, allowed: int | None = None) -> int:
-    """Return how many of `size` the empty `node` takes; mirrored: with as many as secondary, and N+1 kept.
+    """Return how many instances of `size` the empty `node` takes; if mirrored, with as many as secondary, and N+1.
 
-    `allowed` is how many the spindle-ratio lets be there, where it says so.
+    `allowed` is the limit of the spindle-ratio, if there is one.
     """
     most = [node.memory // size.memory, node.cpus // size.cpus]
     if allowed is not None:
@@ -122,7 +122,7 @@ def fitting(node: Amounts, size: Amounts, ground: Ground, allowed: int | None = 
 
 
 def left_over(node: Amounts, size: Amounts, count: int, ground: Ground) -> Amounts:
-    """Return what `count` of `size` leave of `node`. Memory that is kept for N+1 is not left over."""
+    """Return what `count` instances of `size` leave of `node`, without memory reserved for N+1."""
     return Amounts(
         node.memory - (count + ground.kept(count)) * size.memory,
         node.cpus - count * size.cpus,
@@ -137,9 +137,9 @@ def _disk(size: Amounts, ground: Ground) -> int:
 
 
 def wasted(node: Amounts, size: Amounts, ground: Ground, count: int | None = None) -> float:
-    """Return which share of `node` nobody uses when it is filled with `size`: that of the resource it wastes most.
+    """Return the unused share of `node` when it is filled with `size`: the greatest of all resources.
 
-    `count` is how many fill it, if others than `fitting` says.
+    `count` is how many fill it, by default `fitting`.
     """
     left = left_over(node, size, fitting(node, size, ground) if count is None else count, ground)
     capped = size.cpus >= ground.threads  # more virtual CPUs would be of no use to one instance
@@ -157,7 +157,7 @@ def wasted(node: Amounts, size: Amounts, ground: Ground, count: int | None = Non
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """Sizes by divisor, biggest first, and the node that they are parts of."""
+    """Sizes by divisor, biggest first, and the node of which they are parts."""
 
     measure: Amounts
     sizes: dict[int, Amounts]
@@ -166,8 +166,8 @@ class Tiling:
 def tiling(kinds: Sequence[tuple[Amounts, int]], ground: Ground, divisors: Sequence[int] | None) -> Tiling | None:
     """Return the sizes that waste least on nodes of these kinds (with their number); None if there is none.
 
-    The measure is one kind of node, the least of each resource of all, or a little less that divides them. The sizes
-    are `divisors`, or else full, half and quarter unless others waste clearly less.
+    The measure is one kind of node, the minimum of each resource over all nodes, or slightly less so that it divides
+    them. The sizes are `divisors`, by default full, half and quarter unless others waste clearly less.
     """
     best: tuple[float, Tiling] | None = None
     least = min(node.memory for node, _ in kinds)
@@ -201,7 +201,7 @@ def _mean_waste(kinds: Sequence[tuple[Amounts, int]], size: Amounts, ground: Gro
 
 
 def _choices(parts: dict[int, Amounts]) -> Iterator[tuple[int, ...]]:
-    """Give the sets of divisors to choose from: full, and up to two parts that are smaller than one another."""
+    """Yield the possible sets of divisors: full, and up to two smaller parts."""
     others = [k for k in parts if k > 1]
     for more in range(len(USUAL) if parts else 0):
         for chosen in combinations(others, more):
@@ -210,7 +210,7 @@ def _choices(parts: dict[int, Amounts]) -> Iterator[tuple[int, ...]]:
 
 
 def _distinct(sizes: Sequence[Amounts]) -> bool:
-    """Return whether each is smaller than the one before: in memory, and in volumes where they count."""
+    """Return whether each size is smaller than the one before, in memory and in volumes if they count."""
     return all(
         small.memory < big.memory and (small.volumes is None or big.volumes is None or small.volumes < big.volumes)
         for big, small in pairwise(sizes)
@@ -218,14 +218,14 @@ def _distinct(sizes: Sequence[Amounts]) -> bool:
 
 
 def _strangeness(divisors: tuple[int, ...]) -> float:
-    """Return what sizes that nobody expects have to save in waste to be worth it."""
+    """Return the share of waste that these divisors must save to be preferred to the usual ones."""
     far = sum(abs(log2(k) - log2(usual)) for k, usual in zip(divisors, USUAL, strict=False))
     crossed = sum(small % big > 0 for big, small in pairwise(divisors))
     return far * _UNUSUAL + crossed * _NOT_NESTED + (len(USUAL) - len(divisors)) * _MISSING
 
 
 def _rounded(sizes: dict[int, Amounts], ground: Ground) -> dict[int, Amounts]:
-    """Return the sizes with memory and disk rounded down to a grain that all share, so that parts of parts fit."""
+    """Return the sizes with memory and disk rounded down to a common multiple, so that sizes nest."""
     memory = _grain([size.memory for size in sizes.values()])
     disks = [size.disk for size in sizes.values() if size.disk is not None]
     disk = _grain(disks) if disks else _STEP
@@ -236,7 +236,7 @@ def _rounded(sizes: dict[int, Amounts], ground: Ground) -> dict[int, Amounts]:
 
 
 def _round_disk(size: Amounts, grain: int, ground: Ground) -> int | None:
-    """Return the disk rounded down, but never so far that it would take a volume less."""
+    """Return the disk rounded down, but not so far that it takes fewer volumes."""
     if size.disk is None:
         return None
     found = _floor(size.disk, grain)
@@ -246,7 +246,7 @@ def _round_disk(size: Amounts, grain: int, ground: Ground) -> int | None:
 
 
 def _grain(amounts: Sequence[int]) -> int:
-    """Return the coarsest grain that costs no amount more than a hundredth."""
+    """Return the coarsest rounding that reduces no amount by more than one percent."""
     return next(
         (grain for grain in _GRAINS if all(amount % grain <= amount * _LOST_BY_ROUNDING for amount in amounts)), _STEP
     )

@@ -1,1 +1,1 @@
-"""The policy's own tests: a cluster on paper or from a snapshot, a question, and what must come out."""
+"""The policy's own tests: a simulated cluster or a snapshot, a question, and the expected answer."""

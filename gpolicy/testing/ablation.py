@@ -1,4 +1,4 @@
-"""Allocation with a component of the cluster score left out, to see what the component is for.
+"""Allocation without a component of the cluster score, to show the effect of the component.
 
 Everything else is the allocator's own. Source: design document "allocation efficiency".
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def leaving_out(counted: CountedCluster, without: frozenset[str]) -> CountedCluster:
-    """Return the cluster counted without the components of the score that `without` names."""
+    """Return the cluster with an allocator that ignores the components of the score in `without`."""
 
     def score(stats: Statistics) -> float:
         total = 0.0

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
 
 MOST_NODES: Final = 100
-"""Nodes of a group that is counted under the limits of the resource model."""
+"""The greatest number of nodes of a group that is counted under the limits of the resource model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How many fit, by what is counted (a spec's name, `standard`), and what binds."""
+    """The number of instances that fit and the binding resource, by spec (its name, or `standard`)."""
 
     fits: dict[str, int]
     binding: dict[str, str]
@@ -35,12 +35,12 @@ class Counted:
 
 
 def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
-    """Return what came out of counting what fits on the cluster of a test."""
+    """Return the checks of a capacity test."""
     question = scenario.capacity
     assert question is not None  # noqa: S101 (the schema asks for it)
     if question.resource_model and any(node.filled for part in scenario.stage.simulated for node in part.nodes):
         hint = "name the instances that are there instead"
-        raise CannotRunError("what fills these nodes is measured: the resource model does not know it", hint=hint)
+        raise CannotRunError("these nodes have used quarters, which the resource model cannot count", hint=hint)
     group = _group(state, scenario, question)
     names = pair_names(policy, state)
     state = _with_standard(state, question)
@@ -50,7 +50,7 @@ def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario) -> l
 
 
 def _group(state: ClusterState, scenario: Scenario, question: CapacityQuestion) -> str | None:
-    """Return the group to count in: the one that is named, or the only one with nodes; None for the whole cluster."""
+    """Return the group to count in: the named one, or the only one with nodes; None for the whole cluster."""
     if question.group is not None:
         name = known_name(question.group, state.groups, "group")
         if not state.nodes_of(name):
@@ -65,7 +65,7 @@ def _group(state: ClusterState, scenario: Scenario, question: CapacityQuestion) 
 
 
 def _with_standard(state: ClusterState, question: CapacityQuestion) -> ClusterState:
-    """Return the cluster with the standard instance that the test asks about."""
+    """Return the cluster with the standard instance of the test."""
     if not question.standard:
         return state
     own = state.cluster.own | {("ipolicy", "std", name): value for name, value in question.standard}
@@ -83,9 +83,9 @@ def _counted(
     if limits.asked and group is None:
         groups = ", ".join(sorted({node.group for node in state.nodes.values()}))
         hint = f"say `group:`, one of {groups}"
-        raise CannotRunError("such limits are of the nodes of one group: which?", scenario.span, hint=hint)
+        raise CannotRunError("such limits apply to the nodes of one group: which one?", scenario.span, hint=hint)
     if limits.asked and len(state.nodes_of(group or "")) > MOST_NODES:
-        message = f"under these limits instances are placed one by one: on at most {MOST_NODES} nodes"
+        message = f"under these limits instances are placed one by one, so a group may have at most {MOST_NODES} nodes"
         raise CannotRunError(message, scenario.span, hint="ask about a smaller group")
     report = capacity(
         state, group=group, template=template, names=names, extended=limits, declared=question.resource_model
@@ -107,7 +107,7 @@ def _all_of(found: GroupCapacity) -> Counted:
 
 
 def _without(state: ClusterState, group: str | None, template: str | None, without: frozenset[str]) -> Counted:
-    """Count standard instances with components of the score left out."""
+    """Count standard instances without the components of the score in `without`."""
     wanted = wanted_template(template, enabled_templates(state)) if template else None
     loaded = load_state(state, template=wanted)
     counted = leaving_out(loaded.groups[group] if group else loaded.whole, without)

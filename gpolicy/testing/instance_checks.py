@@ -1,4 +1,4 @@
-"""`check_instance`: does the policy let this instance be?"""
+"""`check_instance`: does the policy allow this instance?"""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _EXCLUSIVE: Path = ("ndparams", "exclusive_storage")
 
 
 def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
-    """Return what came out of holding the instance of a test against the policy of its group.
+    """Return the checks of an instance of a test against the policy of its group.
 
-    It is refused if its most or its least memory lies outside, as Ganeti refuses to create or modify it.
+    It is refused if its maximum or its minimum memory is outside, as Ganeti refuses to create or modify it.
     """
     assert scenario.sizes is not None  # noqa: S101 (the schema asks for it)
     sizes = scenario.sizes
@@ -51,7 +51,7 @@ def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) ->
 
 
 def _group(state: ClusterState, scenario: Scenario) -> str:
-    """Return the group that is asked about: the one that is named, the one with nodes, or the only one."""
+    """Return the group of the question: the named one, the one with nodes, or the only one."""
     if scenario.group is not None:
         return known_name(scenario.group, state.groups, "group")
     simulated = {part.group.value for part in scenario.stage.simulated if part.group is not None}
@@ -85,7 +85,7 @@ class _Found:
                 return checked(expectation, nearest, detail=self._reason())
 
     def _reason(self) -> str:
-        """Return what is outside of the nearest pair, in words."""
+        """Return the breaches of the nearest pair, in words."""
         if self.violation is None:
             return f"spec {self.taking} takes it" if self.taking else ""
         parts = []

@@ -1,4 +1,4 @@
-"""Instances of a test: their sizes made whole, and their coming and going on the nodes."""
+"""Instances of a test: completing their sizes, and adding them to nodes and removing them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def whole_spec(policy: Policy, state: ClusterState, sizes: Sizes, group: str | None) -> Spec:
-    """Return the size that `sizes` begins with: the end of the spec that it names, else the policy's `std`.
+    """Return the base of `sizes`: the minimum or maximum of the spec that it names, else the policy's `std`.
 
-    `group` is the group that the instance is for, None if any. Raise CannotRunError for a spec that is not there.
+    `group` is the group of the instance, None for any. Raise CannotRunError for an unknown spec.
     """
     if sizes.spec is None:
         values = state.groups[group].effective if group else state.cluster.own
@@ -41,9 +41,9 @@ def instance_of(
 ) -> Instance:
     """Return the instance that `sizes` describes, for `group`, on no node yet.
 
-    What is not said comes from the spec that is named, else from `std`; the template is the first enabled one that the
-    group allows (`mirrored`: DRBD or not, by the number of its nodes). Under exclusive storage the disks of a named
-    spec have its spindles.
+    Missing values come from the named spec, else from `std`; the template is the first enabled one that the group
+    allows (`mirrored`: DRBD or not, by the number of its nodes). Under exclusive storage the disks of a named spec have
+    its spindles.
     """
     spec = whole_spec(policy, state, sizes, group)
     template = _template(sizes.template, state, group, mirrored=mirrored)
@@ -89,7 +89,7 @@ def _template(
 
 
 def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> ClusterState:
-    """Return `state` with the instances that a test puts there. Raise CannotRunError where they cannot be."""
+    """Return `state` with the instances that a test adds. Raise CannotRunError if that is impossible."""
     nodes = [state.nodes[known_name(named, state.nodes, "node")] for named in existing.nodes]
     exclusive = any(state.has_exclusive_storage(node) for node in nodes)
     made = instance_of(
@@ -116,14 +116,14 @@ def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> C
 
 
 def with_all(state: ClusterState, instances: Sequence[Instance]) -> ClusterState:
-    """Return `state` with more instances, and their nodes with less that is free."""
+    """Return `state` with more instances, and with their resources taken from the nodes."""
     first = len(state.instances)
     placed = {item.name: replace(item, position=first + place) for place, item in enumerate(instances)}
     return replace(state, nodes=_with_use(state, instances, 1), instances={**state.instances, **placed})
 
 
 def without_instance(state: ClusterState, name: str) -> ClusterState:
-    """Return `state` without the instance, and its nodes with more that is free."""
+    """Return `state` without the instance, and with its resources free on the nodes."""
     left = {key: item for key, item in state.instances.items() if key != name}
     return replace(state, nodes=_with_use(state, [state.instances[name]], -1), instances=left)
 

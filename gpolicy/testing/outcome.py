@@ -1,4 +1,4 @@
-"""What came of a test: every expectation with what was found, or why the test could not run."""
+"""The outcome of a test: every expectation with its result, or why the test could not run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CannotRunError(GpolicyError):
-    """A test cannot run: its cluster cannot be made, or its question makes no sense there. `span` is where."""
+    """A test cannot run: its cluster cannot be made, or its question makes no sense there. `span` is its place."""
 
     def __init__(self, message: str, span: Span | None = None, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -26,7 +26,7 @@ class CannotRunError(GpolicyError):
 
 @contextmanager
 def errors_at(span: Span) -> Iterator[None]:
-    """Raise errors of what is asked inside as CannotRunError at `span`, where they do not know a better place."""
+    """Turn errors inside the block into CannotRunError, at `span` if they have no place of their own."""
     try:
         yield
     except CannotRunError:
@@ -36,7 +36,7 @@ def errors_at(span: Span) -> Iterator[None]:
 
 
 def known_name(named: Located[str], objects: Mapping[str, object], what: str) -> str:
-    """Return the name of one of `objects`, which a test has written down. Raise CannotRunError if there is none."""
+    """Return the name if it is one of `objects`. Raise CannotRunError otherwise."""
     if named.value not in objects:
         names = ", ".join(list(objects)[:8])
         hint = f"the {what}s are {names}" if names else None
@@ -46,7 +46,7 @@ def known_name(named: Located[str], objects: Mapping[str, object], what: str) ->
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One expectation: what must come out and what did, in words. `detail` says more about what was found."""
+    """One expectation: the expected and the found value, in words. `detail` tells more about the found one."""
 
     title: str
     ok: bool
@@ -58,7 +58,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One test. `error` says why it could not run; then nothing was checked. `place` is where that is written."""
+    """The outcome of one test. `error` tells why it could not run, `place` where the cause is written."""
 
     name: str
     action: Action
@@ -70,17 +70,17 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether the test ran and everything came out as expected."""
+        """Whether the test ran and all expectations hold."""
         return self.error is None and all(check.ok for check in self.checks)
 
     @property
     def failures(self) -> tuple[Check, ...]:
-        """The expectations that did not come out."""
+        """The expectations that do not hold."""
         return tuple(check for check in self.checks if not check.ok)
 
 
 def checked(expectation: Expectation, found: object, *, detail: str = "") -> Check:
-    """Return the check of an expectation against what was found (a flag, a word, a number, or words in order)."""
+    """Return the check of an expectation against the found value (a flag, a word, a number, or words in order)."""
     wanted = expectation.wanted
     ok = found in wanted if isinstance(found, int) and not isinstance(wanted, bool | str | tuple) else found == wanted
     return Check(expectation.title, ok, in_words(wanted), in_words(found), expectation.span, detail)

@@ -1,10 +1,10 @@
-"""A cluster of hardware that exists on paper: simulated by a test, or promised by the groups of a policy.
+"""A cluster of hardware that does not exist: simulated by a test, or promised by the groups of a policy.
 
-The policy is made on it as a plan would make it; only the groups of nodes are what the test says. A node has its
-memory less what it keeps for itself (`hv_state`: mem_node and mem_hv of the cluster's hypervisor), its CPUs of which
-`cpu_node` are in use, and its disk: under exclusive storage what Ganeti counts of its physical volumes. Where the
-policy speaks of one hypervisor or volume group in `hv_state` and `disk_state`, that is the cluster's. Sources: design
-documents "resource model" and "partitioned Ganeti".
+The policy is applied as a plan would do it; only the groups of nodes come from the test. A node has its memory less
+that of the node itself (`hv_state`: mem_node and mem_hv of the cluster's hypervisor), its CPUs of which `cpu_node` are
+in use, and its disk: under exclusive storage what Ganeti counts of its physical volumes. If `hv_state` and `disk_state`
+of the policy name only one hypervisor or volume group, that is the cluster's. Sources: design documents "resource
+model" and "partitioned Ganeti".
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from gpolicy.policy.model import GroupPolicy, Policy
 
 FIRST_GROUP: Final = "default"
-"""The group that Ganeti makes with a cluster: that of a policy without any."""
+"""The group that Ganeti creates with a cluster, used for a policy without groups."""
 
 _FREE_CPUS: Final = 1
-"""Virtual CPUs that htools takes for a node itself where nothing is declared."""
+"""Virtual CPUs that htools assumes for a node itself without a declaration."""
 
 
 def simulated_cluster(policy: Policy, parts: Iterable[SimulatedGroup], source: str) -> ClusterState:
-    """Return the cluster of `parts` under `policy`. Raise CannotRunError where something of it is not known."""
+    """Return the cluster of `parts` under `policy`. Raise CannotRunError if a figure is missing."""
     machines: dict[str, tuple[SimulatedNode, Machine]] = {}
     groups: dict[str, str] = {}
     parts = list(parts)
@@ -63,9 +63,9 @@ def simulated_cluster(policy: Policy, parts: Iterable[SimulatedGroup], source: s
 
 
 def promised_cluster(policy: Policy, source: str) -> ClusterState:
-    """Return the cluster that the groups of `policy` promise: the nodes that they name, with their hardware.
+    """Return the promised cluster of `policy`: the nodes that its groups name, with their hardware.
 
-    A group that promises too little, or leaves open how many nodes it has, is there without nodes.
+    A group with incomplete hardware or an open number of nodes has no nodes here.
     """
     parts = []
     for group in policy.groups.values():
@@ -96,13 +96,13 @@ def _group_of(part: SimulatedGroup, policy: Policy) -> str:
     return part.group.value
 
 
-# --- the policy on it --------------------------------------------------------------------------------------------
+# --- applying the policy -----------------------------------------------------------------------------------------
 
 
 def _under(
     policy: Policy, groups: Mapping[str, str], machines: Mapping[str, tuple[SimulatedNode, Machine]], source: str
 ) -> ClusterState:
-    """Return the cluster without any numbers, as it is once the policy is made on it."""
+    """Return the cluster after the policy is applied, without any figures of nodes."""
     built_in = built_in_values(policy.version) | _what_counts(policy)
     preferred: Values = {("alloc_policy",): "preferred"}
     names = [group.name for group in policy.groups.values() if group.removed is None]
@@ -136,7 +136,7 @@ def _under(
 
 
 def _what_counts(policy: Policy) -> Values:
-    """Return the hypervisor and volume group of the cluster, if the policy speaks of just one; it may say others."""
+    """Return the hypervisor and volume group of the cluster if the policy names just one; a policy may set others."""
     paths = {path for item in policy.objects for path in item.leaves if path[0] in ("hv_state", "disk_state")}
     hypervisors = {path[1] for path in paths if path[0] == "hv_state"}
     groups = {path[2] for path in paths if path[0] == "disk_state" and len(path) > 2}
@@ -168,7 +168,7 @@ def _promised(group: GroupPolicy | None) -> Machine:
 
 
 def _filled_in(*machines: Machine) -> Machine:
-    """Return what the first of `machines` says, filled in from the next; disk and volumes go together."""
+    """Return the first of `machines` with missing values from the next ones; disk and volumes go together."""
     disks = next((item for item in machines if item.disk is not None or item.pv_sizes is not None), Machine())
 
     def first(key: str) -> int | None:
@@ -185,12 +185,12 @@ def _filled_in(*machines: Machine) -> Machine:
 
 
 def _measured(state: ClusterState, node: Node, machine: Machine) -> Node:
-    """Return the node with all that it has free."""
+    """Return the node with all its resources free."""
     kept = declared_numbers(state, node)
     if machine.memory is None or machine.cpus is None:
         missing = [name for name in ("memory", "cpus") if getattr(machine, name) is None]
         hint = f"write {' and '.join(missing)} beside the nodes, or as `hardware` of group {node.group}"
-        raise CannotRunError(f"not known of node {node.name}: {', '.join(missing)}", hint=hint)
+        raise CannotRunError(f"unknown for node {node.name}: {', '.join(missing)}", hint=hint)
     memory_node = machine.memory_node if machine.memory_node is not None else kept.get("mem_node", 0)
     free = machine.memory - memory_node - kept.get("mem_hv", 0)
     if free < 0:
@@ -211,12 +211,12 @@ def _measured(state: ClusterState, node: Node, machine: Machine) -> Node:
 
 
 def _storage(state: ClusterState, node: Node, machine: Machine) -> tuple[int | None, int | None]:
-    """Return the disk (MiB) of an empty node, and its physical volumes where they count."""
+    """Return the disk (MiB) of an empty node, and its physical volumes if they count."""
     sizes = machine.pv_sizes
     if state.has_exclusive_storage(node):
         if not sizes:
             hint = f"write pv_size and pv_count beside the nodes, or as `hardware` of group {node.group}"
-            raise CannotRunError(f"not known of node {node.name}: its physical volumes", hint=hint)
+            raise CannotRunError(f"unknown for node {node.name}: its physical volumes", hint=hint)
         return len(sizes) * usable_size(min(sizes)), len(sizes)
     if machine.disk is not None:
         return machine.disk, None
@@ -226,9 +226,9 @@ def _storage(state: ClusterState, node: Node, machine: Machine) -> tuple[int | N
 def _filled(state: ClusterState, node: Node, simulated: SimulatedNode) -> Node:
     """Return the (still empty) `node` with as many quarters in use as `simulated` says.
 
-    A quarter of a node is a quarter of what instances can have of it: memory, virtual CPUs under the group's
-    vcpu-ratio, disk or physical volumes, each rounded down. What is in use counts as the node's own, not as instances:
-    those would be of no size that the policy has, so htools could move them nowhere and would find no redundancy.
+    A quarter of a node is a quarter of its resources for instances: memory, virtual CPUs under the group's vcpu-ratio,
+    disk or physical volumes, each rounded down. Used quarters count as the node's own use, not as instances: those
+    would have no size of the policy, so htools could not move them and would find no redundancy.
     """
     quarters, resources = simulated.filled, node.resources
     if not quarters:
@@ -252,5 +252,5 @@ def _filled(state: ClusterState, node: Node, simulated: SimulatedNode) -> Node:
 
 
 def _as_reported(node: Node) -> Node:
-    """Return the node as Ganeti shows it: one that is offline reports nothing."""
+    """Return the node as Ganeti shows it: an offline node reports nothing."""
     return replace(node, resources=Resources()) if node.offline else node

@@ -1,4 +1,4 @@
-"""`place`: where would this instance go, and what is said of it on the way."""
+"""`place`: where would this instance go, and why?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check_place(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
-    """Return what came out of placing the instance of a test."""
+    """Return the checks of placing the instance of a test."""
     assert scenario.sizes is not None  # noqa: S101 (the schema asks for it)
     sizes = scenario.sizes
     with errors_at(sizes.span):
@@ -72,14 +72,16 @@ def _check(report: PlaceReport, expectation: Expectation) -> Check:
 
 
 def _main_reason(report: PlaceReport) -> str:
-    """Return what refuses most candidates; without any candidate it is nodes that are lacking."""
+    """Return the reason of most refusals; without candidates it is the lack of nodes."""
     counts = Counter(item.reason for item in report.candidates if item.reason)
     return counts.most_common(1)[0][0] if counts else "nodes"
 
 
 def _of_candidate(report: PlaceReport, candidate: Candidate | None, expectation: Expectation, path: list[str]) -> Check:
     if candidate is None:
-        return checked(expectation, None, detail="it was no candidate" if report.ok else report.reason or report.info)
+        return checked(
+            expectation, None, detail="it was not a candidate" if report.ok else report.reason or report.info
+        )
     why = candidate.detail or candidate.explanation or ""
     match path:
         case ["refused"]:
@@ -119,7 +121,7 @@ def _refusals(report: PlaceReport, nodes: tuple[object, ...]) -> Iterator[str]:
 
 
 def _comparison(report: PlaceReport, expectation: Expectation) -> str:
-    """Return why another node was chosen than the one that is expected."""
+    """Return why the chosen node is not the expected one."""
     chosen = report.chosen
     wanted = next((item for item in report.candidates if item.nodes[0] == expectation.wanted), None)
     if chosen is None:

@@ -1,4 +1,4 @@
-"""`redundancy`: which losses of nodes can be absorbed."""
+"""`redundancy`: which losses of nodes can be absorbed?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
-    """Return what came out of losing nodes of the group of a test."""
+    """Return the checks of a redundancy test."""
     question = scenario.redundancy
     assert question is not None  # noqa: S101 (the schema asks for it)
     group = _group(state, scenario)
@@ -26,7 +26,7 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
         raise CannotRunError(found.unavailable, scenario.span, hint="ask for fewer failures, or on fewer nodes")
     if found.nodes < question.failures:
         raise CannotRunError(
-            f"group {group} has {found.nodes} nodes, {question.failures} cannot be lost", scenario.span
+            f"group {group} has {found.nodes} nodes, so {question.failures} cannot be lost", scenario.span
         )
     return [_check(found, expectation) for expectation in scenario.expectations]
 
@@ -54,12 +54,12 @@ def _check(found: GroupRedundancy, expectation: Expectation) -> Check:
 
 
 def title(loss: Loss) -> str:
-    """Return how tests name a loss: the node, or the nodes that are lost at once."""
+    """Return the name of a loss in tests: the node, or the nodes that are lost at once."""
     return " + ".join(loss.nodes)
 
 
 def _reason(loss: Loss) -> str:
-    """Return what most of the instances are in want of, the first of equal ones."""
+    """Return what most of the instances lack, the first of equal reasons."""
     return Counter(item.key for item in loss.homeless).most_common(1)[0][0]
 
 

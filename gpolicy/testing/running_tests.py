@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Question = Callable[["Policy", "ClusterState", Scenario], list[Check]]
 
 Observer = Callable[[str], None]
-"""Told the name of each test before it runs, for a sign of life."""
+"""Gets the name of each test before it runs, to show progress."""
 
 
 def run_tests(
@@ -32,9 +32,9 @@ def run_tests(
     state: ClusterState | None = None,
     observer: Observer | None = None,
 ) -> list[Outcome]:
-    """Return what came of the tests of `policy` (of those in `chosen`, if given), in their order.
+    """Return the outcomes of the tests of `policy` (by default all, else those in `chosen`), in their order.
 
-    `state` is the cluster of tests that name none. A test that cannot run is an outcome, not an exception.
+    `state` is the cluster for tests that name none. A test that cannot run is an outcome, not an exception.
     """
     stages = Stages(policy, state)
     outcomes = []

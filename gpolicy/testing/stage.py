@@ -1,4 +1,4 @@
-"""The cluster of a test: from a snapshot or from paper, the policy made on it, and then the test's own edits."""
+"""The cluster of a test: a snapshot or a simulated cluster, with the policy applied and then the test's edits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Stages:
-    """Makes the clusters of tests; `given` is the one of tests that name none, in place of the promised hardware."""
+    """Makes the clusters of tests; `given` replaces the promised hardware for tests that name no cluster."""
 
     def __init__(self, policy: Policy, given: ClusterState | None = None) -> None:
         self._policy = policy
@@ -36,7 +36,7 @@ class Stages:
         self._known: dict[str, ClusterState] = {}
 
     def cluster(self, stage: Stage, name: str) -> ClusterState:
-        """Return the cluster of the test called `name`. Raise GpolicyError where it cannot be made."""
+        """Return the cluster of the test called `name`. Raise GpolicyError if it cannot be made."""
         if stage.simulated:
             state = simulated_cluster(self._policy, stage.simulated, f"test {name!r}")
         elif stage.snapshot is not None:
@@ -71,13 +71,13 @@ class Stages:
         difference = diff(self._policy, state)
         wrong = next((item for item in difference.findings if item.severity is Severity.ERROR), None)
         if wrong is not None:
-            message = f"the policy does not fit the cluster: {wrong.message}"
+            message = f"the policy does not match the cluster: {wrong.message}"
             raise CannotRunError(message, snapshot.span if snapshot else wrong.span, hint=wrong.hint or None)
         return projected(state, difference.changes)
 
 
 def edited(policy: Policy, state: ClusterState, edit: Edit) -> ClusterState:
-    """Return `state` with what an edit makes different. Raise CannotRunError where that cannot be."""
+    """Return `state` after an edit. Raise CannotRunError if the edit is impossible."""
     if edit.add is not None:
         return with_instances(policy, state, edit.add)
     if edit.removed_instance is not None:

@@ -105,14 +105,14 @@ def test_a_broken_file_does_not_keep_others_from_being_formatted(tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("name: x\n", "is no policy document"),
-        ("- a\n", ":1: left as it is: it holds a document that is no policy document"),
+        ("name: x\n", "not a policy document"),
+        ("- a\n", ":1: left as it is: a document is not a policy document"),
         ("%YAML 1.1\n---\ngpolicy: v1\n", "it has a %directive"),
         ("gpolicy: v1\n? kind\n: Cluster\n", ":2: left as it is: it has YAML that gpolicy does not format"),
-        ("gpolicy: v1\nx: |2\n    y\n", ":2: left as it is: a block of text says how far it is indented"),
+        ("gpolicy: v1\nx: |2\n    y\n", ":2: left as it is: a block of text has an indentation indicator"),
         ("gpolicy: v1\ntags: &t [a]\nnodes: *t\n", "an anchor would come behind its alias"),
-        ("gpolicy: v1\nx: &a !!str\n  y\n--- ~\n", "no policy document"),
-        ("gpolicy: v1\nx: {a: &b , c: 1}\n", ":2: left as it is: there is nothing behind an anchor or a tag"),
+        ("gpolicy: v1\nx: &a !!str\n  y\n--- ~\n", "not a policy document"),
+        ("gpolicy: v1\nx: {a: &b , c: 1}\n", ":2: left as it is: an anchor or a tag has no value"),
         ("gpolicy: v1\nx: a\u2028\n", "a line ends in CR, NEL, LS or PS"),
     ],
 )

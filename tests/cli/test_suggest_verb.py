@@ -56,7 +56,7 @@ def test_the_document_passes_check_and_is_never_written_over(tmp_path: Path) -> 
     [
         (("--state", "config:tests/data/clusters/full/config.data"), "not known: memory"),
         (("--state", STATE, "--sizes", "fulll"), "there is no size 'fulll'"),
-        (("--state", STATE, "--mix", "full"), "is no part of a mix"),
+        (("--state", STATE, "--mix", "full"), "is not a valid part of a mix"),
         (("--state", STATE, "--bounds", "some"), "unknown bounds 'some'"),
         (("--state", STATE, "-t", "foo"), "gpolicy: there is no disk template 'foo'\n  the templates are "),
         (("--state", STATE, "--pv-size", "1X"), "Ganeti knows no unit"),

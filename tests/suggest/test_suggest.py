@@ -192,7 +192,7 @@ def test_one_node_holds_what_fills_it_but_nothing_that_could_be_made_good() -> N
     found = one(group(EVEN, exclusive=True))
     assert [size.then.fits for size in found.sizes] == [0, 0, 0]
     assert [size.placeable.fits for size in found.sizes if size.placeable] == [1, 2, 4]
-    with pytest.raises(UsageError, match="drbd takes two nodes"):
+    with pytest.raises(UsageError, match="drbd needs two nodes"):
         one(group(EVEN), SuggestRequest(template="drbd"))
 
 
@@ -216,7 +216,7 @@ def test_without_figures_of_the_nodes_there_is_one_clear_error() -> None:
         (group(EVEN, EVEN, exclusive=True), SuggestRequest(template="drbd"), "plain disks only"),
         (group(EVEN, EVEN, exclusive=True), SuggestRequest(divisors=(1, 13)), "no part-13"),
         (group(EVEN, EVEN), SuggestRequest(vcpu_ratio=0.0), "makes no sense"),
-        (group(EVEN, EVEN), SuggestRequest(margin=99), "makes no sense"),
+        (group(EVEN, EVEN), SuggestRequest(margin=99), "out of range"),
         (group(EVEN, EVEN), SuggestRequest(mix={3: 1}, divisors=(1, 2)), "not among --sizes: third"),
     ],
 )
@@ -228,7 +228,7 @@ def test_what_cannot_be_is_said(state: ClusterState, request_: SuggestRequest, m
 def test_other_groups_are_passed_over_with_the_reason() -> None:
     report = suggest(read_snapshot(DEMO), SuggestRequest())
     assert [item.group for item in report.groups] == ["dedicated", "default"]
-    assert report.passed_over == {"spare": "group spare: drbd takes two nodes, and only one is online"}
+    assert report.passed_over == {"spare": "group spare: drbd needs two nodes, but only one is online"}
     with pytest.raises(UsageError, match="no group 'gold'"):
         suggest(read_snapshot(DEMO), SuggestRequest(), group="gold")
 

@@ -206,7 +206,7 @@ def test_the_resource_model(body: str, found: list[str], tmp_path: Path) -> None
 def test_what_fills_a_node_is_unknown_to_the_resource_model(tmp_path: Path) -> None:
     body = "on: {simulate: {nodes: {half-full: 2}}}\ncapacity: {resource_model: true}\nexpect: {standard: 1}"
     assert outcome(tmp_path, body, MODEL).error == (
-        "what fills these nodes is measured: the resource model does not know it"
+        "these nodes have used quarters, which the resource model cannot count"
     )
 
 
@@ -244,7 +244,7 @@ def test_losing_nodes(body: str, found: list[str], tmp_path: Path) -> None:
 
 def test_more_nodes_than_there_are_cannot_be_lost(tmp_path: Path) -> None:
     found = outcome(tmp_path, "redundancy: {failures: 4}\nexpect: {survives: true}")
-    assert found.error == "group main has 3 nodes, 4 cannot be lost"
+    assert found.error == "group main has 3 nodes, so 4 cannot be lost"
 
 
 def test_the_reasons_that_can_be_expected_are_those_that_are_given() -> None:

@@ -194,7 +194,7 @@ def test_a_snapshot_that_is_none_or_that_the_policy_does_not_fit_is_said(tmp_pat
     snapshot(tmp_path)
     policy = CLUSTER + "---\ngpolicy: v1\nkind: NodeGroup\nname: main\nnodes: [gone]\n"
     assert (
-        outcome(tmp_path, body, policy).error == "the policy does not fit the cluster: the cluster has no node 'gone'"
+        outcome(tmp_path, body, policy).error == "the policy does not match the cluster: the cluster has no node 'gone'"
     )
 
 
