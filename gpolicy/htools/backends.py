@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge
+from gpolicy.allocator.repeated_allocation import DivisionError
 from gpolicy.errors import InputError
 from gpolicy.htools.files import read_file, write_file
+from gpolicy.htools.options import Options, Stop, read_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from gpolicy.allocator.cluster_data import ClusterData, Instance
     from gpolicy.allocator.node import Node
-    from gpolicy.htools.options import Options
+    from gpolicy.htools.getopt import Option
+
+
+def run_program(
+    program: str, known: Sequence[Option], tail: str, argv: Sequence[str], go: Callable[[Options, Sequence[str]], None]
+) -> int:
+    """Let `go` do what `argv` asks for and return the exit code; the other arguments are those of `read_options`."""
+    read = read_options(program, known, tail, argv)
+    if isinstance(read, Stop):
+        sys.stdout.write(read.stdout)
+        sys.stderr.write(read.stderr)
+        return read.code
+    try:
+        go(*read)
+    except (DivisionError, InputError) as error:
+        sys.stdout.flush()
+        sys.stderr.write(f"{program if isinstance(error, DivisionError) else 'Error'}: {error}\n")
+        return 1
+    return 0
 
 
 def load_data(options: Options) -> ClusterData:
@@ -77,9 +98,19 @@ def node_status(what: str, nodes: Mapping[int, Node], options: Options) -> str:
     return f"\n{what} status:\n{node_table(nodes, options.print_nodes)}\n"
 
 
-def save_cluster(name: str, cluster: Cluster, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:
-    """Write `cluster` with `nodes` and `instances` in place of its own to the file `name`. Raises InputError."""
+def save_cluster(
+    options: Options,
+    kind: str,
+    when: str,
+    cluster: Cluster,
+    nodes: Mapping[int, Node],
+    instances: Mapping[int, Instance],
+) -> None:
+    """Write `cluster` with other `nodes` and `instances` where `--save` says, if it does. Raises InputError."""
+    if options.save is None:
+        return
     from gpolicy.htools.text_writing import format_cluster  # noqa: PLC0415 - only what is needed
 
-    text = format_cluster(cluster.groups.values(), nodes, instances.values(), cluster.tags, cluster.policy)
-    write_file(name, text)
+    name = f"{options.save}.{kind}"
+    write_file(name, format_cluster(cluster.groups.values(), nodes, instances.values(), cluster.tags, cluster.policy))
+    sys.stderr.write(f"The cluster state {when} has been written to file '{name}'\n")

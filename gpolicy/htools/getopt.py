@@ -61,80 +61,72 @@ def usage(options: Sequence[Option]) -> str:
     return "".join(f"  {option.short_text:{short}}  {option.long_text:{long}}  {option.help}\n" for option in options)
 
 
+class _Reading(NamedTuple):
+    """The words that are still to be read, and what the others gave."""
+
+    options: Sequence[Option]
+    rest: list[str]
+    given: list[tuple[str, str | None]]
+    unknown: list[str]
+    errors: list[str]
+
+    def long(self, word: str) -> None:
+        """Read a word that began with two dashes."""
+        name, equals, value = word.partition("=")
+        exact = [option for option in self.options if option.long == name]
+        matching = exact or [option for option in self.options if option.long.startswith(name)]
+        if not matching:
+            self.unknown.append(f"--{word}")
+            return
+        if len(matching) > 1:
+            head = f"option `--{name}' is ambiguous; could be one of:\n"
+            self.errors.append(head + usage(matching))
+            return
+        option = matching[0]
+        if option.takes is Takes.NOTHING and equals:
+            self.errors.append(f"option `--{name}' doesn't allow an argument\n")
+        elif option.takes is Takes.REQUIRED and not equals and not self.rest:
+            self.errors.append(f"option `--{name}' requires an argument {option.argument}\n")
+        elif option.takes is Takes.REQUIRED and not equals:
+            self.given.append((option.long, self.rest.pop(0)))
+        else:
+            self.given.append((option.long, value if equals else None))
+
+    def short(self, word: str) -> None:
+        """Read a word of short options."""
+        while word:
+            letter, word = word[0], word[1:]
+            option = next((option for option in self.options if option.short == letter), None)
+            if option is None:
+                self.unknown.append(f"-{letter}")
+            elif option.takes is Takes.NOTHING:
+                self.given.append((option.long, None))
+            elif option.takes is Takes.OPTIONAL:
+                self.given.append((option.long, word or None))
+                return
+            elif word:
+                self.given.append((option.long, word))
+                return
+            elif self.rest:
+                self.given.append((option.long, self.rest.pop(0)))
+                return
+            else:
+                self.errors.append(f"option `-{letter}' requires an argument {option.argument}\n")
+
+
 def parse(options: Sequence[Option], argv: Sequence[str]) -> Parsed:
     """Read `argv` (without the program's name)."""
-    given: list[tuple[str, str | None]] = []
-    arguments: list[str] = []
-    unknown: list[str] = []
-    errors: list[str] = []
-    rest = list(argv)
-    while rest:
-        word = rest.pop(0)
+    reading, arguments = _Reading(options, list(argv), [], [], []), list[str]()
+    while reading.rest:
+        word = reading.rest.pop(0)
         if word == "--":
-            arguments += rest
+            arguments += reading.rest
             break
         if word.startswith("--"):
-            _long(options, word[2:], rest, given, unknown, errors)
+            reading.long(word[2:])
         elif word.startswith("-") and word != "-":
-            _short(options, word[1:], rest, given, unknown, errors)
+            reading.short(word[1:])
         else:
             arguments.append(word)
-    errors += [f"unrecognized option `{word}'\n" for word in unknown]
-    return Parsed(tuple(given), tuple(arguments), tuple(errors))
-
-
-def _long(
-    options: Sequence[Option],
-    word: str,
-    rest: list[str],
-    given: list[tuple[str, str | None]],
-    unknown: list[str],
-    errors: list[str],
-) -> None:
-    name, equals, value = word.partition("=")
-    exact = [option for option in options if option.long == name]
-    matching = exact or [option for option in options if option.long.startswith(name)]
-    if not matching:
-        unknown.append(f"--{word}")
-        return
-    if len(matching) > 1:
-        head = f"option `--{name}' is ambiguous; could be one of:\n"
-        errors.append(head + usage(matching))
-        return
-    option = matching[0]
-    if option.takes is Takes.NOTHING and equals:
-        errors.append(f"option `--{name}' doesn't allow an argument\n")
-    elif option.takes is Takes.REQUIRED and not equals and not rest:
-        errors.append(f"option `--{name}' requires an argument {option.argument}\n")
-    elif option.takes is Takes.REQUIRED and not equals:
-        given.append((option.long, rest.pop(0)))
-    else:
-        given.append((option.long, value if equals else None))
-
-
-def _short(
-    options: Sequence[Option],
-    word: str,
-    rest: list[str],
-    given: list[tuple[str, str | None]],
-    unknown: list[str],
-    errors: list[str],
-) -> None:
-    while word:
-        letter, word = word[0], word[1:]
-        option = next((option for option in options if option.short == letter), None)
-        if option is None:
-            unknown.append(f"-{letter}")
-        elif option.takes is Takes.NOTHING:
-            given.append((option.long, None))
-        elif option.takes is Takes.OPTIONAL:
-            given.append((option.long, word or None))
-            return
-        elif word:
-            given.append((option.long, word))
-            return
-        elif rest:
-            given.append((option.long, rest.pop(0)))
-            return
-        else:
-            errors.append(f"option `-{letter}' requires an argument {option.argument}\n")
+    errors = (*reading.errors, *(f"unrecognized option `{word}'\n" for word in reading.unknown))
+    return Parsed(tuple(reading.given), tuple(arguments), errors)

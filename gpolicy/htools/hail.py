@@ -10,41 +10,28 @@ from gpolicy.allocator.dedicated_nodes import is_dedicated
 from gpolicy.allocator.group_choice import RequestError, RequestOptions
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.errors import InputError
-from gpolicy.htools.backends import load_cluster, node_status, save_cluster, warnings
+from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings
 from gpolicy.htools.files import read_input
 from gpolicy.htools.hail_requests import PREFIX, Request
 from gpolicy.htools.iallocator import Document, parse_document
 from gpolicy.htools.json_fields import Fields
-from gpolicy.htools.options import HAIL_OPTIONS, Options, Stop, read_options
+from gpolicy.htools.options import HAIL_OPTIONS, Options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.node import Node
     from gpolicy.htools.json_fields import Json
 
 
 def main(argv: Sequence[str]) -> int:
     """Run hail with the arguments `argv` (without the program's name) and return its exit code."""
-    read = read_options("hail", HAIL_OPTIONS, "file 1 1\n", argv)
-    if isinstance(read, Stop):
-        sys.stdout.write(read.stdout)
-        sys.stderr.write(read.stderr)
-        return read.code
-    options, arguments = read
-    try:
-        sys.stdout.write(_run(options, arguments))
-    except InputError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return 1
-    return 0
+    return run_program("hail", HAIL_OPTIONS, "file 1 1\n", argv, _run)
 
 
-def _run(options: Options, arguments: Sequence[str]) -> str:
+def _run(options: Options, arguments: Sequence[str]) -> None:
     cluster, request = _load(options, arguments)
     sys.stderr.write(node_status("Initial cluster", cluster.nodes, options))
-    _save(options, "pre-ialloc", cluster, cluster.nodes, cluster.instances)
+    save_cluster(options, "pre-ialloc", "before iallocator run", cluster, cluster.nodes, cluster.instances)
     rules = RequestOptions(
         capacity_checks=options.capacity_checks,
         ignore_soft_errors=options.ignore_soft_errors,
@@ -58,9 +45,9 @@ def _run(options: Options, arguments: Sequence[str]) -> str:
         success, nodes, instances = False, cluster.nodes, cluster.instances
         info, result = f"Request failed: {error}", []
     sys.stderr.write(node_status("Final cluster", nodes, options))
-    _save(options, "post-ialloc", cluster, nodes, instances)
+    save_cluster(options, "post-ialloc", "after iallocator run", cluster, nodes, instances)
     line = {"success": success, "info": info, "result": result}
-    return json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n"
+    sys.stdout.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n")
 
 
 def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, Request]:
@@ -116,21 +103,6 @@ def _check_indices(request: Request, cluster: Cluster) -> None:
             f"the request is about instance number {missing[0]} of its own document, which the cluster read"
             " from the other source does not have"
         )
-
-
-def _save(
-    options: Options,
-    kind: str,
-    cluster: Cluster,
-    nodes: Mapping[int, Node],
-    instances: Mapping[int, Instance],
-) -> None:
-    if options.save is None:
-        return
-    name = f"{options.save}.{kind}"
-    save_cluster(name, cluster, nodes, instances)
-    when = "before" if kind == "pre-ialloc" else "after"
-    sys.stderr.write(f"The cluster state {when} iallocator run has been written to file '{name}'\n")
 
 
 def parse_request(document: Document, cluster: Cluster) -> Request:

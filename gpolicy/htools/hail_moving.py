@@ -11,6 +11,7 @@ from gpolicy.htools.hail_requests import Answer, Request, names_of
 from gpolicy.htools.haskell_records import shown_argument, shown_groups
 from gpolicy.htools.haskell_text import shown_ints
 from gpolicy.htools.opcodes import opcode
+from gpolicy.htools.scalars import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,34 +24,26 @@ if TYPE_CHECKING:
 class RelocateRequest(NamedTuple):
     """Move an instance off the nodes `leaving` (indices)."""
 
-    instance: int
+    existing: tuple[int]
     required_nodes: int
     leaving: tuple[int, ...]
-
-    @property
-    def existing(self) -> tuple[int, ...]:
-        """The instance to move."""
-        return (self.instance,)
-
-    @property
-    def group_names(self) -> None:
-        """Nothing is placed."""
+    group_names: None = None
 
     def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
         """Return it as Haskell shows it."""
-        return f"Relocate {self.instance} {shown_argument(self.required_nodes)} {shown_ints(self.leaving)}"
+        return f"Relocate {self.existing[0]} {shown_argument(self.required_nodes)} {shown_ints(self.leaving)}"
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
         """Choose the new secondary, or the new node of an instance on shared storage."""
         done, new = relocate(
             cluster.nodes,
             cluster.instances,
-            self.instance,
+            self.existing[0],
             self.required_nodes,
             self.leaving,
             force=options.ignore_soft_errors,
         )
-        instances = {**cluster.instances, self.instance: done.instance}
+        instances = {**cluster.instances, self.existing[0]: done.instance}
         return Answer("success", list(names_of(cluster.nodes, (new,))), done.nodes, instances)
 
 
@@ -59,10 +52,7 @@ class EvacuateRequest(NamedTuple):
 
     existing: tuple[int, ...]
     mode: EvacuationMode
-
-    @property
-    def group_names(self) -> None:
-        """Nothing is placed."""
+    group_names: None = None
 
     def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
         """Return it as Haskell shows it."""
@@ -79,10 +69,7 @@ class ChangeGroupRequest(NamedTuple):
 
     existing: tuple[int, ...]
     targets: tuple[int, ...]
-
-    @property
-    def group_names(self) -> None:
-        """Nothing is placed."""
+    group_names: None = None
 
     def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
         """Return it as Haskell shows it."""
@@ -105,30 +92,22 @@ class ChangeGroupRequest(NamedTuple):
 class SecondaryRequest(NamedTuple):
     """Find a secondary node for an instance."""
 
-    instance: int
-
-    @property
-    def existing(self) -> tuple[int, ...]:
-        """The instance to mirror."""
-        return (self.instance,)
-
-    @property
-    def group_names(self) -> None:
-        """Nothing is placed."""
+    existing: tuple[int]
+    group_names: None = None
 
     def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
         """Return it as Haskell shows it."""
-        return f"AllocateSecondary {self.instance}"
+        return f"AllocateSecondary {self.existing[0]}"
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
         """Choose the secondary node."""
         nodes, instances = cluster.nodes, cluster.instances
-        placement, info = allocate_secondary(nodes, instances, self.instance, options)
+        placement, info = allocate_secondary(nodes, instances, self.existing[0], options)
         return Answer(
             info,
             names_of(nodes, placement.nodes)[1],
             {**nodes, **{node.index: node for node in placement.changed}},
-            {**instances, self.instance: placement.instance},
+            {**instances, self.existing[0]: placement.instance},
         )
 
 
@@ -137,9 +116,9 @@ def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> Request:
     if kind == "relocate":
         index = _exact(cluster, fields.text("name"))
         count = fields.integer("required_nodes")
-        return RelocateRequest(index, count, _nodes(cluster, fields.texts("relocate_from")))
+        return RelocateRequest((index,), count, _nodes(cluster, fields.texts("relocate_from")))
     if kind == "allocate-secondary":
-        return SecondaryRequest(_exact(cluster, fields.text("name")))
+        return SecondaryRequest((_exact(cluster, fields.text("name")),))
     instances = _instances(cluster, fields.texts("instances"))
     if kind == "node-evacuate":
         return EvacuateRequest(instances, fields.get("evac_mode", _mode))
@@ -197,7 +176,4 @@ def _groups(cluster: Cluster, names: Iterable[str]) -> tuple[int, ...]:
 def _mode(value: Json) -> EvacuationMode:
     if not isinstance(value, str):
         raise InputError("Can't parse value for 'EvacMode': Unable to read String")
-    try:
-        return EvacuationMode(value)
-    except ValueError:
-        raise InputError(f'Invalid string value for type EvacMode: "{value}"') from None
+    return named(EvacuationMode, value, "EvacMode")

@@ -26,11 +26,7 @@ class AllocateRequest(NamedTuple):
 
     wanted: Wanted
     restriction: tuple[str, ...] | None
-
-    @property
-    def existing(self) -> tuple[int, ...]:
-        """No existing instance."""
-        return ()
+    existing: tuple[int, ...] = ()
 
     @property
     def group_names(self) -> tuple[str | None, ...]:
@@ -70,11 +66,7 @@ class MultiAllocateRequest(NamedTuple):
     """Place several new instances."""
 
     wanted: tuple[Wanted, ...]
-
-    @property
-    def existing(self) -> tuple[int, ...]:
-        """No existing instance."""
-        return ()
+    existing: tuple[int, ...] = ()
 
     @property
     def group_names(self) -> tuple[str | None, ...]:

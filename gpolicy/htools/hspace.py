@@ -16,12 +16,12 @@ from gpolicy.allocator.placement import (
     SingleCandidates,
     candidate_nodes,
 )
-from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, DivisionError
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.errors import InputError
-from gpolicy.htools.backends import load_cluster, node_status, save_cluster, warnings
+from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings
 from gpolicy.htools.hspace_report import HumanReport, MachineReport, Report, Run
-from gpolicy.htools.options import HSPACE_OPTIONS, Options, Stop, WantedSize, read_options
+from gpolicy.htools.options import HSPACE_OPTIONS, Options, WantedSize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,23 +31,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str]) -> int:
     """Run hspace with the arguments `argv` (without the program's name) and return its exit code."""
-    read = read_options("hspace", HSPACE_OPTIONS, "", argv)
-    if isinstance(read, Stop):
-        sys.stdout.write(read.stdout)
-        sys.stderr.write(read.stderr)
-        return read.code
-    options, arguments = read
-    try:
-        _run(options, arguments)
-    except DivisionError as error:
-        sys.stdout.flush()
-        sys.stderr.write(f"hspace: {error}\n")
-        return 1
-    except InputError as error:
-        sys.stdout.flush()
-        sys.stderr.write(f"Error: {error}\n")
-        return 1
-    return 0
+    return run_program("hspace", HSPACE_OPTIONS, "", argv, _run)
 
 
 def _run(options: Options, arguments: Sequence[str]) -> None:
@@ -219,8 +203,4 @@ def _after(options: Options, cluster: Cluster, state: AllocationState, kind: str
 
         sys.stderr.write(allocation_map(title, state.placed[::-1], state.nodes))
     sys.stderr.write(node_status(title, state.nodes, options))
-    if options.save is None:
-        return
-    name = f"{options.save}.{kind}"
-    save_cluster(name, cluster, state.nodes, state.instances)
-    sys.stderr.write(f"The cluster state after {kind} allocation has been written to file '{name}'\n")
+    save_cluster(options, kind, f"after {kind} allocation", cluster, state.nodes, state.instances)

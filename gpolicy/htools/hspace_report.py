@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
@@ -48,30 +48,18 @@ class Run(NamedTuple):
         return runs
 
 
-class Report(Protocol):
-    """The parts of the output, in their order."""
-
-    def cluster(self) -> None:
-        """Print the cluster's resources."""
-
-    def tiered(self, size: WantedSize, run: Run) -> None:
-        """Print the tiered phase."""
-
-    def standard(self, size: WantedSize, run: Run) -> None:
-        """Print the standard phase."""
-
-    def end(self) -> None:
-        """Print the last line."""
-
-
-class MachineReport(NamedTuple):
-    """`HTS_KEY=value` lines, quoted for a shell."""
+class _Printed(NamedTuple):
+    """Where a report is written to, and what it is about."""
 
     write: Write
     nodes: Mapping[int, Node]
     instances: int
     required_nodes: int
     template: DiskTemplate
+
+
+class MachineReport(_Printed):
+    """`HTS_KEY=value` lines, quoted for a shell."""
 
     def cluster(self) -> None:
         """Print totals and the initial state."""
@@ -155,6 +143,7 @@ class MachineReport(NamedTuple):
             self._key(f"{prefix}_{name}", str(value))
 
     def _block(self, prefix: str, nodes: Mapping[int, Node], totals: Totals) -> None:
+        used = efficiencies(totals)
         values = {
             "SCORE": fixed(cluster_score(nodes.values()), 8),
             "INST_CNT": totals.instances,
@@ -163,17 +152,17 @@ class MachineReport(NamedTuple):
             "MEM_RESVD": totals.free_memory - totals.available_memory,
             "MEM_INST": totals.instance_memory,
             "MEM_OVERHEAD": totals.overhead_memory,
-            "MEM_EFF": fixed(memory_efficiency(totals), 8),
+            "MEM_EFF": fixed(used["memory"], 8),
             "DSK_FREE": totals.free_disk,
             "DSK_AVAIL": totals.available_disk,
             "DSK_RESVD": totals.free_disk - totals.available_disk,
             "DSK_INST": totals.instance_disk,
-            "DSK_EFF": fixed(disk_efficiency(totals), 8),
+            "DSK_EFF": fixed(used["disk"], 8),
             "SPN_FREE": totals.free_spindles,
             "SPN_INST": totals.instance_spindles,
-            "SPN_EFF": fixed(spindle_efficiency(totals), 8),
+            "SPN_EFF": fixed(used["spindles"], 8),
             "CPU_INST": totals.instance_cpus,
-            "CPU_EFF": fixed(cpu_efficiency(totals), 8),
+            "CPU_EFF": fixed(used["vcpu"], 8),
             "MNODE_MEM_AVAIL": totals.largest_memory,
             "MNODE_DSK_AVAIL": totals.largest_disk,
         }
@@ -181,14 +170,8 @@ class MachineReport(NamedTuple):
             self._key(f"{prefix}_{name}", str(value))
 
 
-class HumanReport(NamedTuple):
+class HumanReport(_Printed):
     """Sentences. They mention spindles if any node has exclusive storage."""
-
-    write: Write
-    nodes: Mapping[int, Node]
-    instances: int
-    required_nodes: int
-    template: DiskTemplate
 
     def cluster(self) -> None:
         """Print the cluster's resources and how many instances it has."""
@@ -238,38 +221,28 @@ class HumanReport(NamedTuple):
 
     def _tail(self, run: Run) -> None:
         totals = cluster_totals(run.final.nodes)
-        efficiencies = [
-            ("memory", memory_efficiency(totals)),
-            ("disk", disk_efficiency(totals)),
-            ("vcpu", cpu_efficiency(totals)),
-        ]
-        if self._exclusive:
-            efficiencies.append(("spindles", spindle_efficiency(totals)))
-        width = max(len(name) for name, _ in efficiencies)
+        shown = efficiencies(totals)
+        if not self._exclusive:
+            del shown["spindles"]
+        width = max(map(len, shown))
         self.write(
             f"  - most likely failure reason: {run.failures[0][0].title}\n"
             f"  - initial cluster score: {fixed(cluster_score(run.initial.nodes.values()), 8)}\n"
             f"  -   final cluster score: {fixed(cluster_score(run.final.nodes.values()), 8)}\n"
         )
-        for name, value in efficiencies:
+        for name, value in shown.items():
             self.write(f"  - {name:>{width}} usage efficiency: {fixed(value * 100, 2):>5}%\n")
 
 
-def memory_efficiency(totals: Totals) -> float:
-    """Share of the memory that instances use."""
-    return divide(float(totals.instance_memory), totals.total_memory)
+Report = MachineReport | HumanReport
+"""The parts of the output are asked for in their order: cluster, tiered, standard, end."""
 
 
-def disk_efficiency(totals: Totals) -> float:
-    """Share of the disk space that is used."""
-    return divide(float(totals.instance_disk), totals.total_disk)
-
-
-def cpu_efficiency(totals: Totals) -> float:
-    """Share of the virtual cpus that is used."""
-    return divide(float(totals.instance_cpus), float(totals.virtual_cpus))
-
-
-def spindle_efficiency(totals: Totals) -> float:
-    """Share of the spindles that is used."""
-    return divide(float(totals.instance_spindles), totals.total_spindles)
+def efficiencies(totals: Totals) -> dict[str, float]:
+    """Return the used shares of memory, disk, virtual CPUs and spindles."""
+    return {
+        "memory": divide(float(totals.instance_memory), totals.total_memory),
+        "disk": divide(float(totals.instance_disk), totals.total_disk),
+        "vcpu": divide(float(totals.instance_cpus), float(totals.virtual_cpus)),
+        "spindles": divide(float(totals.instance_spindles), totals.total_spindles),
+    }

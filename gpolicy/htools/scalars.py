@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from enum import Enum
+from functools import partial
+from typing import TypeVar
 
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.errors import InputError
@@ -17,8 +20,7 @@ _NUMBER = re.compile(
     r"(?P<number>0[xX][0-9a-fA-F]++|0[oO][0-7]++|[0-9]++(?P<fraction>\.[0-9]++)?(?P<exponent>[eE][-+]?[0-9]++)?)"
 )
 _NOT_FINITE = re.compile(rf"{_BLANKS}(?P<sign>-{_BLANKS})?(?P<number>NaN|Infinity)")
-_DISK_TEMPLATES = {template.value: template for template in DiskTemplate}
-_INSTANCE_STATES = {status.value: status for status in InstanceStatus}
+_Named = TypeVar("_Named", bound=Enum)
 
 
 def split(separator: str, text: str) -> list[str]:
@@ -110,25 +112,14 @@ def _as_float(value: int) -> float:
 # --- names of closed lists -------------------------------------------------------------------------------------------
 
 
-def disk_template(text: str) -> DiskTemplate:
-    """Return the disk template named `text`."""
-    found = _DISK_TEMPLATES.get(text)
-    if found is None:
-        raise InputError(f'Invalid string value for type DiskTemplate: "{text}"')
-    return found
-
-
-def alloc_policy(text: str) -> AllocPolicy:
-    """Return the allocation policy named `text`."""
+def named(kind: type[_Named], text: str, name: str = "") -> _Named:
+    """Return the member of `kind`, which htools calls `name`, with the value `text`."""
     try:
-        return AllocPolicy(text)
+        return kind(text)
     except ValueError:
-        raise InputError(f'Invalid string value for type AllocPolicy: "{text}"') from None
+        raise InputError(f'Invalid string value for type {name or kind.__name__}: "{text}"') from None
 
 
-def instance_status(text: str) -> InstanceStatus:
-    """Return the instance state named `text`."""
-    found = _INSTANCE_STATES.get(text)
-    if found is None:
-        raise InputError(f'Invalid string value for type InstanceStatus: "{text}"')
-    return found
+disk_template = partial(named, DiskTemplate)
+alloc_policy = partial(named, AllocPolicy)
+instance_status = partial(named, InstanceStatus)
