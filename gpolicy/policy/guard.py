@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from gpolicy.findings import Finding, Span
+from gpolicy.findings import Span
+from gpolicy.policy.building import Report
 from gpolicy.policy.source_file import Located, Pointer, YamlDocument
 from gpolicy.policy.structure import WRONG_VALUE
-
-Report = Callable[[Finding], None]
 
 
 class Measure(StrEnum):

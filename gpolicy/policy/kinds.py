@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpolicy.findings import Finding
-from gpolicy.policy.building import Builder
+from gpolicy.policy.building import Builder, Report
 from gpolicy.policy.guard import build_guards
 from gpolicy.policy.scenario_building import build_scenarios
 from gpolicy.policy.source_file import YamlDocument
 
-Report = Callable[[Finding], None]
 Reader = Callable[[YamlDocument, Report], Iterable[Any]]
 
 OBJECTS: Final = "objects"

@@ -15,13 +15,7 @@ from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files
 from gpolicy.policy.kinds import KINDS, OBJECTS
-from gpolicy.policy.model import (
-    ClusterPolicy,
-    Declared,
-    GroupPolicy,
-    NodeSetPolicy,
-    Policy,
-)
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.policy.structure import DUPLICATE_OBJECT, SEVERAL_CLUSTERS, UNKNOWN_SNAPSHOT

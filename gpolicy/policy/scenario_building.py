@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from gpolicy.findings import Finding, Span
+from gpolicy.findings import Span
 from gpolicy.ganeti.number_bounds import parse_bounded_size
+from gpolicy.policy.building import Report
 from gpolicy.policy.scenario import (
     Action,
     CapacityQuestion,
@@ -27,8 +28,6 @@ from gpolicy.policy.scenario import (
 from gpolicy.policy.schema_stage import FILLINGS, MOST_NODES
 from gpolicy.policy.source_file import Located, Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import WRONG_VALUE
-
-Report = Callable[[Finding], None]
 
 
 def build_scenarios(document: YamlDocument, report: Report) -> Iterator[Scenario]:
