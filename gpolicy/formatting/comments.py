@@ -102,6 +102,7 @@ def _on_its_line(comment: Comment) -> CommentLines:
     before = source.text[start - column + 1 : start]
     return CommentLines(
         start=start,
+        stop=comment.stop,
         text=comment.text,
         line=line,
         column=len(before),
@@ -133,6 +134,7 @@ def _joined(comments: list[CommentLines], source: SourceFile) -> list[CommentLin
         )
         if goes_on and last is not None and comment.column > _next_column(comments, place, source):
             last.more.append(comment.text)
+            last.stop = comment.stop
         else:
             joined.append(comment)
     return joined

@@ -202,7 +202,7 @@ class _Reader:
             comment = self._comments[number]
             if comment.start > place:
                 break
-            place = self._text.find("-", comment.start + len(comment.text))
+            place = self._text.find("-", comment.stop)
         if place < 0:
             raise CannotFormatError("an item of a list was not found", self._line_of(self._place))
         return place

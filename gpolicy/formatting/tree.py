@@ -16,13 +16,14 @@ class CannotFormatError(Exception):
 
 @dataclass(slots=True)
 class CommentLines:
-    """A comment with all its lines.
+    """A comment with all its lines, from offset `start` up to `stop`.
 
     `column` counts from 0; `gap` is the number of blanks before the comment on its line. `blank`: an empty line comes
     before it. `more` are further lines of a comment behind other text.
     """
 
     start: int
+    stop: int
     text: str
     line: int
     column: int

@@ -193,6 +193,11 @@ def test_a_comment_behind_something_that_goes_on_below() -> None:
     assert body(not_so) == "tags:  # one\n  # of the item\n  - a\n"
 
 
+def test_a_dash_in_the_second_line_of_a_comment_is_no_item() -> None:
+    text = "nodes:\n  - a     # one\n          # and - two\n  -       # three\n    - b\n"
+    assert body(text) == text
+
+
 def test_the_example_of_the_readme_is_in_form() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
     assert formatted(text) == text
