@@ -116,7 +116,7 @@ def findings_in(
 
             return findings_github(findings, locate=repository_path)
         case "junit":
-            from gpolicy.report.findings_junit import findings_junit  # noqa: PLC0415
+            from gpolicy.report.junit import findings_junit  # noqa: PLC0415
 
             return findings_junit(findings, sources, fails=fails, locate=repository_path)
         case "sarif":

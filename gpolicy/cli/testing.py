@@ -65,6 +65,6 @@ def _run(policy: Policy, scenarios: list[Scenario], state: ClusterState | None) 
 
 
 def _junit(outcomes: list[Outcome]) -> str:
-    from gpolicy.report.outcomes_junit import outcomes_junit  # noqa: PLC0415 (slow to import)
+    from gpolicy.report.junit import outcomes_junit  # noqa: PLC0415 (slow to import)
 
     return outcomes_junit(outcomes)

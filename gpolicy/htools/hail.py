@@ -10,8 +10,7 @@ from gpolicy.allocator.dedicated_nodes import is_dedicated
 from gpolicy.allocator.group_choice import RequestError, RequestOptions
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.errors import InputError
-from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings
-from gpolicy.htools.files import read_input
+from gpolicy.htools.backends import load_cluster, node_status, read_input, run_program, save_cluster, warnings
 from gpolicy.htools.hail_requests import PREFIX, Request
 from gpolicy.htools.iallocator import Document, parse_document
 from gpolicy.htools.json_fields import Fields

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpolicy.allocator.evacuation import EvacuationMode, EvacuationResult, change_group, evacuate_nodes, relocate
+from gpolicy.allocator.evacuation import (
+    EvacuationMode,
+    EvacuationResult,
+    Move,
+    MoveKind,
+    change_group,
+    evacuate_nodes,
+    relocate,
+)
 from gpolicy.allocator.requests import allocate_secondary
 from gpolicy.errors import InputError
 from gpolicy.htools.hail_requests import Answer, Request, names_of
 from gpolicy.htools.haskell_records import shown_argument, shown_groups
 from gpolicy.htools.haskell_text import shown_ints
-from gpolicy.htools.opcodes import opcode
 from gpolicy.htools.scalars import named
 
 if TYPE_CHECKING:
@@ -18,6 +25,7 @@ if TYPE_CHECKING:
 
     from gpolicy.allocator.group_choice import RequestOptions
     from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.node import Node
     from gpolicy.htools.json_fields import Fields, Json
 
 
@@ -133,8 +141,44 @@ def _moved(cluster: Cluster, result: EvacuationResult) -> Answer:
         for instance, group, where, _ in result.moved
     ]
     failed = [[instance.name, text] for instance, text in result.failed]
-    jobs = [[opcode(move, nodes) for move in moves] for _, _, _, moves in result.moved]
+    jobs = [[_opcode(move, nodes) for move in moves] for _, _, _, moves in result.moved]
     return Answer(info, [moved, failed, jobs], result.nodes, result.instances)
+
+
+def _opcode(move: Move, nodes: Mapping[int, Node]) -> dict[str, object]:
+    """Return the opcode of one move, with its keys in Ganeti's order (htools, Cluster: `iMoveToJob`)."""
+    name = move.instance.name
+    target = {} if move.target is None else {"target_node": nodes[move.target].facts.name}
+    if move.kind is MoveKind.REPLACE_SECONDARY:
+        return {
+            "OP_ID": "OP_INSTANCE_REPLACE_DISKS",
+            "instance_name": name,
+            "early_release": False,
+            "ignore_ipolicy": False,
+            "mode": "replace_new_secondary",
+            "disks": [],
+            "remote_node": target["target_node"],
+        }
+    if move.instance.forthcoming:
+        return {
+            "OP_ID": "OP_INSTANCE_FAILOVER",
+            "instance_name": name,
+            "shutdown_timeout": 120,
+            "ignore_consistency": False,
+            **target,
+            "ignore_ipolicy": False,
+            "cleanup": False,
+        }
+    return {
+        "OP_ID": "OP_INSTANCE_MIGRATE",
+        "instance_name": name,
+        **target,
+        "allow_runtime_changes": False,
+        "ignore_ipolicy": False,
+        "cleanup": False,
+        "allow_failover": True,
+        "ignore_hvversions": True,
+    }
 
 
 def _exact(cluster: Cluster, name: str) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, NodeData
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.errors import InputError
-from gpolicy.htools.files import read_file
+from gpolicy.htools.backends import read_file
 from gpolicy.htools.json_fields import (
     Fields,
     Json,

@@ -29,12 +29,22 @@ from gpolicy.report.answer import (
     Weight,
     count,
 )
-from gpolicy.report.change_words import change_words, differs_in_effect, pair_changes, step_command
 from gpolicy.report.cluster_picture import domain_pictures, group_pictures
 from gpolicy.report.impact_sections import impact_sections, not_known
+from gpolicy.report.plan_words import (
+    amount,
+    change_words,
+    differs_in_effect,
+    get_worse,
+    guard_verdict,
+    nothing_to_do,
+    pair_changes,
+    step_command,
+    verdict,
+    worst_first,
+)
 from gpolicy.report.spec_picture import spec_pictures
 from gpolicy.report.values_text import value_text
-from gpolicy.report.verdict import amount, get_worse, guard_verdict, nothing_to_do, verdict, worst_first
 
 _MOST_OBJECTS: Final = 8
 _SIGNS: Final = {ChangeAction.CREATE: "+", ChangeAction.REMOVE: "-"}

@@ -12,7 +12,7 @@ from gpolicy.plan.plan import Plan
 from gpolicy.report.answer import Weight
 from gpolicy.report.github import Annotation, finding_annotation, github
 from gpolicy.report.impact_sections import impact_sections, not_known
-from gpolicy.report.verdict import amount, verdict
+from gpolicy.report.plan_words import amount, verdict
 from gpolicy.report.violations_section import breach_words
 
 

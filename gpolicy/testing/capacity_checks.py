@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.allocator.cluster_score import COMPONENTS, component_values
+from gpolicy.allocator.repeated_allocation import Allocator, ReferenceEngine
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.extended_capacity import ExtendedOptions
@@ -12,11 +14,13 @@ from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames, pair_names
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
-from gpolicy.testing.ablation import leaving_out
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, known_name
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.placement import Candidates, Statistics
+    from gpolicy.allocator.redundancy import CapacityRules
     from gpolicy.analysis.capacity import GroupCapacity
+    from gpolicy.analysis.counted_cluster import CountedCluster
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
@@ -139,3 +143,21 @@ def _by_spec(counted: Counted) -> str:
     if counted.tiered is None:
         return "not counted: only standard instances are"
     return ", ".join(f"{name} {count}" for name, count in counted.tiered.items())
+
+
+def leaving_out(counted: CountedCluster, without: frozenset[str]) -> CountedCluster:
+    """Return the cluster with an allocator that ignores the components of the score in `without`.
+
+    Source: design document "allocation efficiency".
+    """
+
+    def score(stats: Statistics) -> float:
+        total = 0.0
+        for component, value in zip(COMPONENTS, component_values(stats), strict=False):
+            total += 0.0 if component.name in without else component.weight * value
+        return total
+
+    def allocator(candidates: Candidates, rules: CapacityRules) -> Allocator:
+        return Allocator(ReferenceEngine(candidates, rules, score))
+
+    return replace(counted, allocator=allocator)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.report.findings_junit import findings_junit
+from gpolicy.report.junit import findings_junit
 
 WARNING = Finding("GP202", "spec-order", Severity.WARNING, "1 < 2 & 3", Span("b.yaml", 4, 1, 4, 2))
 

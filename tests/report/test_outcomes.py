@@ -13,9 +13,9 @@ from rendered import text_of
 from gpolicy.findings import Span
 from gpolicy.policy.scenario import Action
 from gpolicy.printable import terminal_text
+from gpolicy.report.junit import outcomes_junit
 from gpolicy.report.outcomes_answer import outcomes_answer, summary_line
 from gpolicy.report.outcomes_json import outcomes_json
-from gpolicy.report.outcomes_junit import outcomes_junit
 from gpolicy.testing.outcome import Check, Outcome
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "output" / "test.json").read_text())

@@ -11,7 +11,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.policy.schema_expectations import REFUSALS
-from gpolicy.testing.ablation import leaving_out
+from gpolicy.testing.capacity_checks import leaving_out
 from gpolicy.testing.paper_cluster import promised_cluster
 
 TWO_NODES = "on: {simulate: {memory: 20G, cpus: 8, disk: 300G, nodes: 2}}\n"

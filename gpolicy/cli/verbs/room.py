@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpolicy.cli.options import Authority, Budget, Credentials, Insecure, State, form_option, look_of, source_options
-from gpolicy.cli.output import write_report
+from gpolicy.cli.output import show_errors, write_report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.pair_names import PairNames
+    from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.cluster.state import ClusterState
     from gpolicy.suggest.suggestion import Bounds
 
 verbs = typer.Typer()
@@ -71,13 +74,12 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     """
     from gpolicy.analysis.capacity import capacity as count  # noqa: PLC0415
     from gpolicy.analysis.extended_capacity import ExtendedOptions  # noqa: PLC0415
-    from gpolicy.cli.under_policy import read_under  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_json  # noqa: PLC0415
 
     look = look_of("capacity", form, budget)
     limits = ExtendedOptions(max_node_failures=max_node_failures, oversubscription=oversubscription)
-    found = read_under(path, state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+    found = _read_under(path, state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
     if found is None:
         return int(ExitCode.FINDINGS)
     observed, names = found
@@ -126,13 +128,12 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     """
     from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
-    from gpolicy.cli.under_policy import read_under  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
     from gpolicy.report.place_json import place_json  # noqa: PLC0415
 
     look = look_of("place", form, budget, every=every)
     words = read_words(request)
-    found = read_under(policy, state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+    found = _read_under(policy, state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
     if found is None:
         return int(ExitCode.FINDINGS)
     observed, names = found
@@ -233,6 +234,31 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
     own = {"json": lambda: suggest_json(report), "yaml": lambda: text if output is None else ""}
     write_report(look, lambda: suggest_answer(report, output), own)
     return int(ExitCode.FINE)
+
+
+def _read_under(policy: Path | None, src: str, options: SourceOptions) -> tuple[ClusterState, PairNames] | None:
+    """Return the state that `src` names, under the policy at a path if one is given, and the names of its spec pairs.
+
+    None, with the errors on standard error, where the policy has errors or does not fit the cluster.
+    """
+    from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
+    from gpolicy.cli.checking import read, sound_policy  # noqa: PLC0415
+    from gpolicy.plan.diff import diff  # noqa: PLC0415
+    from gpolicy.plan.projection import projected  # noqa: PLC0415
+
+    state = read(src, options)
+    if policy is None:
+        return state, PairNames()
+    loaded = sound_policy(policy, state)
+    if loaded is None:
+        return None
+    difference = diff(loaded, state)
+    errors = [finding for finding in difference.findings if finding.severity == "error"]
+    if errors:
+        show_errors(errors, loaded.files)
+        return None
+    after = projected(state, difference.changes)
+    return after, pair_names(loaded, after)
 
 
 def _bounds(name: str | None) -> Bounds | None:
