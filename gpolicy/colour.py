@@ -1,4 +1,4 @@
-"""Colour on a terminal: reports say what a piece of text means (its tone), and here is how each tone is painted."""
+"""Colour on a terminal: reports give each piece of text a tone, which is painted here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpolicy.printable import control
 
 
 class Tone(Enum):
-    """What a piece of text is to its reader. The value is the SGR code of terminals."""
+    """The meaning of a piece of text for the reader. The value is the SGR code of terminals."""
 
     PLAIN = ""
     STRONG = "1"
@@ -28,7 +28,7 @@ _END: Final = control("[0m")
 
 @dataclass(frozen=True, slots=True)
 class Painter:
-    """Paints text, or leaves it as it is where there is no `colour`."""
+    """Paints text if `colour` is true, otherwise leaves it unchanged."""
 
     colour: bool
 

@@ -1,4 +1,4 @@
-"""Where gpolicy's data files are: beside the package in a checkout, inside it in a wheel."""
+"""The place of gpolicy's data files: beside the package in a checkout, inside it in a wheel."""
 
 from __future__ import annotations
 

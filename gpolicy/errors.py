@@ -1,4 +1,4 @@
-"""What stops a run, each with a hint about what to do; and exit codes.
+"""Exceptions that stop a run, each with a hint; and exit codes.
 
 Findings about a policy are data (`gpolicy.findings`); exceptions are only for what stops a run.
 """
@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a run of gpolicy ends with."""
+    """The exit codes of gpolicy."""
 
     FINE = 0
     FINDINGS = 1  # an error finding, a guard that fails, a failed test, a failed apply
@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
 
 
 def about(where: str, message: str) -> str:
-    """Return `message` after what it is about: a file, or a source, which may end in a colon itself (`local:`)."""
+    """Return `message` after its subject: a file, or a source, which may end with a colon itself (`local:`)."""
     return f"{where.removesuffix(':')}: {message}"
 
 
@@ -41,7 +41,7 @@ class UsageError(GpolicyError):
 
 
 class InputError(GpolicyError):
-    """A file or an answer of another program cannot be read as what it should be."""
+    """A file or the answer of another program is malformed."""
 
 
 class UnreachableError(GpolicyError):

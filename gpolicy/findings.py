@@ -1,4 +1,4 @@
-"""Findings: what is wrong with a policy, where, and what to write instead. Data that every report renders."""
+"""Findings about a policy: the problem, its place, and what to write instead. Data that every report renders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 LONGEST_MESSAGE: Final = 2000
-"""Most characters of a message or a hint: a policy may hold longer texts, and thousands of mistakes in them."""
+"""The greatest length of a message or a hint: a policy may contain longer texts, with thousands of errors."""
 
 
 class Severity(StrEnum):
@@ -26,7 +26,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A place in a file: lines and columns from 1; the end column is just behind the last character."""
+    """A place in a file: lines and columns from 1; the end column is behind the last character."""
 
     file: str
     line: int
@@ -40,7 +40,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Another place that belongs to a finding, and what it has to do with it."""
+    """Another place of a finding, and its relation to it."""
 
     span: Span
     message: str
@@ -56,7 +56,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """The one safe fix of a finding: what it does, as an order ("remove the key"), and its edits of one file.
+    """The only safe fix of a finding: a title in the imperative ("remove the key"), and its edits of one file.
 
     Safe means: the author of the policy would have written the same. Where there are two ways, there is no fix.
     """
@@ -67,7 +67,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, by rule code and name."""
+    """One problem, with the code and name of its rule."""
 
     code: str
     name: str
@@ -94,7 +94,7 @@ def by_place(findings: Iterable[Finding]) -> list[Finding]:
 class Accepted:
     """A finding that does not count because something in the repository accepts it.
 
-    `by` is waiver, comment or baseline; `reason` is what it says (it may say nothing).
+    `by` is waiver, comment or baseline; `reason` is its text, perhaps empty.
     """
 
     finding: Finding

@@ -1,4 +1,4 @@
-"""What our JSON forms share: values as JSON's own types, places, and the text of the whole."""
+"""Common parts of our JSON reports: values as JSON types, places, and the text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def json_text(data: Mapping[str, Any]) -> str:
 
 
 def head(version: str, report: Any) -> dict[str, Any]:
-    """Return what a report on one cluster begins with."""
+    """Return the first fields of a report about one cluster."""
     return {"format_version": version, **fields(report, "cluster_name", "source", "snapshot")}
 
 
@@ -30,7 +30,7 @@ def fields(item: object, *names: str) -> dict[str, Any]:
 
 
 def plain(value: object) -> Any:
-    """Return a value as JSON has it. A number that is not finite is null."""
+    """Return a value as JSON types. A number that is not finite is null."""
     match value:
         case Enum():
             return value.value
@@ -44,5 +44,5 @@ def plain(value: object) -> Any:
 
 
 def place(span: Span | None, *names: str) -> dict[str, Any]:
-    """Return file, line and column (or what else of a place `names` name); null where there is none."""
+    """Return file, line and column (or the fields `names`) of a place; null if there is none."""
     return {name: getattr(span, name) if span else None for name in names or PLACE}

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Final
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
-"""What the names of the files of a policy end in."""
+"""The suffixes of policy files."""
 
 _SEARCH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_GIT_FILE: Final = 64 * 1024  # bytes of a `.git` that is a file; it holds one path
-_LONGEST_PREFIX: Final = 50  # letters of a name that its successor begins with; of up to four bytes each
+_LONGEST_PREFIX: Final = 50  # letters of a name that a temporary name begins with; up to four bytes each
 
 
 class OutsideError(OSError):
@@ -32,12 +32,12 @@ class OutsideError(OSError):
 
 
 def reason(error: OSError | ValueError) -> str:
-    """Return what went wrong with a file, without its name. Python raises ValueError for impossible names."""
+    """Return the error about a file, without its name. Python raises ValueError for impossible names."""
     return "no file can have this name" if isinstance(error, ValueError) else error.strerror or str(error)
 
 
 def real_path(path: str | Path) -> Path:
-    """Return where a path leads, links followed, even if nothing is there. Raise OSError for an impossible name."""
+    """Return the path with links resolved, even if nothing is there. Raise OSError for an impossible name."""
     try:
         return Path(os.path.realpath(path))
     except ValueError as error:
@@ -45,9 +45,9 @@ def real_path(path: str | Path) -> Path:
 
 
 def read_below(root: Path, real: Path, limit: int) -> bytes:
-    """Return what is in the regular file `real` below the directory `root`, at most `limit` bytes.
+    """Return the content of the regular file `real` below the directory `root`, at most `limit` bytes.
 
-    Both are paths without links, as `real_path` gives them. Raise OSError where there is a link, or no such file.
+    Both are paths without links, from `real_path`. Raise OSError for a link or a missing file.
     """
     if not real.is_relative_to(root):
         raise OutsideError(f"leads out of {root}")
@@ -63,7 +63,7 @@ def read_below(root: Path, real: Path, limit: int) -> bytes:
 
 
 def read_named(path: Path, limit: int) -> bytes:
-    """Return what is in the regular file that somebody named, wherever it is, at most `limit` bytes.
+    """Return the content of a regular file that the user named, in any place, at most `limit` bytes.
 
     Raise OSError, OutsideError for a planted link on the way.
     """
@@ -73,7 +73,7 @@ def read_named(path: Path, limit: int) -> bytes:
 
 
 def _must_be_regular(found: os.stat_result) -> None:
-    if stat.S_ISLNK(found.st_mode):  # a loop, or put there after it was resolved
+    if stat.S_ISLNK(found.st_mode):  # a loop, or a link that appeared after resolving
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     if not stat.S_ISREG(found.st_mode):
         if stat.S_ISDIR(found.st_mode):
@@ -95,13 +95,13 @@ def opened_directory(real: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-# --- links that others planted ---------------------------------------------------------------------------------------
+# --- planted links ---------------------------------------------------------------------------------------------------
 
 
 def work_tree(directory: Path) -> Path | None:
     """Return the git work tree around a directory without links, None if there is none.
 
-    None reaches as far as a place that holds more than a tree of somebody's (`is_common`).
+    A directory with unrelated files (`is_common`) is never a work tree.
     """
     for each in (directory, *directory.parents):
         if is_common(each):
@@ -112,9 +112,9 @@ def work_tree(directory: Path) -> Path | None:
 
 
 def is_common(directory: Path) -> bool:
-    """Return whether unrelated files lie side by side in a directory.
+    """Return whether a directory is a place for unrelated files.
 
-    That is so for /, /etc, the home directory of the user, and directories like /tmp, where all may write (sticky).
+    Such are /, /etc, the home directory of the user, and directories like /tmp, where all may write (sticky).
     """
     if directory in (Path(directory.anchor), Path("/etc"), real_path(Path("~").expanduser())):
         return True
@@ -139,7 +139,7 @@ def _has_repository(directory: Path) -> bool:
 
 
 def _tree(directory: Path) -> Path | None:
-    """Return the tree that a directory is part of: a git work tree, or itself if it holds YAML."""
+    """Return the tree of a directory: its git work tree, or itself if it contains YAML."""
     found = work_tree(directory)
     if found is not None:
         return found
@@ -151,10 +151,10 @@ def _tree(directory: Path) -> Path | None:
 
 
 def refuse_planted_links(path: Path) -> None:
-    """Raise OutsideError if a link on the way to `path` leads out of the tree that the link lies in.
+    """Raise OutsideError if a link on the way to `path` leads out of the tree of the link.
 
-    That is a git work tree, the working directory, or without either a directory that holds YAML. A link elsewhere is
-    that of whoever named the path.
+    That tree is a git work tree, the working directory, or otherwise a directory with YAML. A link elsewhere belongs to
+    the user who named the path.
     """
     here = real_path(Path.cwd())
     place = Path("/")
@@ -178,16 +178,16 @@ def refuse_planted_links(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A file to be written: its directory, without links, and its name there, which is no link."""
+    """A file for writing: its directory, without links, and its name there, which is not a link."""
 
     directory: Path
     name: str
 
 
 def target_of(path: Path) -> Target:
-    """Return where a file named on the command line is written. Raise OSError where that is none to write to.
+    """Return the target of a file that the command line names for writing. Raise OSError if it cannot be written.
 
-    A link is never written through, nor replaced. Links to directories are followed, but for planted ones.
+    A link to a file is neither followed nor replaced. Links to directories are followed, except planted ones.
     """
     try:
         if not path.name:
@@ -201,14 +201,14 @@ def target_of(path: Path) -> Target:
 
 
 def check_target(target: Target) -> os.stat_result | None:
-    """Return what is known of the file that is there, None if none is. Raise OSError if it is no regular file."""
+    """Return the status of an existing file, None if there is none. Raise OSError if it is not a regular file."""
     with opened_directory(target.directory) as directory:
         try:
             found = os.stat(target.name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             return None
     if stat.S_ISLNK(found.st_mode):
-        raise OSError("it is a symbolic link, and gpolicy writes through none; name the file that it leads to")
+        raise OSError("it is a symbolic link, and gpolicy does not write through links; name its target")
     if not stat.S_ISREG(found.st_mode):
         raise OSError("it exists and is not a regular file")
     return found
@@ -222,7 +222,7 @@ def new_mode() -> int:
 
 
 def write_beside(target: Target, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> str:
-    """Put `data` into a new hidden file in the target's directory, on disk; return its name."""
+    """Write `data` to a new hidden file in the target's directory, with fsync; return its name."""
     name = f".{target.name[:_LONGEST_PREFIX]}.gpolicy-{secrets.token_hex(4)}"
     with opened_directory(target.directory) as directory:
         descriptor = os.open(name, _CREATE, 0o600, dir_fd=directory)
@@ -242,13 +242,13 @@ def write_beside(target: Target, data: bytes, mode: int, owner: tuple[int, int] 
 
 
 def take_place(target: Target, beside: str) -> None:
-    """Give the new file the name of the target, in one step."""
+    """Rename the new file to the target, in one step."""
     with opened_directory(target.directory) as directory:
         os.rename(beside, target.name, src_dir_fd=directory, dst_dir_fd=directory)
 
 
 def take_new_place(target: Target, beside: str) -> None:
-    """Give the new file the name of the target; raise FileExistsError if anything has it."""
+    """Rename the new file to the target; raise FileExistsError if that exists."""
     with opened_directory(target.directory) as directory:
         os.link(beside, target.name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
 
@@ -260,7 +260,7 @@ def drop(target: Target, name: str) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Have the names in a directory on disk."""
+    """Sync the names in a directory to disk."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

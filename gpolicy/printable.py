@@ -1,9 +1,8 @@
 r"""Text that is safe on a terminal or in a log: it moves no cursor, hides nothing and fakes no line.
 
-Names, values and messages come from policies, plans and clusters, and hold anything. Reports give their lines to
-`as_text`, the command line writes through a stream that calls `printable` on whatever it is told to write
-(`cli/console.py`). Our own colours survive both: they hold a random number of this process, which nothing that was
-written before can know.
+Names, values and messages come from policies, plans and clusters, and may contain anything. Reports pass their lines to
+`as_text`; the command line writes through a stream that calls `printable` (`cli/console.py`). Our own colours survive
+both: they contain a random number of this process, which no input can know.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from typing import Final
 _OURS: Final = f"\x1b{os.urandom(8).hex()}"
 _CONTROL: Final = re.compile(rf"({_OURS}\[[0-9;]*[A-Z]?[a-z]?)")
 
-# Letters that show nothing although they count as printable (Default_Ignorable_Code_Point, and the empty Braille cell).
+# Letters that are invisible although they count as printable (Default_Ignorable_Code_Point, and the empty Braille
+# cell).
 _UNSEEN: Final = frozenset(
     (
         *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0),
@@ -27,18 +27,18 @@ _UNSEEN: Final = frozenset(
     )
 )
 
-_RIGHT_TO_LEFT: Final = frozenset(("R", "AL", "AN"))  # classes of letters that take what is beside them to other places
+_RIGHT_TO_LEFT: Final = frozenset(("R", "AL", "AN"))  # classes of letters that reorder their neighbours
 
 
 def control(sequence: str) -> str:
-    r"""Return a control sequence of ours (`[1m`, `[K`), as `terminal_text` makes it one for a terminal."""
+    r"""Return our form of a control sequence (`[1m`, `[K`), which `terminal_text` turns into one for a terminal."""
     return f"{_OURS}{sequence}"
 
 
 def printable(text: str) -> str:
-    r"""Return `text` as one line, with what could move a cursor, hide or reorder text, or end the line as an escape.
+    r"""Return `text` as one line, with escapes for what could move a cursor, hide or reorder text, or end the line.
 
-    Escapes are Python's: \x1b, \n, \u202e. Control sequences of ours stay.
+    Escapes are Python's: \x1b, \n, \u202e. Our own control sequences stay.
     """
     if _stays(text):
         return text
@@ -53,7 +53,7 @@ def _escaped(text: str) -> str:
 
 
 def _stays(text: str) -> bool:
-    """Return whether all of a text is seen, in the order of its letters."""
+    """Return whether all of a text is visible, in the order of its letters."""
     return text.isprintable() and (
         text.isascii()
         or (_UNSEEN.isdisjoint(map(ord, text)) and _RIGHT_TO_LEFT.isdisjoint(map(unicodedata.bidirectional, text)))
@@ -76,12 +76,12 @@ def _columns(letter: str) -> int:
 
 
 def one_line(text: str, longest: int = 2000) -> str:
-    """Return the first letters of what another program said, on one line: a blank for each that nobody could see."""
+    """Return the first letters of another program's output on one line, with a blank for each invisible letter."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:longest]).strip()
 
 
 def as_text(lines: Iterable[str]) -> str:
-    """Return lines as a text that holds these lines and no others, whatever is in them."""
+    """Return lines as a text with exactly these lines, for any content."""
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
@@ -91,11 +91,11 @@ def printable_text(text: str) -> str:
 
 
 def terminal_text(text: str) -> str:
-    """Return printable text as a terminal takes it: our control sequences become such."""
+    """Return printable text for a terminal, with our control sequences as real ones."""
     return text.replace(_OURS, "\x1b")
 
 
 def no_command(line: str) -> str:
-    """Return a printable line that GitHub's runner takes for no command: no `::` at its start, no `##[` in it."""
+    """Return a printable line that GitHub's runner does not take for a command: without `::` at its start and `##[`."""
     shown = line.replace("##[", "## [")
     return f"- {shown}" if shown.lstrip().startswith("::") else shown

@@ -1,10 +1,10 @@
-"""How far a policy reaches: what it names is read below its root only, whatever links are in its tree.
+"""The boundary of a policy: files that it names are read below its root only, even through links.
 
-A policy is what is named on the command line: a directory, or one file, which stands for itself and reaches as far as
-its directory would. Its *home* is that directory. Its *root* is the git work tree around its home; without git, home
-and its parent, but no parent such as / or the user's home directory. Within the root, documents may extend one another.
-A link leads nowhere out of the work tree, and without git nowhere out of home. What git keeps in `.git` is no part of
-it: secrets may be there. A settings file sets no root: it is part of the tree itself.
+A policy is a directory or a single file on the command line. Its *home* is that directory, or the directory of the
+file. Its *root* is the git work tree around its home; without git, home and its parent, but no parent such as / or the
+user's home directory. Within the root, documents may extend one another. A link must not lead out of the work tree, or
+without git out of home. `.git` is not part of the tree: it may hold secrets. A settings file does not set a root: it is
+part of the tree itself.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from gpolicy.opening import (
 )
 from gpolicy.opening import work_tree as work_tree_of
 
-NAME_ITSELF = "name the file or directory that it leads to, if you trust it"
+NAME_ITSELF = "name its target instead if you trust it"
 
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """The directories that a policy may reach. `named` is home as it was named, the others are without links."""
+    """The directories that a policy may read. `named` is home as given, the others have links resolved."""
 
     named: Path
     home: Path
     root: Path
     links: Path
-    """What may be reached through a link that lies in the tree."""
+    """The directories to which links in the tree may lead."""
 
     def real(self, name: str | Path) -> Path:
-        """Return the file or directory that a name of the policy's tree leads to. Raise OSError where it may not."""
+        """Return the file or directory of a name in the policy's tree. Raise OSError if it is outside the boundary."""
         return self._checked(name)[0]
 
     def read(self, name: str | Path, limit: int) -> bytes:
-        """Return what is in a regular file of the policy's tree, at most `limit` bytes. Raise OSError."""
+        """Return the content of a regular file of the policy's tree, at most `limit` bytes. Raise OSError."""
         real, root = self._checked(name)
         return read_below(root, real, limit)
 
@@ -58,17 +58,17 @@ class Boundary:
             return False
 
     def target(self, name: str | Path) -> Target:
-        """Return the place of a file of the tree that is to be written. Raise OSError if a link leads there."""
+        """Return the place of a file of the tree for writing. Raise OSError if a link leads there."""
         real, plain = self._resolved(name)
         target = Target(plain.parent, plain.name)
         if real != plain:
-            check_target(target)  # says that it is a link, if it is one itself
-            raise OutsideError("a symbolic link leads there, and gpolicy writes through none")
+            check_target(target)  # raises a clearer error if it is itself a link
+            raise OutsideError("a symbolic link leads there, and gpolicy does not write through links")
         self._checked(name)
         return target
 
     def _checked(self, name: str | Path) -> tuple[Path, Path]:
-        """Return where a name leads, and the directory that it must not leave."""
+        """Return the resolved name, and the directory that it must not leave."""
         real, plain = self._resolved(name)
         root = self.root if real == plain else self.links
         if not real.is_relative_to(root):
@@ -79,7 +79,7 @@ class Boundary:
         return real, root
 
     def _resolved(self, name: str | Path) -> tuple[Path, Path]:
-        """Return where a name leads, and where it would if there were no links in the policy's tree."""
+        """Return the resolved name, and the name without resolving the links in the policy's tree."""
         try:
             whole = os.path.abspath(name)  # noqa: PTH100 (links are not to be followed)
             common = os.path.commonpath((whole, self.named))
@@ -90,7 +90,7 @@ class Boundary:
 
 
 def boundary(path: Path) -> Boundary:
-    """Return how far the policy at `path`, a directory or a file, reaches.
+    """Return the boundary of the policy at `path`, a directory or a file.
 
     Raise InputError if a planted link is on the way there.
     """

@@ -34,11 +34,11 @@ from gpolicy.policy.structure import NOT_PLAIN_TEXT, SIZE_ROUNDED, WRONG_VALUE
 Report = Callable[[Finding], None]
 
 MAX_UID = 2**32 - 1
-"""The highest user ID that Ganeti takes in a pool (its constant UIDPOOL_UID_MAX)."""
+"""The highest user ID in a pool (Ganeti's constant UIDPOOL_UID_MAX)."""
 
 
 class Builder:
-    """Builds the objects of one document; what is wrong with its values goes to `report`."""
+    """Builds the objects of one document; findings about its values go to `report`."""
 
     def __init__(self, document: YamlDocument, report: Report) -> None:
         self.document = document
@@ -113,11 +113,11 @@ class Builder:
         )
 
     def _text(self, value: str, pointer: Pointer) -> str:
-        """Return `value`; report it if it holds a character that Ganeti does not survive."""
+        """Return `value`; report a character that breaks Ganeti's configuration."""
         if not (value.isascii() and value.isprintable()):
             bad = next(letter for letter in value if not (letter.isascii() and letter.isprintable()))
             message = f"{place_name(pointer)} contains {bad!a}, which is not printable ASCII"
-            hint = "take it out: Ganeti stores it, and every job after that dies"
+            hint = "remove it: Ganeti stores it, and every later job fails"
             self._report(NOT_PLAIN_TEXT.finding(message, self.document.value_span(pointer), hint=hint))
         return value
 
@@ -153,7 +153,7 @@ class Builder:
             case Type.UID_RANGES:
                 return [self._uid_range(text, (*path, n)) for n, text in enumerate(written)]
             case Type.FLOAT if not math.isfinite(written):
-                message = f"{parameter.name} is {written}, which is no ratio"
+                message = f"{parameter.name} is {written}, which is not a ratio"
                 self._report(WRONG_VALUE.finding(message, self.document.value_span(path)))
                 return parameter.default
             case Type.INT if isinstance(written, str):
@@ -172,7 +172,7 @@ class Builder:
     def _word(self, parameter: Parameter, written: str, path: Path) -> None:
         self._text(written, path)
         if parameter.family == "hvparams" and written == "default":
-            return  # a value of its own there, of kvm's disk_cache for one
+            return  # an ordinary value of this parameter, such as kvm's disk_cache
         if written in ("inherit", "default") and parameter.type is Type.STRING:
             message = f"{parameter.name} cannot be the word {written!r}: Ganeti would store or reset by it"
             hint = "at the cluster, write the value; a group or a node can `inherit`"
@@ -197,7 +197,7 @@ class Builder:
             return int(-(-exact // 1))
         size = round_size(exact)
         if size != exact:
-            message = f"{written} is no multiple of 4 MiB: Ganeti stores {size} MiB"
+            message = f"{written} is not a multiple of 4 MiB: Ganeti stores {size} MiB"
             hint = f"write {size}"
             fix = edits.fix(hint, edits.replace_value(self.document, pointer, str(size)))
             self._report(SIZE_ROUNDED.finding(message, self.document.value_span(pointer), hint=hint, fix=fix))
@@ -218,7 +218,7 @@ class Builder:
             message = f"{place_name(pointer)}: the range {text} ends before it begins"
             self._report(WRONG_VALUE.finding(message, self.document.value_span(pointer)))
         elif last > MAX_UID:
-            message = f"{place_name(pointer)} goes up to {last}, which is no user ID"
+            message = f"{place_name(pointer)} goes up to {last}, which is not a user ID"
             hint = f"the highest is {MAX_UID}"
             self._report(WRONG_VALUE.finding(message, self.document.value_span(pointer), hint=hint))
         return [first, last]
@@ -231,10 +231,10 @@ class Builder:
             try:
                 return Located(
                     int(parse_bounded_size(value, str(pointer[0]))), self._at(place)
-                )  # no setting: not rounded
+                )  # hardware, not a setting: not rounded
             except ValueError as error:
                 self._report(WRONG_VALUE.finding(f"{place_name(place)}: {error}", self._at(place)))
-                return None  # what was refused is as if it were not written: no other rule is to speak of it
+                return None  # a refused value counts as not written, so that no other rule reports it
 
         def count(key: str) -> Located[int] | None:
             return Located(int(written[key]), self._at(("hardware", key))) if key in written else None
@@ -251,7 +251,9 @@ class Builder:
             memory=size(written["memory"], "memory") if "memory" in written else None,
             cpus=count("cpus"),
             pv_count=count("pv_count"),
-            pv_sizes=known if len(known) == len(volumes) else (),  # of some only neither number nor sum would be right
+            pv_sizes=known
+            if len(known) == len(volumes)
+            else (),  # with only some, neither number nor sum would be right
         )
 
     def _at(self, pointer: Pointer) -> Span:
@@ -268,7 +270,7 @@ class Builder:
                 yield Located(OwnedPrefix(item["prefix"], frozenset(map(Level, item["on"]))), span)
 
     def _rule_tags(self) -> Iterator[Located[str]]:
-        """Yield the cluster tags that say what the document means.
+        """Yield the cluster tags with the meaning of the document.
 
         Exclusion and desired-location suffixes are compared with the beginning of instance tags as they are;
         only with a closing colon does `service` mean the tags service:… and not services as well.

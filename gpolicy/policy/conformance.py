@@ -1,9 +1,8 @@
-"""Answer whether a document conforms to its JSON Schema, fast.
+"""Check fast whether a document conforms to its JSON Schema.
 
-Almost every document that is checked conforms, and then nobody needs to know more. Compiled to closures, the
-draft-07 keywords that our schemas use take a small fraction of a general validator's time and of its import. The
-general validator (jsonschema) finds what is wrong with the others (`gpolicy.policy.schema_errors`), and a test holds
-the two together.
+Almost every document conforms. The draft-07 keywords of our schemas, compiled to closures, take a small fraction of the
+time of a general validator and its import. The general validator (jsonschema) explains the errors of other documents
+(`gpolicy.policy.schema_errors`); a test compares the two.
 """
 
 from __future__ import annotations
@@ -54,11 +53,11 @@ def conforms(document: YamlDocument) -> bool:
 
 
 class UnknownKeywordError(ValueError):
-    """A schema uses a keyword that this module does not know: a fault of gpolicy's own schemas."""
+    """A schema uses a keyword that this module does not know: a bug of gpolicy."""
 
 
 def compile_schema(schema: dict[str, Any]) -> Test:
-    """Return a function that says whether a value conforms to `schema`. Raise `UnknownKeywordError`."""
+    """Return a function that tells whether a value conforms to `schema`. Raise `UnknownKeywordError`."""
     return _Compiler(schema.get("definitions", {})).compile(schema)
 
 
@@ -192,12 +191,12 @@ class _Compiler:
 
     @staticmethod
     def _pattern(argument: str) -> Test:
-        # compiled when a value is there: few policies have values of all forms
+        # compiled at the first value: few policies have values of all forms
         return lambda value: not isinstance(value, str) or re.search(argument, value) is not None
 
 
 def _all(tests: list[Test]) -> Test:
-    """Return the conjunction of `tests`; the short ones, which nearly all are, without a generator."""
+    """Return the conjunction of `tests`, without a generator for short ones, which are the rule."""
     if len(tests) == 1:
         return tests[0]
     if len(tests) == 2:
@@ -227,7 +226,7 @@ def _equal(value: Any, other: Any) -> bool:
 
 
 def first_double(items: list[Any]) -> Any:
-    """Return the first item that equals an earlier one as JSON has it; None if all are different."""
+    """Return the first item that equals an earlier one by JSON's rules; None if all differ."""
     seen = set[Hashable]()
     for item in items:
         key = _hashable(item)
@@ -238,12 +237,12 @@ def first_double(items: list[Any]) -> Any:
 
 
 def all_different(items: list[Any]) -> bool:
-    """Return whether no item equals another as JSON has it."""
+    """Return whether no item equals another by JSON's rules."""
     return len(set(map(_hashable, items))) == len(items)
 
 
 def _hashable(value: Any) -> Hashable:
-    """Return what is equal where JSON values are."""
+    """Return a hashable value, equal for equal JSON values."""
     if isinstance(value, dict):
         return frozenset((key, _hashable(below)) for key, below in value.items())
     if isinstance(value, list):

@@ -1,9 +1,9 @@
-"""Edits of a policy's text that change one thing and leave the rest, comments too, as it was written.
+"""Edits of a policy's text that change one thing and keep the rest, with comments, as written.
 
     edits.fix("write 132", edits.replace_value(leaf.document, leaf.pointer, "132"))
 
-Each function takes a document and the pointer to a value in it. It returns the edits, or None where they cannot be told
-for sure to change that one thing: inside an anchor or an alias, in exotic YAML, or the only entry of a collection.
+Each function takes a document and the pointer to a value in it. It returns the edits, or None if they might change
+something else: inside an anchor or an alias, in exotic YAML, or for the only entry of a collection.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def fix(message: str, *parts: Edits | None) -> Fix | None:
 
 
 def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> Edits | None:
-    """Write `yaml_text` in place of the value at `pointer`. It is put there as it is: quoted where YAML needs it.
+    """Write `yaml_text` in place of the value at `pointer`. The caller quotes it as YAML requires.
 
     A collection is replaced if it is written in braces or brackets with no comment inside.
     """
@@ -51,9 +51,9 @@ def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> E
 
 
 def replace_word(policy: Policy, span: Span | None, old: str, new: str) -> Fix | None:
-    """Return the fix that writes `new` in the place and the quotes of `old`; None if another text stands at `span`.
+    """Return the fix that replaces `old` by `new` inside its quotes; None if another text is at `span`.
 
-    For words that need no escapes in YAML; one that stands without quotes keeps to letters that need none.
+    For words that need no escapes in YAML. Without quotes, `new` must not need any.
     """
     file = policy.files.get(span.file) if span else None
     if file is None or span is None:
@@ -81,10 +81,10 @@ def rename_key(document: YamlDocument, pointer: Pointer, new: str) -> Edits | No
 
 
 def remove_entry(document: YamlDocument, pointer: Pointer, *, climb: bool = False) -> Edits | None:
-    """Take out the entry of a mapping or the item of a list, with its comma or its lines.
+    """Remove the entry of a mapping or the item of a list, with its comma or its lines.
 
-    The comments that are about it go too: behind it, inside it, and on the lines right above it. The only entry of a
-    collection stays, unless `climb`: then the entry that holds the mapping goes as well.
+    Its comments are removed, too: behind it, inside it, and on the lines directly above it. The only entry of a
+    collection stays; with `climb` the entry of that collection is removed instead.
     """
     place = _Place.find(document, pointer)
     if place is None:
@@ -100,9 +100,9 @@ def remove_entry(document: YamlDocument, pointer: Pointer, *, climb: bool = Fals
 
 
 def remove_document(document: YamlDocument) -> Edits | None:
-    """Take out a whole document, with its `---` and the comments below that; None for the first one of a file.
+    """Remove a document with its `---` and the comments below that; None for the first one of a file.
 
-    Comments behind it that are not indented stay: they may be about what follows.
+    Comments after it that are not indented stay: they may belong to the next document.
     """
     file = document.source
     begin, end = file.offsets(document.mark)
@@ -113,7 +113,7 @@ def remove_document(document: YamlDocument) -> Edits | None:
         return None
     behind = file.text[end:].lstrip("\n\r \t")
     if behind and not behind.startswith("---"):
-        return None  # an end mark, or something that belongs to what follows
+        return None  # an end mark, or something of the next document
     last = _last_end(file, document.root, document.mark)
     stop = len(file.text) - len(behind)
     if last is not None:
@@ -136,7 +136,7 @@ class _Place:
 
     @classmethod
     def find(cls, document: YamlDocument, pointer: Pointer) -> _Place | None:
-        """Return the entry at `pointer`; None where there is none, or where an edit would be seen elsewhere too."""
+        """Return the entry at `pointer`; None if there is none, or if an edit would change other places, too."""
         file, value, mark, is_flow = document.source, document.root, document.mark, False
         for number, step in enumerate(pointer):
             if not isinstance(value, YamlMapping | YamlSequence) or not _has(value, step):
@@ -166,7 +166,7 @@ class _Place:
         return self.file.line_and_column(place)[0]
 
     def entry(self, number: int) -> tuple[int, int | None]:
-        """Return where an entry begins and where its last character ends; None for an end that cannot be told."""
+        """Return where an entry begins and where its last character ends; None for an unknown end."""
         begin, value, mark = self.parent.entries()[number]
         return self.file.offsets(begin)[0], _last_end(self.file, value, mark)
 
@@ -197,12 +197,12 @@ class _Place:
         return (self.edit(start, following, ""),) if behind is not None else None
 
     def _comma_between(self, start: int | None, stop: int) -> str | None:
-        """Return what stands between two entries if it is a comma and blanks alone."""
+        """Return the text between two entries if it is only a comma and blanks."""
         text = "" if start is None else self.file.text[start:stop]
         return text if "," in text and _COMMA.fullmatch(text) else None
 
     def _without_flow_lines(self) -> Edits | None:
-        """Take out an entry that has its lines to itself; None where it has not."""
+        """Remove an entry that does not share its lines; None if it does."""
         start, stop = self.entry(self.number)
         if stop is None or self.file.text[self.file.offset(self.line_of(start), 1) : start].strip(" "):
             return None
@@ -241,7 +241,7 @@ class _Place:
         return (self._lines(self._first_comment(first), last),)
 
     def _without_first_of_item(self, start: int, stop: int) -> Edits | None:
-        """Take out the first key of a mapping that begins on the line of its dash: the second moves there."""
+        """Remove the first key of a mapping that begins on the line of its dash: the second key moves there."""
         line = self.line_of(start)
         before = self.file.line(line)[: start - self.file.offset(line, 1)]
         if self.number != 0 or not _DASH.fullmatch(before):
@@ -250,7 +250,7 @@ class _Place:
         return None if self.file.text[stop:following].strip() else (self.edit(start, following, ""),)
 
     def _first_comment(self, first: int) -> int:
-        """Return the first of the comment lines right above an entry: those about it, not the head of the document."""
+        """Return the first of the comment lines directly above an entry, without the head of the document."""
         if self.number == 0 and self.at_root:
             return first
         previous = self.entry(self.number - 1)[1] if self.number else 0
@@ -265,7 +265,7 @@ class _Place:
         return first
 
     def _lines(self, first: int, last: int) -> Edit:
-        """Return the removal of whole lines; of two blank lines that would meet, one goes too."""
+        """Return the removal of whole lines, and of one of two blank lines that would meet."""
         starts = self.file.starts
         above = first == 1 or not self.file.line(first - 1).strip()
         if above and last + 1 < len(starts) and not self.file.line(last + 1).strip():
@@ -274,7 +274,7 @@ class _Place:
 
 
 def _last_end(file: SourceFile, value: Any, mark: Mark) -> int | None:
-    """Return the offset behind the last character of a value: not, as the parser has it, of what follows it."""
+    """Return the offset behind the last character of a value; the parser's mark may include what follows."""
     start, stop = file.offsets(mark)
     if file.text.startswith(("|", ">"), start):
         return start + len(file.text[start:stop].rstrip())

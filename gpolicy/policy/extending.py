@@ -1,4 +1,4 @@
-"""`extends`: an object takes what it does not say itself from other documents of its kind."""
+"""`extends`: an object takes missing values from other documents of its kind."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from gpolicy.policy.structure import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE
 
 Object = TypeVar("Object", bound=Declared)
 Find = Callable[[Declared, Located[str]], Declared | YamlDocument | None]
-"""Returns the object that an `extends` entry names, or its document if that is broken; None where there is neither."""
+"""Returns the object that an `extends` entry names, its document if that is broken, or None if there is neither."""
 
 MAX_DEPTH = 32
-"""Documents in a chain of bases, the one at its end included."""
+"""The greatest number of documents in a chain of bases."""
 
 MOST_TAKEN = 100_000
-"""Values that all documents of a policy together take over from bases: a hundred groups with a thousand each."""
+"""The greatest number of values that a policy may take from bases: a hundred groups with a thousand each."""
 
 
 class Bases:
-    """The objects of one place that others may extend, by kind and name, and the documents that make no objects."""
+    """The objects of one place that others may extend, by kind and name, and the broken documents."""
 
     def __init__(self, objects: Iterable[Declared], broken: Iterable[YamlDocument]) -> None:
         self._broken = [document for document in broken if isinstance(document.root, dict)]
@@ -35,16 +35,16 @@ class Bases:
             self._named.setdefault((type(item), item.name), []).append(item)
 
     def pick(self, declared: Declared, name: str | None) -> Declared | YamlDocument | None:
-        """Return the object of this kind and name, or the only one; another than `declared` if there is another.
+        """Return the object of this kind and name, or the only one, but `declared` itself only if there is no other.
 
-        Where there is none, return the broken document that may be meant.
+        If there is none, return the broken document that may be meant.
         """
         kind = type(declared)
         candidates = self._kinds.get(kind, []) if name is None else self._named.get((kind, name), [])
         others = [item for item in candidates if item.document is not declared.document]
         if name is None:
             return others[0] if len(others) == 1 else self._pick_broken(declared, None)
-        itself = declared if name == declared.name else None  # an object that extends itself is a circle, not unknown
+        itself = declared if name == declared.name else None  # an object that extends itself is a cycle, not unknown
         return others[0] if others else itself or self._pick_broken(declared, name)
 
     def _pick_broken(self, declared: Declared, name: str | None) -> YamlDocument | None:
@@ -54,21 +54,21 @@ class Bases:
 
 
 class Extender:
-    """Gives objects what they inherit from their bases, and theirs; each object once.
+    """Adds to each object, once, the values of its bases and of their bases.
 
-    Unknown bases, circles, bases that disagree and chains of more than MAX_DEPTH documents are reported.
+    Unknown bases, cycles, conflicting bases and chains of more than MAX_DEPTH documents are reported.
     """
 
     def __init__(self, find: Find, report: Callable[[Finding], None]) -> None:
         self._find = find
         self._report = report
         self._whole: dict[int, tuple[Declared, int]] = {}
-        """What became of an object, by its document's identity, and how many documents are in its longest chain."""
+        """The extended object, by its document's identity, and the length of its longest chain."""
         self._taken = 0
         self._weights: dict[tuple[int, Path], int] = {}
 
     def extend(self, declared: Object) -> Object:
-        """Return `declared` with what it inherits; as it is where its chain is too long."""
+        """Return `declared` with inherited values; unchanged if its chain is too long."""
         extended = self._extended(declared, ())
         if extended is not None:
             return extended[0]
@@ -78,7 +78,7 @@ class Extender:
         return declared
 
     def _extended(self, declared: Object, chain: tuple[Declared, ...]) -> tuple[Object, int] | None:
-        """Return the whole object and the length of its chain; None as soon as one is too long."""
+        """Return the extended object and the length of its chain; None if a chain is too long."""
         known = self._whole.get(id(declared.document))
         if known is not None:
             return cast(tuple[Object, int], known)
@@ -102,7 +102,7 @@ class Extender:
         return result
 
     def _merged(self, declared: Object, bases: list[Object]) -> Object:
-        """Return the object with what its bases say; as it is once the policy has taken over more than it may."""
+        """Return the object with the values of its bases; unchanged once the policy has reached the limit."""
         if self._taken > MOST_TAKEN:
             return declared
         merged = _merge(declared, bases, self._report)
@@ -119,17 +119,17 @@ class Extender:
         return declared
 
     def _weight(self, leaf: Leaf) -> int:
-        """Return how many values there are in a leaf."""
+        """Return the number of values in a leaf."""
         key = (id(leaf.document), leaf.path)
         if key not in self._weights:
             self._weights[key] = _count(leaf.value)
         return self._weights[key]
 
     def _base(self, declared: Object, name: Located[str], below: tuple[Declared, ...]) -> Object | None:
-        """Return the base that an entry of `extends` names; report one that is not there or would close a circle."""
+        """Return the base that an entry of `extends` names; report an unknown base or a cycle."""
         base = self._find(declared, name)
         if isinstance(base, YamlDocument):
-            return None  # what is wrong with it has been reported
+            return None  # its errors are reported already
         if not isinstance(base, type(declared)):
             kind = declared.document.root["kind"]
             hint = "name a document of the same kind, or a relative path: base.yaml#NAME"
@@ -168,7 +168,7 @@ def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], No
 
 
 class _Layers:
-    """What bases say of one value, one over the other; each document once, where the farthest way leads to it."""
+    """The layers of one value from bases; each document once, at its farthest distance."""
 
     def __init__(self, leaf: Leaf) -> None:
         self._put_first(leaf)
@@ -178,13 +178,13 @@ class _Layers:
         self._below = {id(item.document): item for item in reversed(leaf.overridden)}
 
     def disagree_with(self, later: Leaf) -> bool:
-        """Return whether `later` contradicts what is on top: not where it has overridden that itself."""
+        """Return whether `later` contradicts the top layer without having overridden it itself."""
         return self.top.value != later.value and all(
             item.document is not self.top.document for item in later.overridden
         )
 
     def put(self, leaf: Leaf) -> None:
-        """Put `leaf`, and what it has overridden itself, over all that is here."""
+        """Put `leaf`, and the values that it overrides, on top."""
         if leaf.document is self.top.document:
             self._put_first(leaf)
             return
@@ -194,7 +194,7 @@ class _Layers:
         self.top = leaf
 
     def leaf(self) -> Leaf:
-        """Return the value that wins, with those that it wins over, nearest first."""
+        """Return the top value, with those that it overrides, nearest first."""
         return replace(self.top, overridden=tuple(reversed(self._below.values())))
 
 
@@ -243,7 +243,7 @@ def _merge_hardware(own: Hardware | None, base: Hardware | None) -> Hardware | N
 
 def _report_conflict(declared: Declared, one: Leaf, other: Leaf, report: Callable[[Finding], None]) -> None:
     name = ".".join(one.path)
-    message = f"the bases of {declared.name} disagree about {name}; the later one holds"
+    message = f"the bases of {declared.name} disagree about {name}; the later one wins"
     related = (Related(one.span, "one base says this"), Related(other.span, "a later base says this"))
     hint = f"write {name} in {declared.name} itself, or in only one of its bases"
     report(EXTENDS_CONFLICT.finding(message, declared.extends[-1].span, hint=hint, related=related))

@@ -18,12 +18,12 @@ from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 SUFFIXES = YAML_SUFFIXES
 MAX_FILES = 10_000
 MAX_DEPTH = 64
-"""Directories of a policy in one another."""
+"""The greatest depth of directories of a policy."""
 
 
 @dataclass(slots=True)
 class FileSet:
-    """The files of a policy by name. `findings` say what is wrong with their YAML, and which cannot be read."""
+    """The files of a policy by name. `findings` are about their YAML and about unreadable files."""
 
     files: dict[str, SourceFile] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
@@ -35,9 +35,9 @@ class FileSet:
 
 
 def policy_files(path: Path) -> list[Path]:
-    """Return the files of the policy at `path`: the file itself, or all YAML below the directory, hidden ones aside.
+    """Return the files of the policy at `path`: the file itself, or all YAML below the directory except hidden files.
 
-    Links to files are among them; links to directories are not followed. Raise InputError when there is nothing.
+    Links to files are included; links to directories are not followed. Raise InputError if there are no files.
     """
     boundary(path)
     if path.is_file():
@@ -70,7 +70,9 @@ def _walk(directory: Path) -> Iterator[Path]:
     for parent, directories, names in os.walk(directory, onerror=_unreadable):
         directories[:] = sorted(name for name in directories if not name.startswith("."))
         if len(Path(parent).parts) - len(directory.parts) >= MAX_DEPTH and directories:
-            raise InputError(f"{directory}: directories lie more than {MAX_DEPTH} deep", hint="is this the right one?")
+            raise InputError(
+                f"{directory}: directories are nested more than {MAX_DEPTH} deep", hint="is this the right one?"
+            )
         links = [name for name in directories if name.endswith(SUFFIXES) and (Path(parent) / name).is_symlink()]
         for name in (*names, *links):
             if name.endswith(SUFFIXES) and not name.startswith("."):
@@ -85,9 +87,9 @@ def _unreadable(error: OSError) -> None:
 
 
 def read_files(paths: Iterable[Path], within: Boundary, texts: Mapping[str, str] | None = None) -> FileSet:
-    """Read `paths`, which must lie in the boundary. What cannot be read is a finding, not the end.
+    """Read `paths`, which must lie in the boundary. Unreadable files are findings, not errors.
 
-    `texts` are read in place of what is in the files of these names.
+    `texts` replace the content of the files of these names.
     """
     result = FileSet()
     for path in paths:

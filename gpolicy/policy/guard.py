@@ -1,4 +1,4 @@
-"""What a change may cost: the guards that a policy declares."""
+"""The guards that a policy declares: limits on the effects of a plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpolicy.policy.structure import WRONG_VALUE
 
 
 class Measure(StrEnum):
-    """What a guard measures: the key of its document."""
+    """The measure of a guard: its key in the document."""
 
     AT_LEAST = "at_least"
     CAPACITY_LOSS = "capacity_loss"
@@ -24,7 +24,7 @@ class Measure(StrEnum):
 
 
 ABOUT_SPECS: Final = frozenset({Measure.AT_LEAST, Measure.CAPACITY_LOSS})
-"""Measures that are taken for each group and spec; `group` and `spec` restrict them."""
+"""Measures by group and spec; `group` and `spec` restrict them."""
 
 ABOUT_GROUPS: Final = ABOUT_SPECS | {Measure.NODE_FAILURES, Measure.NEWLY_VIOLATING}
 """Measures that `group` restricts."""
@@ -51,8 +51,8 @@ BUILT_IN: Final = frozenset(
 class Guard:
     """One guard: a measure and its limit.
 
-    `limit` is a number of instances, node failures or changes; with `percent` a share of what fits now. `group` and
-    `spec` restrict what is measured (None: each). `span` is where the limit stands.
+    `limit` is a number of instances, node failures or changes; with `percent` a share of the present capacity. `group`
+    and `spec` restrict the measure (None: each). `span` is the place of the limit.
     """
 
     name: Located[str]
@@ -70,7 +70,7 @@ class Guard:
 
 
 def build_guards(document: YamlDocument, report: Report) -> Iterator[Guard]:
-    """Yield the guards of a document that conforms to its schema; what is wrong with a value goes to `report`."""
+    """Yield the guards of a document that conforms to its schema; findings about values go to `report`."""
     for index, written in enumerate(document.root["guards"]):
         place: Pointer = ("guards", index)
         measure = next(item for item in Measure if item.value in written)
@@ -81,7 +81,7 @@ def build_guards(document: YamlDocument, report: Report) -> Iterator[Guard]:
         percent = isinstance(value, str)
         limit = float(value.rstrip("% ")) if percent else int(value)
         if percent and limit > 100:
-            message = f"a loss of {value} is more than there is"
+            message = f"a loss of {value} is more than 100%"
             report(WRONG_VALUE.finding(message, document.value_span(where), hint="write a share of at most 100%"))
         group, spec = (_word(document, place, key) for key in ("group", "spec"))
         for key, named, fits in (("group", group, ABOUT_GROUPS), ("spec", spec, ABOUT_SPECS)):

@@ -1,4 +1,4 @@
-"""The kinds of documents: what is made of each, and where a policy keeps it."""
+"""The kinds of documents: how each is read, and where a policy keeps the result."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ OBJECTS: Final = "objects"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of document. What `read` makes of one that conforms to its schema is in `field` of a policy.
+    """A kind of document. `field` of a policy holds the result of `read` for a document that conforms to its schema.
 
-    What is wrong with a value goes to the second argument of `read`. In `objects` is what can extend something.
+    Findings about values go to the second argument of `read`. The field `objects` holds what can extend something.
     """
 
     field: str
@@ -42,4 +42,4 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 KIND_NAMES: Final = tuple(KINDS)
-"""To look up what a document has as its kind, which need not be a word."""
+"""For lookups by the kind of a document, which may be any value."""

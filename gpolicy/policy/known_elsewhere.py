@@ -1,4 +1,4 @@
-"""Keys that a place does not have, and what becomes of what they mean: for users who know them from Ganeti."""
+"""Hints for keys that users know from Ganeti but that are unknown in their place."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ANYWHERE: Final = {
     "mem_size": "the parameter is called memory-size",
     "lvm": "Ganeti's code knows the storage type as plain (its manual says lvm)",
     "gluster_storage_dir": "the gluster directory is set when the cluster is made and cannot be changed",
-    "vg_name": "what the option and RAPI call vg_name is stored as volume_group_name",
-    "drbd_helper": "what the option and RAPI call drbd_helper is stored as drbd_usermode_helper",
+    "vg_name": "the vg_name of the option and of RAPI is stored as volume_group_name",
+    "drbd_helper": "the drbd_helper of the option and of RAPI is stored as drbd_usermode_helper",
     "hidden_os": _OF_GNT_OS,
     "blacklisted_os": _OF_GNT_OS,
     "os_hvp": _OF_GNT_OS,
@@ -25,11 +25,11 @@ _ANYWHERE: Final = {
     "min_ispec": "sizes are pairs of bounds: ipolicy.minmax",
     "max_ispec": "sizes are pairs of bounds: ipolicy.minmax",
     "std_ispec": "the standard instance is ipolicy.std, on the cluster",
-    "mem_inst": "Ganeti takes no mem_inst: it follows from the instances",
-    "minmax": "it belongs into ipolicy",
-    "vcpu-ratio": "it belongs into ipolicy",
-    "spindle-ratio": "it belongs into ipolicy",
-    "disk-templates": "it belongs into ipolicy",
+    "mem_inst": "Ganeti does not accept mem_inst: it follows from the instances",
+    "minmax": "it belongs in ipolicy",
+    "vcpu-ratio": "it belongs in ipolicy",
+    "spindle-ratio": "it belongs in ipolicy",
+    "disk-templates": "it belongs in ipolicy",
 }
 _IN_KIND: Final = {
     ("NodeGroup", "std"): "std is set at the cluster only; a group has none of its own",
@@ -39,17 +39,17 @@ _IN_KIND: Final = {
     ("NodeGroup", "enabled_disk_templates"): "templates are enabled on the cluster; a group has ipolicy.disk-templates",
     ("NodeGroup", "enabled_hypervisors"): "hypervisors are enabled on the cluster, for all groups",
     ("NodeSet", "hvparams"): "Ganeti has hypervisor parameters on the cluster and on instances, not on nodes",
-    ("NodeSet", "ipolicy"): "instance policies are of the cluster and of groups",
-    ("NodeSet", "diskparams"): "disk parameters are of the cluster and of groups",
+    ("NodeSet", "ipolicy"): "only the cluster and groups have instance policies",
+    ("NodeSet", "diskparams"): "only the cluster and groups have disk parameters",
     ("NodeSet", "exclusive_storage"): "exclusive_storage can be set on the cluster and on groups, not on nodes",
-    ("NodeSet", "alloc_policy"): "alloc_policy is of groups",
-    ("Cluster", "alloc_policy"): "alloc_policy is of groups, and not inherited",
+    ("NodeSet", "alloc_policy"): "only groups have an alloc_policy",
+    ("Cluster", "alloc_policy"): "only groups have an alloc_policy, and do not inherit it",
     ("Cluster", "nodes"): "nodes are members of groups: NodeGroup has nodes",
 }
 _BELOW: Final = {("beparams", "memory"): "Ganeti sets minmem and maxmem by it: write these two"}
 
 
 def known_elsewhere(kind: str, pointer: Pointer, key: str) -> str:
-    """Return where `key`, unknown in the mapping at `pointer`, belongs or what it is called; nothing for others."""
+    """Return the right place or name of `key`, unknown in the mapping at `pointer`; empty if there is none."""
     parent = pointer[-1] if pointer else ""
     return _BELOW.get((str(parent), key)) or _IN_KIND.get((kind, key)) or _ANYWHERE.get(key, "")

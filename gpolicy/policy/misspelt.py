@@ -1,4 +1,4 @@
-"""Which word was surely meant by an unknown one: so near to one known word, and to no other, that a fix is safe."""
+"""Correcting misspelt words: safe if an unknown word is close to exactly one known word."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from difflib import get_close_matches
 from typing import Final
 
 MOST_GUESSES: Final = 100
-"""Unknown words of one sort that are compared with all known ones: who wrote more has not slipped."""
+"""The greatest number of unknown words that are compared: more are not misspellings."""
 
 MOST_KNOWN: Final = 1000
-"""Words that an unknown one is compared with: of more, some are alike by chance."""
+"""The greatest number of known words for a comparison: among more, some are similar by chance."""
 
-_LEAST_LETTERS: Final = 4  # of shorter words too many are neighbours
+_LEAST_LETTERS: Final = 4  # shorter words have too many neighbours
 
 
 def surely_meant(word: str, known: Iterable[str]) -> str | None:
-    """Return the one known word that `word` is a slip away from; None where there is none, or more than one is near.
+    """Return the only known word within one slip of `word`; None if there is none or more than one.
 
-    A slip: another case, an underscore for a hyphen, or one letter left out, too many, wrong, or two letters swapped.
+    A slip is another case, an underscore for a hyphen, a missing, additional or wrong letter, or two swapped letters.
     """
     words = set(known)
     alike = {item for item in words if _plain(item) == _plain(word)}
@@ -31,13 +31,13 @@ def surely_meant(word: str, known: Iterable[str]) -> str | None:
 
 
 class Guesses:
-    """Guesses at what unknown words may have meant, at the first MOST_GUESSES of them."""
+    """Guesses the meaning of unknown words, for the first MOST_GUESSES of them."""
 
     def __init__(self) -> None:
         self._left = MOST_GUESSES
 
     def __call__(self, word: str, known: Collection[str], *, cutoff: float) -> str | None:
-        """Return the known word that is most like `word`, to the degree of `cutoff` (0 to 1); None if none is."""
+        """Return the known word most similar to `word`, at least by `cutoff` (0 to 1); None if there is none."""
         if not self._left or len(known) > MOST_KNOWN:
             return None
         self._left -= 1
@@ -49,7 +49,7 @@ def _plain(word: str) -> str:
 
 
 def _distance(one: str, other: str) -> int:
-    """Return how many slips lie between two words (optimal string alignment)."""
+    """Return the number of slips between two words (optimal string alignment)."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):

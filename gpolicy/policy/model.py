@@ -1,6 +1,6 @@
-"""The policy as a model: objects with declared leaves, each knowing where it stands.
+"""The policy as a model: objects with declared leaves and their places.
 
-A leaf has three states, and the difference is the heart of the tool: *unmanaged* (there is no leaf: never touched),
+A leaf has one of three states: *unmanaged* (there is no leaf: never touched),
 *inherit* (`INHERIT`: the own value is removed, so that the object follows the level above) and *explicit* (a value,
 in Ganeti's units, normalised as Ganeti would store it).
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Inherit(Enum):
-    """The state of a leaf that is to have no own value."""
+    """The state of a leaf that must not have an own value."""
 
     INHERIT = "inherit"
 
@@ -37,7 +37,7 @@ INHERIT: Final = Inherit.INHERIT
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One declared value. `overridden` are the values of bases that it wins over, nearest first."""
+    """One declared value. `overridden` are the values of bases that it overrides, nearest first."""
 
     path: Path
     value: Value | Inherit
@@ -47,21 +47,21 @@ class Leaf:
 
     @property
     def span(self) -> Span:
-        """Where the value stands."""
+        """The place of the value."""
         return self.document.value_span(self.pointer)
 
     @property
     def dotted(self) -> str:
-        """The path as it is written in messages and plans."""
+        """The path as messages and plans show it."""
         return ".".join(self.path)
 
     def at(self, *steps: str | int) -> Span:
-        """Return where a part of the value stands (`leaf.at(1, "max", "memory-size")`)."""
+        """Return the place of a part of the value (`leaf.at(1, "max", "memory-size")`)."""
         return self.document.value_span((*self.pointer, *steps))
 
     @property
     def pair_names(self) -> tuple[str | None, ...]:
-        """Names of the spec pairs, for `ipolicy.minmax`; None for a pair without one."""
+        """The names of the spec pairs, for `ipolicy.minmax`; None for a pair without a name."""
         written: Any = self.document.root
         for step in self.pointer:
             written = written[step]
@@ -73,7 +73,7 @@ Leaves = dict[Path, Leaf]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What all documents about objects have in common. `tags` is None when tags are not managed."""
+    """The common part of all documents about objects. `tags` is None if tags are not managed."""
 
     name: str
     document: YamlDocument
@@ -85,7 +85,7 @@ class Declared:
 
     @property
     def level(self) -> Level:
-        """The level of the object that is described."""
+        """The level of the described object."""
         raise NotImplementedError
 
     @property
@@ -96,7 +96,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPolicy(Declared):
-    """The cluster as it should be."""
+    """The desired state of the cluster."""
 
     ganeti_version: str | None = None
 
@@ -111,7 +111,7 @@ class ClusterPolicy(Declared):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
-    """What each node of a group is promised to have: MiB and counts; None where nothing is said."""
+    """The promised hardware of each node of a group: MiB and counts; None if not written."""
 
     span: Span
     memory: Located[int] | None = None
@@ -121,7 +121,7 @@ class Hardware:
 
     @property
     def volume_count(self) -> int | None:
-        """The number of physical volumes of a node; None where it is not said. A list names each volume."""
+        """The number of physical volumes of a node; None if not written. A list has an item for each volume."""
         if self.pv_count:
             return self.pv_count.value
         return len(self.pv_sizes) if len(self.pv_sizes) > 1 else None
@@ -129,7 +129,7 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPolicy(Declared):
-    """A node group as it should be. `nodes` is None when membership is not managed."""
+    """The desired state of a node group. `nodes` is None if membership is not managed."""
 
     renamed_from: Located[str] | None = None
     removed: Located[bool] | None = None
@@ -147,7 +147,7 @@ class GroupPolicy(Declared):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSetPolicy(Declared):
-    """Parameters and tags of the nodes that match."""
+    """Parameters and tags for matching nodes."""
 
     nodes: tuple[Located[str], ...] = ()
     groups: tuple[Located[str], ...] = ()
@@ -171,7 +171,7 @@ class OwnedPrefix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRulesPolicy:
-    """Cluster tags that htools reads, rendered from what they mean; and the prefixes that gpolicy owns."""
+    """Cluster tags for htools, rendered from the document; and the prefixes that gpolicy owns."""
 
     span: Span
     document: YamlDocument
@@ -194,9 +194,9 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Everything that the documents of one policy say, and what is wrong with their shape.
+    """The content of all documents of a policy, and the findings about their shape.
 
-    With a finding of severity error in `findings` the model is incomplete: good for more checks, not for a plan.
+    With a finding of severity error the model is incomplete: usable for more checks, but not for a plan.
     """
 
     paths: tuple[str, ...]
@@ -215,7 +215,7 @@ class Policy:
 
     @property
     def version(self) -> str:
-        """The Ganeti release that the policy is for."""
+        """The Ganeti release of the policy."""
         return (self.cluster and self.cluster.ganeti_version) or DEFAULT_VERSION
 
     @property
@@ -225,7 +225,7 @@ class Policy:
 
     @property
     def cluster_tags(self) -> tuple[Located[str], ...] | None:
-        """Tags that the cluster is to have, or None if no document says anything about them."""
+        """The desired tags of the cluster, or None if no document mentions them."""
         own = self.cluster.tags if self.cluster else None
         if own is None and not self.tag_rules:
             return None

@@ -1,4 +1,4 @@
-"""The nodes that a group names, as far as its patterns tell: node[1-4] are four, node* are unknown."""
+"""The nodes that a group names, if its patterns are definite: node[1-4] are four, node* are unknown."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final
 from gpolicy.policy.model import GroupPolicy
 
 MOST_NODES: Final = 1000
-"""Nodes of one group that are counted out."""
+"""The greatest number of nodes of a group that are listed."""
 
 _PART = re.compile(r"\[([^\]!][^\]]{0,250})\]|([^\[\]*?]++)")
 
 
 def promised_nodes(group: GroupPolicy) -> tuple[str, ...] | None:
-    """Return the names of the group's nodes; None where a pattern leaves open which there are, or none is written."""
+    """Return the names of the group's nodes; None if a pattern is not definite or there is none."""
     names: dict[str, None] = {}
     for pattern in group.nodes or ():
         found = written_out(pattern.value)
@@ -30,7 +30,7 @@ def promised_nodes(group: GroupPolicy) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=64)  # of a few hundred names each; one pattern is compared with many
 def written_out(pattern: str) -> list[str] | None:
-    """Return the names that a pattern of letters and sets of letters stands for, None if it holds a wildcard."""
+    """Return the names that match a pattern of letters and sets of letters, None if it contains a wildcard."""
     parts, end = [], 0
     for match in _PART.finditer(pattern):
         if match.start() != end:

@@ -1,4 +1,4 @@
-"""Which policies a path holds: a directory may hold those of several clusters."""
+"""The policies at a path: a directory may contain those of several clusters."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 
 
 def policy_roots(path: Path) -> list[Path]:
-    """Return the policies at `path`: itself, or the directories below that have a Cluster each.
+    """Return the policies at `path`: `path` itself, or the directories below it that contain a Cluster.
 
-    Directories are policies of their own when at least two of them hold a `Cluster` document that is no template and
-    neither lies in the other. Raise InputError when there is nothing to read.
+    Directories are separate policies if at least two of them contain a `Cluster` document that is not a template, and
+    neither contains the other. Raise InputError if there is nothing to read.
     """
     files = policy_files(path)
     if path.is_file() or len({file.parent for file in files}) < 2:

@@ -1,7 +1,7 @@
-"""A test of a policy as data: the cluster, what is done on it, and what must come out.
+"""A test of a policy as data: the cluster, the question, and the expected answer.
 
-All sizes are MiB, exact as written: they describe hardware and instances, and are not stored by Ganeti. What is None
-was not written.
+All sizes are MiB, exactly as written: they describe hardware and instances, and Ganeti does not store them. None means
+not written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Action(StrEnum):
-    """What a test does: the key of its document."""
+    """The question of a test: its key in the document."""
 
     PLACE = "place"
     CHECK_INSTANCE = "check_instance"
@@ -26,7 +26,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DiskSize:
-    """One disk: MiB, and the physical volumes that it takes under exclusive storage."""
+    """One disk: MiB, and its number of physical volumes under exclusive storage."""
 
     size: int
     spindles: int | None = None
@@ -34,7 +34,7 @@ class DiskSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """The size of an instance: of a named spec (its least size, or with `bound` max its largest), or as written."""
+    """The size of an instance: of a named spec (its minimum, or with `bound` max its maximum), or as written."""
 
     span: Span
     group: Located[str] | None = None
@@ -52,7 +52,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Existing:
-    """Instances that are on a cluster already: `count` of them if it is given, named NAME-1, NAME-2, …"""
+    """Existing instances of a cluster: with `count` as many, named NAME-1, NAME-2, …"""
 
     name: Located[str]
     nodes: tuple[Located[str], ...]
@@ -71,7 +71,7 @@ class Existing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The hardware of a node. `pv_sizes` are all its physical volumes, one by one."""
+    """The hardware of a node. `pv_sizes` lists all its physical volumes."""
 
     memory: int | None = None
     memory_node: int | None = None
@@ -83,7 +83,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedNode:
-    """One node that exists on paper only. `filled` is how much of it is in use, in quarters."""
+    """One simulated node. `filled` is the used part of it, in quarters."""
 
     name: str
     span: Span
@@ -96,7 +96,7 @@ class SimulatedNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedGroup:
-    """Nodes of one group; `machine` is what all have that do not say otherwise."""
+    """Nodes of one group; `machine` is their default hardware."""
 
     span: Span
     group: Located[str] | None
@@ -107,7 +107,7 @@ class SimulatedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """One difference from the cluster as it is. Just one of `node`, `instance`, `add`, `removed_*` is given."""
+    """One change of the cluster. Exactly one of `node`, `instance`, `add`, `removed_*` is given."""
 
     span: Span
     node: Located[str] | None = None
@@ -124,7 +124,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """The cluster of a test. `snapshot` is a path as written; without it and `simulated`, what the groups promise."""
+    """The cluster of a test. `snapshot` is a path as written; without it and `simulated`, the promised hardware."""
 
     snapshot: Located[str] | None = None
     simulated: tuple[SimulatedGroup, ...] = ()
@@ -132,13 +132,13 @@ class Stage:
 
     @property
     def promised(self) -> bool:
-        """Whether the cluster is made of the hardware that the groups promise."""
+        """Whether the cluster is the promised hardware of the groups."""
         return self.snapshot is None and not self.simulated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityQuestion:
-    """How to count what fits. `standard` are the parameters of a standard instance that differ from the policy's."""
+    """How to count capacity. `standard` are the parameters of a standard instance that differ from the policy's."""
 
     group: Located[str] | None = None
     template: Located[str] | None = None

@@ -1,8 +1,8 @@
-"""A file of a policy: its text, and each line, comment, document and value in it with its place.
+"""A file of a policy: its text, and its lines, comments, documents and values with their places.
 
-A file is read once (`yaml_reader.read_yaml`). Loading, suppressions, fixes, fingerprints and `fmt` share what was read.
-Documents are plain dicts, lists and scalars, so that any JSON Schema validator takes them as they are; their dicts and
-lists are of two subclasses that also hold the place of each key and value.
+A file is read once (`yaml_reader.read_yaml`); loading, suppressions, fixes, fingerprints and `fmt` share the result.
+Documents are dicts, lists and scalars, so that any JSON Schema validator accepts them; two subclasses of dict and list
+also hold the place of each key and value.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from typing import Any, Final, Generic, TypeVar
 from gpolicy.findings import Edit, Finding, Span
 
 Mark = tuple[int, int, int, int]
-"""Line, column, end line, end column; from 1, the end column just behind the last character."""
+"""Line, column, end line and end column, from 1; the end column is behind the last character."""
 
 Pointer = tuple[str | int, ...]
-"""Keys and indices that lead from a document's root to a value."""
+"""The keys and indices from a document's root to a value."""
 
 T = TypeVar("T")
 
 BREAKS: Final = "\n\r\x85\u2028\u2029"
-"""What ends a line for YAML's parser, besides a carriage return with a line feed."""
+"""The line ends of YAML's parser, besides a carriage return with a line feed."""
 _BREAK: Final = re.compile(f"\r\n|[{BREAKS}]")
 _COMMENT: Final = re.compile(f"#[^{BREAKS}]*+")
 _BLOCK_HEADER: Final = re.compile(r"(?:[&!]\S*+[ \t]++)*+[|>][^\s#]*+")
 
 
 class SourceFile:
-    """The text of one file, which is called `name` in findings, and what reading has found in it.
+    """The text of one file, called `name` in findings, and the results of reading it.
 
-    `scalars` are the places of all keys and single values in the order of the file, `document_lines` the lines at
-    which documents begin. Where the text is not YAML, `documents` are those before the mistake; `unfinished` holds it.
+    `scalars` are the places of all keys and single values in the order of the file, `document_lines` the first lines of
+    documents. After a YAML error, `documents` are those before it; `unfinished` is the one with the error.
     """
 
     def __init__(self, name: str, text: str) -> None:
@@ -49,19 +49,19 @@ class SourceFile:
 
     @cached_property
     def reported(self) -> frozenset[Span | None]:
-        """Places about which reading has found something; asked for once the file has been read."""
+        """The places of findings; valid after the file is read."""
         return frozenset(finding.span for finding in self.findings)
 
     # --- lines -------------------------------------------------------------------------------------------------
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """The offset at which each line begins; the last is one behind the end of the text."""
+        """The offset of each line; the last one is one behind the end of the text."""
         starts = (0, *(found.end() for found in _BREAK.finditer(self.text)))
         return starts if starts[-1] == len(self.text) and len(starts) > 1 else (*starts, len(self.text))
 
     def offset(self, line: int, column: int) -> int:
-        """Return the offset of a line and column, both from 1; the end of the text for what lies behind it."""
+        """Return the offset of a line and column, both from 1, at most the end of the text."""
         starts = self.starts
         return min(starts[line - 1] + column - 1, len(self.text)) if line <= len(starts) else len(self.text)
 
@@ -70,17 +70,17 @@ class SourceFile:
         starts = self.starts
         line = bisect_right(starts, offset)
         if line == len(starts) and not self.text[starts[line - 2] : offset].endswith(tuple(BREAKS)):
-            line -= 1  # the end of a text whose last line does not end
+            line -= 1  # the text does not end with a line end
         return line, offset - starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """Return a line, counted from 1, without its end; nothing where there is none."""
+        """Return a line, counted from 1, without its end; empty if there is none."""
         starts = self.starts
         return self.text[starts[number - 1] : starts[number]].rstrip(BREAKS) if 0 < number < len(starts) else ""
 
     @property
     def line_count(self) -> int:
-        """How many lines there are, with the one behind the last line end."""
+        """The number of lines, with the one behind the last line end."""
         return self.line_and_column(len(self.text))[0]
 
     def span(self, start: int, stop: int) -> Span:
@@ -88,7 +88,7 @@ class SourceFile:
         return Span(self.name, *self.line_and_column(start), *self.line_and_column(stop))
 
     def offsets(self, place: Span | Mark) -> tuple[int, int]:
-        """Return the offsets at which a place begins and ends."""
+        """Return the offsets of the beginning and end of a place."""
         if isinstance(place, Span):
             place = (place.line, place.column, place.end_line, place.end_column)
         line, column, end_line, end_column = place
@@ -112,7 +112,7 @@ class SourceFile:
 
     @cached_property
     def comments(self) -> tuple[Comment, ...]:
-        """All comments in their order: every `#` between scalars begins one, and so does one behind a `|` or `>`."""
+        """All comments in order: every `#` between scalars or behind a `|` or `>` begins one."""
         found: list[Comment] = []
         place = 0
         for mark in self.scalars:
@@ -131,7 +131,7 @@ class SourceFile:
     # --- documents ---------------------------------------------------------------------------------------------
 
     def document_at(self, line: int) -> YamlDocument | None:
-        """Return the document around a line, from 1; the first one for what stands before it."""
+        """Return the document around a line, from 1; the first one for lines before it."""
         number = max(bisect_right(self.document_lines, line) - 1, 0)
         return self.documents[number] if number < len(self.documents) else self.unfinished
 
@@ -150,7 +150,7 @@ class Comment:
 
     @property
     def text(self) -> str:
-        """What it says, with its `#` and without blanks at the end."""
+        """The text of the comment, with its `#` and without blanks at the end."""
         return self.source.text[self.start : self.stop].rstrip()
 
 
@@ -165,7 +165,7 @@ class YamlMapping(dict[str, Any]):
         self.value_marks: dict[str, Mark] = {}
 
     def entries(self) -> list[tuple[Mark, Any, Mark]]:
-        """Return where each key stands, its value, and where that stands."""
+        """Return the place of each key, its value, and the place of the value."""
         return [(self.key_marks[key], value, self.value_marks[key]) for key, value in self.items()]
 
 
@@ -179,7 +179,7 @@ class YamlSequence(list[Any]):
         self.marks: list[Mark] = []
 
     def entries(self) -> list[tuple[Mark, Any, Mark]]:
-        """Return where each item stands, the item, and its place again: as those of a mapping."""
+        """Return the place of each item, the item, and its place again, like the entries of a mapping."""
         return [(mark, value, mark) for value, mark in zip(self, self.marks, strict=True)]
 
 
@@ -201,11 +201,11 @@ class YamlDocument:
         return Span(self.file, *mark)
 
     def value_span(self, pointer: Pointer) -> Span:
-        """Return where the value at `pointer` stands; where there is none, its nearest parent."""
+        """Return the place of the value at `pointer`, or of its nearest parent if there is none."""
         return self.span(self._mark(pointer, of_key=False))
 
     def key_span(self, pointer: Pointer) -> Span:
-        """Return where the key that ends `pointer` stands (for a list item: the item)."""
+        """Return the place of the last key of `pointer` (for a list item: the item)."""
         return self.span(self._mark(pointer, of_key=True))
 
     def written(self, pointer: Pointer) -> str:
@@ -228,17 +228,17 @@ class YamlDocument:
 
 @dataclass(frozen=True, slots=True)
 class Located(Generic[T]):
-    """Something that a document says, and where."""
+    """A value of a document and its place."""
 
     value: T
     span: Span
 
 
 def place_name(pointer: Pointer) -> str:
-    """Return a place for people: `ipolicy.minmax[1].min`. Items of lists count from 1, as in the other messages."""
+    """Return the place as text: `ipolicy.minmax[1].min`. Items of lists count from 1, as in other messages."""
     return "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in pointer).removeprefix(".")
 
 
 def last_key(pointer: Pointer) -> str:
-    """Return the key that a place stands under: `pv_size` also for the second of its list."""
+    """Return the key of a place: `pv_size` also for an item of its list."""
     return next((step for step in reversed(pointer) if isinstance(step, str)), "")

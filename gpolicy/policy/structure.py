@@ -1,4 +1,4 @@
-"""Rules about the shape of a policy: what reading and the schemas find. They have no check of their own.
+"""Rules about the shape of a policy, found by reading and by the schemas. They have no check of their own.
 
 The catalogue (`gpolicy.checking.catalogue`) shows them beside the rules about meaning.
 """

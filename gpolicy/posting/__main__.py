@@ -1,6 +1,6 @@
 """`python -m gpolicy.posting github|gitlab NAME FILE...`: keep one comment with the contents of the files.
 
-For the GitHub Action and the GitLab template (docs/ci.md), whose jobs find what is needed in their environment. Exit
+For the GitHub Action and the GitLab template (docs/ci.md), whose environment has all that is needed. Exit
 code 0: done, or there is no request or no permission to comment on it (a pull request from a fork), and a message says
 so; 3: it failed.
 """
@@ -20,7 +20,7 @@ _USAGE = "python -m gpolicy.posting github|gitlab NAME FILE..."
 
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> int:
-    """Post, say on standard error what became of it, return the exit code."""
+    """Post the comment, report the result on standard error, return the exit code."""
     try:
         said = _run(arguments, environ)
     except NotAllowedError as error:
@@ -39,10 +39,10 @@ def _run(arguments: list[str], environ: Mapping[str, str]) -> str:
     kind, name, *files = arguments
     service = _service(kind, environ)
     if service is None:
-        return "no comment: this is no pull request or merge request"
+        return "no comment: this is not a pull request or merge request"
     text = "\n\n".join(filter(None, (_read(Path(file)) for file in files)))
     if not text:
-        return "no comment: there is nothing to say"
+        return "no comment: there is nothing to post"
     if len(text) + len(marker(name)) + 1 > service.longest:
         raise UsageError(f"{len(text)} characters are too many for a comment", hint="give --format markdown a --budget")
     return f"the comment {marker(name)} {post(service, name, text).value}"
@@ -59,7 +59,7 @@ def _service(kind: str, environ: Mapping[str, str]) -> Service | None:
 
 
 def _read(file: Path) -> str:
-    """Return the text of a file; nothing for a missing one, whose job had nothing to say."""
+    """Return the text of a file; empty if it does not exist, since its job had nothing to report."""
     try:
         return file.read_text(encoding="utf-8").strip()
     except FileNotFoundError:

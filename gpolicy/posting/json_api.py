@@ -1,4 +1,4 @@
-"""Ask a JSON API over https; the token goes nowhere else."""
+"""Ask a JSON API over https; the token is sent nowhere else."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from gpolicy.posting.posted_comments import NotAllowedError
 
 _LARGEST: Final = 32 * 1024**2
 _SECONDS: Final = 30.0
-_PAGE: Final = 100  # the most that both services give at once
+_PAGE: Final = 100  # the greatest page of both services
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_NOT_ALLOWED: Final = frozenset({401, 403, 404})  # GitHub says 404 of what a token may not see
+_NOT_ALLOWED: Final = frozenset({401, 403, 404})  # GitHub answers 404 if a token may not see something
 
 
 def _opener() -> OpenerDirector:
-    """Return an opener that follows no redirect: it would take the token to another place.
+    """Return an opener that follows no redirect, which would send the token elsewhere.
 
-    A proxy is asked for a way through to https only. The keys of a connection are written nowhere: a context that
-    Python makes by default does that where SSLKEYLOGFILE is set.
+    A proxy is used for https tunnels only. The keys of connections are not written to a file, as Python's default
+    context does if SSLKEYLOGFILE is set.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -51,10 +51,10 @@ def _opener() -> OpenerDirector:
 
 
 def token_of(environ: Mapping[str, str], name: str) -> str:
-    """Return the token in a variable. Raise UsageError, which does not show it, if it cannot stand in a header."""
+    """Return the token in a variable. Raise UsageError, which does not show it, if it is not valid in a header."""
     token = environ.get(name, "").strip()
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise UsageError(f"{name} is no token: it holds what cannot be sent")
+        raise UsageError(f"{name} is not a valid token")
     return token
 
 
@@ -66,8 +66,8 @@ class Api:
     headers: dict[str, str] = field(repr=False)
 
     def __post_init__(self) -> None:
-        """Raise UsageError for an address to which no token should go."""
-        if "@" in self.base:  # what is before it may be a password, and is not shown
+        """Raise UsageError for an address that must not get a token."""
+        if "@" in self.base:  # the text before it may be a password and is not shown
             raise UsageError("the address of the API holds a user or a password")
         parts = urlsplit(self.base)
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
@@ -96,7 +96,7 @@ class Api:
         try:
             return json.loads(text) if text else None
         except (ValueError, RecursionError):
-            raise InputError(f"{what}: the answer is no JSON") from None
+            raise InputError(f"{what}: the answer is not JSON") from None
 
     def pages(self, path: str) -> Iterator[dict[str, Any]]:
         """Yield the items of all pages of a list."""
@@ -104,7 +104,7 @@ class Api:
         while True:
             page = self.ask("GET", f"{path}{'&' if '?' in path else '?'}per_page={_PAGE}&page={number}")
             if not isinstance(page, list) or not all(isinstance(item, dict) for item in page):
-                raise InputError(f"GET {path.partition('?')[0]}: the answer is no list of objects")
+                raise InputError(f"GET {path.partition('?')[0]}: the answer is not a list of objects")
             yield from page
             if len(page) < _PAGE:
                 return

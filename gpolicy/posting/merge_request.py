@@ -45,10 +45,10 @@ class MergeRequest:
 
 
 def merge_request(environ: Mapping[str, str]) -> MergeRequest | None:
-    """Return the merge request that a pipeline runs for; None if it runs for none. Raise UsageError.
+    """Return the merge request of a pipeline; None if there is none. Raise UsageError.
 
-    GitLab says in the environment which one it is. The token is GPOLICY_GITLAB_TOKEN: that of the job may not write
-    notes, so it takes one of the project's with the scope `api`.
+    GitLab names it in the environment. The token is GPOLICY_GITLAB_TOKEN, a project token with the scope `api`: that of
+    the job may not write notes.
     """
     number = environ.get("CI_MERGE_REQUEST_IID", "")
     if not number:

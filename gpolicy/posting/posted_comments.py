@@ -13,12 +13,12 @@ from gpolicy.errors import InputError
 
 _CLEAN: Final = re.compile(r"[^A-Za-z0-9._/]+")
 _LONGEST_NAME: Final = 100
-_MOST_COMMENTS: Final = 10_000  # of one request that are looked through
+_MOST_COMMENTS: Final = 10_000  # of one request that are searched
 
 
 @dataclass(frozen=True, slots=True)
 class PostedComment:
-    """A comment: its number, its text, and whether whoever holds our token wrote it."""
+    """A comment: its number, its text, and whether the owner of our token wrote it."""
 
     number: int
     text: str
@@ -28,7 +28,7 @@ class PostedComment:
 def read_comments(
     items: Iterable[Mapping[str, Any]], is_ours: Callable[[Mapping[str, Any]], bool], called: str
 ) -> Iterator[PostedComment]:
-    """Yield comments from the items of an API, at most 10,000; `called` is what errors call one. Raise InputError."""
+    """Yield comments from the items of an API, at most 10,000; `called` is its name in errors. Raise InputError."""
     for item in itertools.islice(items, _MOST_COMMENTS):
         number = item.get("id")
         if not isinstance(number, int):
@@ -37,7 +37,7 @@ def read_comments(
 
 
 class NotAllowedError(Exception):
-    """The service does not let us do this: the token may not write, as that of a pull request from a fork."""
+    """The token does not allow the request, such as that of a pull request from a fork."""
 
 
 class Service(Protocol):
@@ -45,7 +45,7 @@ class Service(Protocol):
 
     @property
     def longest(self) -> int:
-        """Most characters of a comment."""
+        """The greatest number of characters of a comment."""
 
     def comments(self) -> Iterator[PostedComment]:
         """Yield the comments, oldest first. Raise NotAllowedError."""
@@ -58,10 +58,10 @@ class Service(Protocol):
 
 
 class Posted(Enum):
-    """What became of a comment."""
+    """The result of posting a comment."""
 
     UPDATED = "updated"
-    UNCHANGED = "is as it was"
+    UNCHANGED = "is unchanged"
     CREATED = "written"
 
 
@@ -73,7 +73,7 @@ def marker(name: str) -> str:
 def post(service: Service, name: str, text: str) -> Posted:
     """Make `text` the comment called `name`. Raise NotAllowedError.
 
-    Only a comment of our own is replaced: somebody else could write one with our marker first, and change it later.
+    Only a comment of our own is replaced: another user could write one with our marker first and change it later.
     """
     first = marker(name)
     whole = f"{first}\n{text}"

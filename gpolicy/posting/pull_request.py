@@ -46,10 +46,10 @@ class PullRequest:
         self.api.ask("POST", f"/repos/{self.repository}/issues/{self.number}/comments", {"body": text})
 
     def _login(self) -> str:
-        """Return who writes with this token.
+        """Return the login of this token.
 
-        GraphQL tells it to people, workflows and apps alike, REST to people only. Where neither does, it is taken for
-        a workflow's: a comment of any other bot stays what it is.
+        GraphQL tells it for users, workflows and apps, REST only for users. If neither does, the token counts as a
+        workflow's: comments of other bots then stay unchanged.
         """
         graph = replace(self.api, base=self.api.base.rstrip("/").removesuffix("/v3"))  # of an Enterprise: /api/v3
         for api, method, path, body in (
@@ -68,9 +68,9 @@ class PullRequest:
 
 
 def pull_request(environ: Mapping[str, str]) -> PullRequest | None:
-    """Return the pull request that a workflow runs for; None if it runs for none. Raise UsageError.
+    """Return the pull request of a workflow; None if there is none. Raise UsageError.
 
-    GitHub says in the environment which one it is; the token is GITHUB_TOKEN.
+    GitHub names it in the environment; the token is GITHUB_TOKEN.
     """
     number = _request_number(environ)
     if number is None:

@@ -18,9 +18,10 @@ from gpolicy.printable import printable
 
 @dataclass(frozen=True, slots=True)
 class ScriptStep:
-    """One command of a script: the number of its step in the plan, what it does, its shell line, how often to try.
+    """One command of a script: the number and title of its step in the plan, its shell line, and the number of
+    attempts.
 
-    `effects` say what becomes of each value.
+    `effects` describe the change of each value.
     """
 
     number: str
@@ -68,11 +69,11 @@ def _script_step(step: Step, title: str, command: PlannedCommand) -> ScriptStep:
 
 def _line(step: Step, argv: tuple[str, ...] | None) -> str:
     if argv is None:
-        message = f"step {step.id} ({step.title}) can be made through RAPI only, not by a command"
+        message = f"step {step.id} ({step.title}) is possible through RAPI only, not by a command"
         raise GpolicyError(message, hint="Ganeti 3.0's own command line cannot set it; leave it out of the policy")
     return shell_line(argv)
 
 
 def comment(text: str) -> str:
-    """Return `text` on one line, so that it cannot end the comment that it stands in."""
+    """Return `text` on one line, so that it cannot end its comment."""
     return "".join(letter if printable(letter) == letter else "?" for letter in text)

@@ -1,1 +1,1 @@
-"""Show: the effective policy, each value with where it comes from."""
+"""Show: the effective policy, each value with its origin."""

@@ -1,7 +1,7 @@
-"""The effective policy: the value of each object if the policy alone decides, and where each value comes from.
+"""The effective policy: the values of each object if only the policy decides, with their origins.
 
-Values are filled by Ganeti's own rules (`gpolicy.ganeti.values.fill`). A value that the policy manages nowhere has no
-effective value here: only a cluster could tell.
+Values are filled by Ganeti's rules (`gpolicy.ganeti.values.fill`). A value that the policy does not manage has no
+effective value here: only a cluster has it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpolicy.policy.source_file import Located
 
 
 class Declaration(StrEnum):
-    """What an object's own document says of a value."""
+    """The declaration of a value in an object's own document."""
 
     UNMANAGED = "unmanaged"
     INHERIT = "inherit"
@@ -29,10 +29,10 @@ class Declaration(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """A value, the object that it belongs to, and the place where it is written.
+    """A value, its object, and the place where it is written.
 
-    `base` is the document that it is written in where that is one the object extends. `pair_names` are the names of
-    spec pairs, for `ipolicy.minmax`.
+    `base` is the document of the value if the object extends that one. `pair_names` are the names of spec pairs, for
+    `ipolicy.minmax`.
     """
 
     object: str
@@ -44,10 +44,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveValue:
-    """One value of an object. `origin` is None where the policy does not say what the value is.
+    """One value of an object. `origin` is None if the policy does not define the value.
 
-    `overrides` are the values that the own one wins over: those of bases, nearest first, then that of the level above.
-    `span` is where the object itself speaks of it (its value or the word `inherit`).
+    `overrides` are the values that the own one overrides: those of bases, nearest first, then that of the level above.
+    `span` is the place of the object's own value or `inherit`.
     """
 
     path: Path
@@ -58,13 +58,13 @@ class EffectiveValue:
 
     @property
     def value(self) -> Value:
-        """The effective value, None where the policy does not say."""
+        """The effective value, None if the policy does not define it."""
         return self.origin.value if self.origin else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveObject:
-    """One object. `group` is the one whose nodes a node set is about, if the policy says so."""
+    """One object. `group` is the group of a node set's nodes, if the policy tells it."""
 
     label: str
     kind: str
@@ -78,7 +78,7 @@ class EffectiveObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectivePolicy:
-    """The cluster, the groups and the node sets; a set whose nodes are in several groups stands there for each."""
+    """The cluster, the groups and the node sets; a set with nodes in several groups has an entry for each."""
 
     version: str
     objects: tuple[EffectiveObject, ...]

@@ -1,1 +1,1 @@
-"""Policies as YAML text, and files written so that nothing is left half."""
+"""Policies as YAML text, and files that are written completely or not at all."""

@@ -18,17 +18,17 @@ Comment = Callable[[Path, Node], str]
 """Returns the comment behind a value; empty for none."""
 
 SCHEMA_FILE: Final = ".gpolicy/policy.json"
-"""Where the policy keeps the schema for editors, from its own directory. Hidden: it is no part of the policy."""
+"""The path of the schema for editors in a policy's directory. Hidden: it is not part of the policy."""
 
 _SECTIONS: Final = (
     (("enabled_disk_templates", "enabled_hypervisors"), "The first of each list is the default of new instances."),
     (("alloc_policy",), ""),
     (("nodes",), ""),
     (("ndparams",), "Node parameters."),
-    (("ipolicy",), "Which instances are legal, and how full nodes may be. Changes concern new instances."),
+    (("ipolicy",), "The allowed instances, and how full nodes may be. Changes affect new instances only."),
     (("diskparams",), "Disk parameters per template."),
-    (("hv_state", "disk_state"), "Static resources: Ganeti stores them and reads them nowhere; gpolicy does."),
-    (("beparams", "nicparams", "hvparams"), "Defaults of instances that do not say otherwise."),
+    (("hv_state", "disk_state"), "Static resources: Ganeti stores them without using them; gpolicy uses them."),
+    (("beparams", "nicparams", "hvparams"), "Defaults of instances."),
     (("enabled_data_collectors", "data_collector_interval"), "The monitoring daemon; intervals in microseconds."),
 )
 _OTHERS: Final = "The cluster itself."
@@ -37,7 +37,7 @@ _LONGEST_ASIDE: Final = 50
 
 
 def modelines(schema: str) -> list[str]:
-    """Return the lines that tell editors where the schema is: YAML servers read the first, JetBrains the second."""
+    """Return the lines with the schema for editors: YAML servers read the first, JetBrains the second."""
     return [f"# yaml-language-server: $schema={schema}", f"# $schema: {schema}"]
 
 
@@ -96,7 +96,7 @@ def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment
 
 
 def _as_flow(path: Path, node: dict[str, Node]) -> bool:
-    """Return whether a mapping is short enough in its nature to stand on one line."""
+    """Return whether a mapping is always short enough for one line."""
     return path == ("ipolicy", "std") or (
         path[0] in _FLOW and not any(isinstance(below, dict) for below in node.values())
     )
@@ -104,7 +104,7 @@ def _as_flow(path: Path, node: dict[str, Node]) -> bool:
 
 def _leaf(path: Path, node: Node, indent: int, comment: Comment) -> list[str]:
     if path == ("ipolicy", "minmax") and isinstance(node, list):
-        lines = [f"{' ' * indent}minmax:  # a pair may have a `name:`, by which guards, tests and reports speak of it"]
+        lines = [f"{' ' * indent}minmax:  # a pair may have a `name:` for guards, tests and reports"]
         for pair in node:
             assert isinstance(pair, dict)  # noqa: S101 (written_value makes them so)
             lines += [f"{' ' * indent}  - min: {flow(pair['min'])}", f"{' ' * indent}    max: {flow(pair['max'])}"]
@@ -113,7 +113,7 @@ def _leaf(path: Path, node: Node, indent: int, comment: Comment) -> list[str]:
 
 
 def compared_with(reference: Values | None, name: str, same: str = "", *, version: str = DEFAULT_VERSION) -> Comment:
-    """Return a comment that names the value of `reference` where it differs; None means the defaults of `version`.
+    """Return a function for comments that name the value of `reference` if it differs; None: the defaults of `version`.
 
     `same` is the comment for a value that does not differ.
     """
@@ -135,12 +135,12 @@ def compared_with(reference: Values | None, name: str, same: str = "", *, versio
 
 
 def schema_text() -> str:
-    """Return the schema with which editors validate the files of a policy."""
+    """Return the schema for editors."""
     return json.dumps(schemas()["policy.json"], indent=1) + "\n"
 
 
 def left_out_lines(left_out: Iterable[LeftOut], *, with_object: bool = False) -> list[str]:
-    """Return the comment that lists what was left out of an object's document."""
+    """Return the comment that lists what an object's document leaves out."""
     lines = ["# Left out:"]
     for item in left_out:
         text = str(item) if with_object else f"{item.what}: {item.reason}" if item.what else item.reason

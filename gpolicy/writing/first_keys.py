@@ -1,4 +1,4 @@
-"""The order of keys in documents that are written or formatted: first what it is, then what it says, tags last."""
+"""The order of keys in documents that are written or formatted: first its identity, then its values, tags last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TOP_LEVEL: Final = (
     *("ndparams", "ipolicy", "diskparams", "hv_state", "disk_state", "beparams", "nicparams", "hvparams"),
     *("enabled_data_collectors", "data_collector_interval"),
 )
-"""The first keys of every kind. Those that are not here follow in the order of the schema."""
+"""The first keys of every kind. Others follow in the order of the schema."""
 
 LAST: Final = "tags"
 

@@ -1,4 +1,4 @@
-"""Write a new policy, or one new document, to disk: all of it, or nothing."""
+"""Write a new policy, or one new document, to disk, completely or not at all."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
 
 
 def write_new_file(path: Path, text: str) -> None:
-    """Write `text` to `path`, which must not exist: all of it, or nothing. Raise UsageError or GpolicyError."""
+    """Write `text` to `path`, which must not exist, completely or not at all. Raise UsageError or GpolicyError."""
     try:
         refuse_planted_links(path.parent)
         target = Target(real_path(path.parent), path.name)
         beside = write_beside(target, text.encode(), new_mode())
         try:
-            take_new_place(target, beside)  # unlike a rename, this never replaces what is there
+            take_new_place(target, beside)  # unlike a rename, this never replaces a file
         finally:
             drop(target, beside)
         sync_directory(target.directory)
@@ -72,7 +72,7 @@ def write_new_file(path: Path, text: str) -> None:
 
 
 def _check_free(directory: Path, target: Path) -> bool:
-    """Return whether `target` exists; raise UsageError if it is not empty or is no directory."""
+    """Return whether `target` exists; raise UsageError if it is not empty or not a directory."""
     try:
         entries = [entry.name for entry in target.iterdir()]
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Replace the contents of existing files: of all, or of none; no file is ever half written."""
+"""Replace the contents of existing files: of all or of none, and never partially."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from gpolicy.opening import (
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """New contents of a file. `old` is what it must still hold, or None if that does not matter, or there is none."""
+    """New contents of a file. `old` is the content that it must still have; None for any, or for no file."""
 
     path: Path
     old: bytes | None
     new: bytes
     target: Target | None = None
-    """Where the file is, if that is known already."""
+    """The place of the file, if it is known."""
 
 
 def replace_files(replacements: Iterable[Replacement]) -> None:
     """Write the new contents of all files, or of none.
 
-    A file keeps its mode and, where that is allowed, its owner; nothing is written through a link. All new contents are
-    on disk before the first file takes them. Raise GpolicyError, naming the file, if one cannot be written or does not
-    hold any more what it held.
+    A file keeps its mode and, where that is allowed, its owner; links are not followed. All new contents are on disk
+    before the first file is replaced. Raise GpolicyError, with the name of the file, if one cannot be written or has
+    changed.
     """
     written: list[_Written] = []
     try:
@@ -57,7 +57,7 @@ def replace_files(replacements: Iterable[Replacement]) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Turn an OSError about a file into one line that names it."""
+    """Turn an OSError into a GpolicyError that names the file."""
     try:
         yield
     except OSError as error:
@@ -67,7 +67,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A new file on disk that is to take the place of another, which holds `before`."""
+    """A new file on disk for replacing another one, whose content is `before`."""
 
     path: Path
     target: Target
@@ -86,7 +86,7 @@ def _write_beside(replacement: Replacement) -> _Written:
     before = read_below(target.directory, target.directory / target.name, known.st_size)
     if replacement.old is not None and before != replacement.old:
         raise OSError("it has changed since it was read")
-    with opened_directory(target.directory) as directory:  # what may not be written is not to be replaced either
+    with opened_directory(target.directory) as directory:  # a read-only file must not be replaced
         os.close(os.open(target.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory))
     mode = stat.S_IMODE(known.st_mode)
     beside = write_beside(target, replacement.new, mode, (known.st_uid, known.st_gid))
@@ -94,7 +94,7 @@ def _write_beside(replacement: Replacement) -> _Written:
 
 
 def _take_their_places(written: list[_Written]) -> None:
-    """Rename each new file; if one cannot be, give the others back what they held."""
+    """Rename each new file; if one fails, restore the others."""
     done: list[_Written] = []
     try:
         for item in written:

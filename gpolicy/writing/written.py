@@ -1,4 +1,4 @@
-"""Own values as a policy writes them; each is loaded again to prove that it means the same."""
+"""Own values in the form of a policy; each is loaded again to check that it means the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpolicy.writing.yaml_text import Node, Scalar, entry
 
 KINDS: Final = {Level.CLUSTER: "Cluster", Level.GROUP: "NodeGroup", Level.NODE: "NodeSet"}
 _LONGEST_SHOWN: Final = 80
-_ORDINARY_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9.-]{0,200}", re.ASCII)  # which need no proof
+_ORDINARY_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9.-]{0,200}", re.ASCII)  # needs no check
 _GLOB: Final = frozenset("*?[")
 
 
@@ -40,7 +40,7 @@ class LeftOut:
 
 
 class Writer:
-    """Turns own values into what a policy for Ganeti `version` writes. Each distinct value is proven once."""
+    """Turns own values into the form of a policy for Ganeti `version`. Each distinct value is checked once."""
 
     def __init__(self, version: str) -> None:
         self.version = version
@@ -87,7 +87,7 @@ class _Refused:
 
 
 def written_value(parameter: Parameter, value: Value) -> Node:
-    """Return a stored value (in normal form, and expressible) as people write it: sizes and rates with units."""
+    """Return a stored value (in normal form, and expressible) as users write it: sizes and rates with units."""
     match parameter.type, value:
         case ((Type.SIZE | Type.MIB), int()):
             return _size(value)
@@ -124,7 +124,7 @@ def _rate(kib: int) -> Scalar:
 
 
 def _complaint(path: Path, node: Node, value: Value, level: Level) -> str | None:
-    """Return why a policy with this value alone does not load as `value`; None if it does."""
+    """Return why a policy with only this value does not load as `value`; None if it does."""
     loaded = _load(level, ["name: x", *entry(path[0], _below(path, node))])
     if isinstance(loaded, str):
         return loaded
@@ -144,7 +144,7 @@ def name_complaint(name: str, *, pattern: bool) -> str:
 
 
 def _load(level: Level, lines: list[str]) -> Declared | str:
-    """Return the object that a document with these lines describes, or what is wrong with it."""
+    """Return the object of a document with these lines, or the first error."""
     text = "\n".join(["gpolicy: v1", f"kind: {KINDS[level]}", *lines])
     reading = read_yaml(f"{text}\n", "adopted")
     findings = list(reading.findings)
@@ -158,7 +158,7 @@ def _load(level: Level, lines: list[str]) -> Declared | str:
         declared: Declared = make[level]()
         if not findings:
             return declared
-    return findings[0].message if findings else "it is no YAML document"
+    return findings[0].message if findings else "it is not a YAML document"
 
 
 def _below(path: Path, node: Node) -> Node:

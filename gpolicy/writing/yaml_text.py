@@ -1,7 +1,7 @@
-"""YAML text for people: scalars that every reader reads alike, flow collections, comments on one line.
+"""YAML text for users: scalars that every reader reads alike, flow collections, comments on one line.
 
-The text is read back by our own reader, which follows YAML 1.2, and by others' tools, many of which follow 1.1.
-So a text that either version would read as something else (`no`, `1:30`, `010`, `2024-01-01`) is quoted.
+Our own reader follows YAML 1.2, but many other tools follow 1.1. So a text that either version would read as something
+else (`no`, `1:30`, `010`, `2024-01-01`) is quoted.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def flow(node: Node) -> str:
 def entry(key: str, node: Node, *, indent: int = 0, comment: str = "", as_flow: bool = False) -> list[str]:
     """Return the lines of `key: node`.
 
-    Lists and mappings stand on one line where that is asked for and fits (and where they are empty), else as a
-    block. `comment` goes behind the key's line.
+    Lists and mappings are on one line if `as_flow` is set and they fit, or if they are empty, otherwise in a block.
+    `comment` goes behind the key's line.
     """
     margin, name = " " * indent, scalar(key)
     if not isinstance(node, dict | list):
@@ -98,7 +98,7 @@ def _commented(line: str, comment: str) -> str:
 
 
 def comment_lines(text: str, *, indent: int = 0, hanging: str = "") -> list[str]:
-    """Return `text` as comment lines of at most the usual width; all but the first begin with `hanging`."""
+    """Return `text` as comment lines of at most WIDTH columns; all but the first begin with `hanging`."""
     room = WIDTH - indent - 2
     lines: list[str] = []
     current = ""
@@ -112,7 +112,7 @@ def comment_lines(text: str, *, indent: int = 0, hanging: str = "") -> list[str]
 
 
 def one_line(text: str) -> str:
-    """Return `text` as it can stand in a comment: printable, on one line."""
+    """Return `text` fit for a comment: printable, on one line."""
     return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
 
 

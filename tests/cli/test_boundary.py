@@ -192,7 +192,7 @@ def test_nothing_outside_is_shown_or_written(plant: str, home: Path, capfd: pyte
         ("a pipe", "x.yaml:1:1: error GP001 unreadable-file: not a regular file"),
         ("a socket", "x.yaml:1:1: error GP001 unreadable-file: not a regular file"),
         ("a directory called x.yaml", "x.yaml:1:1: error GP001 unreadable-file: is a symbolic link out of"),
-        ("depth", "directories lie more than 64 deep"),
+        ("depth", "directories are nested more than 64 deep"),
         ("settings", "gpolicy.toml: is a symbolic link out of"),
         ("settings that block", "gpolicy.toml: not a regular file"),
         ("a baseline", "gpolicy.toml:2: check.baseline: '../../secret.txt' leads out of"),

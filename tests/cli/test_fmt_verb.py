@@ -98,7 +98,7 @@ def test_a_broken_file_does_not_keep_others_from_being_formatted(tmp_path: Path)
     loose.write_text(LOOSE, encoding="utf-8")
     run = gpolicy("fmt", tmp_path)
     assert run.returncode == 1
-    assert f"{broken}:5:1: left as it is: the key 'name' stands twice here" in run.stderr
+    assert f"{broken}:5:1: left as it is: the key 'name'occurs twice here" in run.stderr
     assert loose.read_text(encoding="utf-8") == IN_FORM
 
 

@@ -126,7 +126,7 @@ WAIVER = "gpolicy: v1\nkind: Waiver\nwaivers:\n  - {rule: GP201, where: cluster,
         (f'{CLUSTER}uid_pool: ["20-10"]\n', "uid_pool[1]: the range 20-10 ends before it begins", ""),
         (f"{CLUSTER}uid_pool: [4294967296]\n", "uid_pool[1] goes up to 4294967296", "the highest is 4294967295"),
         (f'{CLUSTER}tags: ["x"]\nenabled_disk_templates: [plain, lvm]\n', "enabled_disk_templates[2] cannot be", ""),
-        (f'{GROUP}nodes: [a, "b\\x07"]\n', "nodes[2] contains", "take it out"),
+        (f'{GROUP}nodes: [a, "b\\x07"]\n', "nodes[2] contains", "remove it"),
     ],
 )
 def test_how_places_and_forms_are_named(text: str, message: str, hint: str, tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_guards_know_their_measure_and_limit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("guard", "message"),
     [
-        ("capacity_loss: {at_most: 101%}", "a loss of 101% is more than there is"),
+        ("capacity_loss: {at_most: 101%}", "a loss of 101% is more than 100%"),
         ("group: g, max_changes: 1", "max_changes has no group: it is about the whole plan"),
         ("spec: s, node_failures: 1", "node_failures has no spec: it is about the whole group"),
         ("at_least: 1, max_changes: 1", "exactly one of at_least, capacity_loss"),

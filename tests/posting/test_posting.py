@@ -53,7 +53,7 @@ def test_the_first_run_writes_and_the_next_replaces(
     assert server.bodies() == ["nice work", "<!-- gpolicy: policy -->\n### no change"]
     assert main([service, "policy", str(text)], environ) == 0
     said = capsys.readouterr().err.splitlines()
-    assert [line.rpartition(" -->")[2] for line in said] == [" written", " updated", " is as it was"]
+    assert [line.rpartition(" -->")[2] for line in said] == [" written", " updated", " is unchanged"]
     assert TOKEN not in "".join(said)
 
 
@@ -134,7 +134,7 @@ def test_a_wrong_token_is_not_shown(
 @pytest.mark.parametrize("service", SERVICES)
 def test_no_request_no_comment(service: str, server: Comments, text: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([service, "policy", str(text)], {"GITHUB_REF": "refs/heads/main"}) == 0
-    assert "no pull request" in capsys.readouterr().err
+    assert "not a pull request" in capsys.readouterr().err
     assert server.asked == []
 
 
@@ -151,11 +151,11 @@ def test_the_request_is_read_from_the_ref_as_well(server: Comments, text: Path, 
     [
         (500, b"", "answers 500"),
         (302, b"", "answers 302"),
-        (200, b"<html>", "no JSON"),
-        (200, b'{"a": 1}', "no list of objects"),
-        (200, b"[1]", "no list of objects"),
+        (200, b"<html>", "is not JSON"),
+        (200, b'{"a": 1}', "not a list of objects"),
+        (200, b"[1]", "not a list of objects"),
         (200, b'[{"body": "x"}]', "without a number"),
-        (200, b"[" * 100_000, "no JSON"),
+        (200, b"[" * 100_000, "is not JSON"),
     ],
 )
 def test_a_strange_answer_is_one_line(
@@ -192,7 +192,7 @@ def test_a_token_that_cannot_be_sent_is_not_shown(
     environ = {key: token if value == TOKEN else value for key, value in environment(service, server, tmp_path).items()}
     assert main([service, "policy", str(text)], environ) == 3
     said = capsys.readouterr()
-    assert "is no token" in said.err
+    assert "is not a valid token" in said.err
     assert TOKEN not in said.err + said.out
     assert server.asked == []
 
@@ -270,7 +270,7 @@ def test_missing_and_empty_files_are_nothing_to_say(
     server: Comments, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["github", "policy", str(tmp_path / "none.md")], environment("github", server, tmp_path)) == 0
-    assert "nothing to say" in capsys.readouterr().err
+    assert "nothing to post" in capsys.readouterr().err
     assert server.asked == []
 
 
