@@ -163,6 +163,21 @@ class Instance:
             location_score,
         )
 
+    @classmethod
+    def wanted(cls, spec: Spec, template: DiskTemplate, spindle_use: int) -> Instance:
+        """Return the instance of the size `spec` that hspace places: one disk, running."""
+        return cls(
+            index=-1,
+            name="new",
+            memory=spec.memory,
+            disk=spec.disk_size,
+            disks=(Disk(spec.disk_size, spec.spindle_use),),
+            vcpus=spec.cpus,
+            status=InstanceStatus.RUNNING,
+            template=template,
+            spindle_use=spindle_use,
+        )
+
     @property
     def online(self) -> bool:
         """Whether Ganeti may start it (anything but `ADMIN_offline`)."""

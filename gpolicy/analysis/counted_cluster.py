@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Instance, Policy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import ClusterData, Instance, Policy, Spec, SpecPair
 from gpolicy.allocator.configured_resources import configured_cluster
 from gpolicy.allocator.engines import make_allocator
-from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason, InstanceStatus
+from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import NO_FAILURES, NoCandidatesError, candidate_nodes
 from gpolicy.allocator.repeated_allocation import AllocationState, DivisionError
@@ -122,17 +122,7 @@ class CountedCluster:
 
     def instance(self, spec: Spec, spindle_use: int) -> Instance:
         """Return the instance that hspace places for `spec`: one disk, running."""
-        return Instance(
-            index=-1,
-            name="new",
-            memory=spec.memory,
-            disk=spec.disk_size,
-            disks=(Disk(spec.disk_size, spec.spindle_use),),
-            vcpus=spec.cpus,
-            status=InstanceStatus.RUNNING,
-            template=self.template or DiskTemplate.PLAIN,
-            spindle_use=spindle_use,
-        )
+        return Instance.wanted(spec, self.template or DiskTemplate.PLAIN, spindle_use)
 
     def largest(self, pair: SpecPair) -> Instance:
         """Return the instance at the maximum of `pair`."""

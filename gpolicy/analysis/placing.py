@@ -94,27 +94,11 @@ def _as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
     nodes = []
     for node in data.nodes:
         live = not state.nodes[node.name].offline and state.nodes[node.name].vm_capable
-        nodes.append(replace(node, cpu_speed=1.0) if live else _without_resources(node))
+        spindles = 0 if node.exclusive_storage else node.spindles
+        off = NodeData(node.index, node.name, node.group, node_cpus=0, offline=True, spindles=spindles)
+        off = replace(off, exclusive_storage=node.exclusive_storage, tags=node.tags)
+        nodes.append(replace(node, cpu_speed=1.0) if live else off)
     return replace(data, nodes=tuple(nodes), instances=tuple(instances))
-
-
-def _without_resources(node: NodeData) -> NodeData:
-    return NodeData(
-        index=node.index,
-        name=node.name,
-        group=node.group,
-        total_memory=0.0,
-        node_memory=0,
-        free_memory=0,
-        total_disk=0.0,
-        free_disk=0,
-        total_cpus=0.0,
-        node_cpus=0,
-        offline=True,
-        spindles=0 if node.exclusive_storage else node.spindles,
-        exclusive_storage=node.exclusive_storage,
-        tags=node.tags,
-    )
 
 
 def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...]) -> list[Candidate]:

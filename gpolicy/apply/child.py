@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from gpolicy.apply.runner import StopRequests
-from gpolicy.cluster.process import start
+from gpolicy.cluster.process import end, start
 
 _LONGEST_LINE = 64 * 1024
 _MOST_ERRORS = 64 * 1024
@@ -40,7 +38,7 @@ def run_lines(
         errors = _pump(process, time.monotonic() + seconds, stop, line)
         code = None if errors is None else process.wait()
     finally:
-        _end(process)
+        end(process, grace=2)
     return Ended(code, errors or "")
 
 
@@ -78,18 +76,3 @@ def _hand_out(buffer: bytearray, line: Callable[[str], None], *, rest: bool) -> 
         line(last.decode(errors="replace"))
         last = b""
     buffer[:] = last
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        with suppress(OSError):
-            os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            with suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    for pipe in (process.stdout, process.stderr):
-        if pipe is not None:
-            pipe.close()

@@ -15,9 +15,9 @@ from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.findings import Accepted, Finding, Severity
 from gpolicy.opening import real_path
+from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.policy.roots import policy_roots
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text
 from gpolicy.report.forms import OWN_FORMS, Look

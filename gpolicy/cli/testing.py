@@ -9,8 +9,8 @@ from gpolicy.cli.checking import errors_in, read_for
 from gpolicy.cli.output import show_errors, write_report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
+from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.roots import policy_roots
 from gpolicy.report.forms import Look
 
 if TYPE_CHECKING:

@@ -80,7 +80,7 @@ def run(
     except subprocess.TimeoutExpired:
         raise UnreachableError(f"{argv[0]}: did not end within {seconds:.0f} seconds") from None
     finally:
-        _end(process)
+        end(process)
 
 
 def _collect(process: subprocess.Popen[bytes], name: str, until: float, limit: int) -> tuple[bytes, str]:
@@ -107,11 +107,14 @@ def _collect(process: subprocess.Popen[bytes], name: str, until: float, limit: i
     return bytes(taken[process.stdout]), taken[process.stderr].decode(errors="replace")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        with suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+def end(process: subprocess.Popen[bytes], *, grace: float = 0) -> None:
+    """End a program, and all that it has started, if it runs; with `grace` it has so many seconds to end itself."""
+    for number in (signal.SIGTERM, signal.SIGKILL) if grace else (signal.SIGKILL,):
+        if process.poll() is None:
+            with suppress(OSError):
+                os.killpg(process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=grace if number == signal.SIGTERM else None)
     for pipe in (process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()

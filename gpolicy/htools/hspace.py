@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.cluster_data import Disk, Instance, Policy, Spec
+from gpolicy.allocator.cluster_data import Instance, Policy, Spec
 from gpolicy.allocator.engines import make_allocator
-from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import Cluster, with_min_disk, with_offline, with_vcpu_ratio
 from gpolicy.allocator.placement import (
     Candidates,
@@ -21,7 +21,7 @@ from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings
 from gpolicy.htools.hspace_report import HumanReport, MachineReport, Report, Run
-from gpolicy.htools.options import HSPACE_OPTIONS, Options, WantedSize
+from gpolicy.htools.options import HSPACE_OPTIONS, Options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     nodes = _apply_node_options(cluster.nodes, options)
     template = _template(options, cluster.policy)
     specs = [options.tiered] if options.tiered is not None else _tiered_specs(cluster.policy)
-    standard = options.standard or _size(cluster.policy.std)
+    standard = options.standard or cluster.policy.std
     spindle_use = options.spindle_use if options.spindle_use is not None else cluster.policy.std.spindle_use
     if options.verbosity > 1 and cluster.common_suffix:
         sys.stderr.write(f"Note: Stripping common suffix of '{cluster.common_suffix}' from names\n")
@@ -70,13 +70,13 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
         report.tiered(specs[0], Run(state, state, stopped=False))
         raise InputError(f"failure during allocation: {error}") from None
     initial = AllocationState(nodes, cluster.instances)
-    wanted = [_instance(spec, template, spindle_use) for spec in specs]
+    wanted = [Instance.wanted(spec, template, spindle_use) for spec in specs]
     final = initial if allocator is None else _tiered(allocator, initial, wanted, options.limit)
     _after(options, cluster, final, "tiered")
     report.tiered(specs[0], Run(initial, final, stopped=allocator is None))
     final = initial
     if allocator is not None:
-        final = allocator.standard(initial, _instance(standard, template, spindle_use), options.limit)
+        final = allocator.standard(initial, Instance.wanted(standard, template, spindle_use), options.limit)
     _after(options, cluster, final, "standard")
     report.standard(standard, Run(initial, final, stopped=allocator is None))
     report.end()
@@ -127,28 +127,10 @@ def _template(options: Options, policy: Policy) -> DiskTemplate:
     return policy.templates[0]
 
 
-def _tiered_specs(policy: Policy) -> list[WantedSize]:
+def _tiered_specs(policy: Policy) -> list[Spec]:
     if not policy.minmax:
         raise InputError("Empty list of specs received from the cluster")
-    return [_size(pair.max) for pair in policy.minmax]
-
-
-def _size(spec: Spec) -> WantedSize:
-    return WantedSize(spec.disk_size, spec.memory, spec.cpus, spec.spindle_use)
-
-
-def _instance(size: WantedSize, template: DiskTemplate, spindle_use: int) -> Instance:
-    return Instance(
-        index=-1,
-        name="new",
-        memory=size.memory,
-        disk=size.disk,
-        disks=(Disk(size.disk, size.spindles),),
-        vcpus=size.cpus,
-        status=InstanceStatus.RUNNING,
-        template=template,
-        spindle_use=spindle_use,
-    )
+    return [pair.max for pair in policy.minmax]
 
 
 def _usable(cluster: Cluster, nodes: Mapping[int, Node], options: Options, *, independent: bool) -> Usable:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from gpolicy.allocator.cluster_data import Spec
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, truncate
 from gpolicy.errors import InputError
-from gpolicy.htools.options import WantedSize
 
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
@@ -92,12 +92,14 @@ class Run(NamedTuple):
         return [(reason, counts[reason]) for reason in sorted(FailReason, key=lambda r: -counts[r])]
 
     @property
-    def spec_counts(self) -> list[tuple[WantedSize, int]]:
+    def spec_counts(self) -> list[tuple[Spec, int]]:
         """Runs of equal sizes in the order of allocation."""
-        runs: list[tuple[WantedSize, int]] = []
+        runs: list[tuple[Spec, int]] = []
         for instance in reversed(self.final.placed):
             spindles = instance.disks[0].spindles if len(instance.disks) == 1 else 0
-            size = WantedSize(instance.disk, instance.memory, instance.vcpus, spindles or 0)
+            size = Spec(
+                instance.memory, instance.vcpus, instance.disk, disk_count=1, nic_count=1, spindle_use=spindles or 0
+            )
             if runs and runs[-1][0] == size:
                 runs[-1] = (size, runs[-1][1] + 1)
             else:
@@ -129,12 +131,14 @@ class MachineReport(_Printed):
         self._key("CLUSTER_NODES", str(len(self.nodes)))
         self._block("INI", self.nodes, totals)
 
-    def tiered(self, size: WantedSize, run: Run) -> None:
+    def tiered(self, size: Spec, run: Run) -> None:
         """Print the tiered phase and the resources in three parts: used, allocable, unavailable."""
         self._size("TSPEC_INI", size)
         before, after = cluster_totals(self.nodes), cluster_totals(run.final.nodes)
         self._block("TRL", run.final.nodes, after)
-        counts = (f"{size.memory},{size.disk},{size.cpus},{size.spindles}={count}" for size, count in run.spec_counts)
+        counts = (
+            f"{size.memory},{size.disk_size},{size.cpus},{size.spindle_use}={count}" for size, count in run.spec_counts
+        )
         self._key("TSPEC", " ".join(counts))
         self._resources(
             "KM_USED",
@@ -160,7 +164,7 @@ class MachineReport(_Printed):
             ),
         )
 
-    def standard(self, size: WantedSize, run: Run) -> None:
+    def standard(self, size: Spec, run: Run) -> None:
         """Print the standard phase. Raises InputError if the numbers of instances disagree."""
         self._size("SPEC", size)
         placed = len(run.final.placed)
@@ -185,11 +189,11 @@ class MachineReport(_Printed):
         plain = all(character.isalnum() or character == "." for character in value)
         self.write(f"HTS_{key}={value}\n" if plain else f"HTS_{key}='{value}'\n")
 
-    def _size(self, prefix: str, size: WantedSize) -> None:
+    def _size(self, prefix: str, size: Spec) -> None:
         self._key(f"{prefix}_MEM", str(size.memory))
-        self._key(f"{prefix}_DSK", str(size.disk))
+        self._key(f"{prefix}_DSK", str(size.disk_size))
         self._key(f"{prefix}_CPU", str(size.cpus))
-        self._key(f"{prefix}_SPN", str(size.spindles))
+        self._key(f"{prefix}_SPN", str(size.spindle_use))
         self._key(f"{prefix}_RQN", str(self.required_nodes))
         self._key(f"{prefix}_DISK_TEMPLATE", self.template.value)
 
@@ -241,7 +245,7 @@ class HumanReport(_Printed):
             f"There are {totals.instances or 'no'} initial instances on the cluster.\n"
         )
 
-    def tiered(self, size: WantedSize, run: Run) -> None:
+    def tiered(self, size: Spec, run: Run) -> None:
         """Print the tiered phase."""
         self._head("Tiered (initial size)", size)
         self.write("Tiered allocation results:\n")
@@ -255,7 +259,7 @@ class HumanReport(_Printed):
             raise InputError("no allocation was attempted, so there is no failure reason to report")
         self._tail(run)
 
-    def standard(self, size: WantedSize, run: Run) -> None:
+    def standard(self, size: Spec, run: Run) -> None:
         """Print the standard phase."""
         self._head("Standard (fixed-size)", size)
         self.write("Normal (fixed-size) allocation results:\n")
@@ -269,11 +273,11 @@ class HumanReport(_Printed):
     def _exclusive(self) -> bool:
         return any(node.facts.exclusive for node in self.nodes.values())
 
-    def _spec(self, size: WantedSize) -> str:
-        spindles = f", SPN {size.spindles}" if self._exclusive else ""
-        return f"MEM {size.memory}, DSK {size.disk}, CPU {size.cpus}{spindles}"
+    def _spec(self, size: Spec) -> str:
+        spindles = f", SPN {size.spindle_use}" if self._exclusive else ""
+        return f"MEM {size.memory}, DSK {size.disk_size}, CPU {size.cpus}{spindles}"
 
-    def _head(self, kind: str, size: WantedSize) -> None:
+    def _head(self, kind: str, size: Spec) -> None:
         self.write(f"{kind} instance spec is:\n  {self._spec(size)}, using disk template '{self.template.value}'.\n")
 
     def _tail(self, run: Run) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import gpolicy
+from gpolicy.allocator.cluster_data import Spec
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.errors import InputError
 from gpolicy.htools.getopt import Option, Takes, parse, usage
@@ -15,15 +16,6 @@ if TYPE_CHECKING:
 
 COMPATIBLE_VERSION = "3.0.2"
 """The htools version whose answers are reproduced."""
-
-
-class WantedSize(NamedTuple):
-    """An instance size given on the command line (MiB)."""
-
-    disk: int
-    memory: int
-    cpus: int
-    spindles: int
 
 
 class Options(NamedTuple):
@@ -46,8 +38,8 @@ class Options(NamedTuple):
     max_cpu: float | None = None
     max_length: int = -1
     min_disk: float = 0.0
-    standard: WantedSize | None = None
-    tiered: WantedSize | None = None
+    standard: Spec | None = None
+    tiered: Spec | None = None
     save: str | None = None
     static_kvm_node_memory: int = 4096
     ignore_load: bool = False
@@ -208,16 +200,14 @@ def _choice(value: str | None) -> bool:
     raise InputError(f"Invalid choice '{value}', pass one of 'yes' or 'no'")
 
 
-def _size(kind: str, value: str) -> WantedSize:
+def _size(kind: str, value: str) -> Spec:
     parts = split(",", value)
     if not 3 <= len(parts) <= 4:
         raise InputError(f"Invalid {kind} specification: '{value}', expected disk,ram,cpu")
-    return WantedSize(
-        disk=parse_size(f"{kind} specs disk", parts[0]),
-        memory=parse_size(f"{kind} specs memory", parts[1]),
-        cpus=parse_int(f"{kind} specs cpus", parts[2]),
-        spindles=parse_int(f"{kind} specs spindles", parts[3]) if len(parts) > 3 else 1,
-    )
+    disk, memory = parse_size(f"{kind} specs disk", parts[0]), parse_size(f"{kind} specs memory", parts[1])
+    cpus = parse_int(f"{kind} specs cpus", parts[2])
+    spindles = parse_int(f"{kind} specs spindles", parts[3]) if len(parts) > 3 else 1
+    return Spec(memory, cpus, disk, disk_count=1, nic_count=1, spindle_use=spindles)
 
 
 def _max_cpu(options: Options, value: str | None) -> Options:

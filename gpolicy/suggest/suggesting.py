@@ -31,7 +31,6 @@ from gpolicy.writing.written import name_complaint
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Policy, SpecPair
-    from gpolicy.analysis.capacity import Observer
     from gpolicy.cluster.state import ClusterState, Group
     from gpolicy.suggest.suggestion import Bounds, Mix, NodeKind, SuggestRequest
     from gpolicy.suggest.tiling import Tiling
@@ -39,9 +38,7 @@ if TYPE_CHECKING:
 _MOST_MARGIN: Final = 50.0
 
 
-def suggest(
-    state: ClusterState, request: SuggestRequest, *, group: str | None = None, observer: Observer | None = None
-) -> SuggestReport:
+def suggest(state: ClusterState, request: SuggestRequest, *, group: str | None = None) -> SuggestReport:
     """Return suggestions for `group`, or for every group that has nodes.
 
     Raise UsageError for an impossible request, GpolicyError if nodes have no numbers or no size fits on them.
@@ -55,7 +52,7 @@ def suggest(
             continue
         try:
             alone = group_data(data, item.index)
-            found.append(_Maker(state, request, alone, observer or (lambda _what: None)).suggestion())
+            found.append(_Maker(state, request, alone).suggestion())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
                 raise
@@ -94,7 +91,6 @@ class _Maker:
     state: ClusterState
     request: SuggestRequest
     data: ClusterData
-    tell: Observer
 
     def suggestion(self) -> Suggestion:
         name = self.data.groups[0].name
@@ -178,7 +174,6 @@ class _Maker:
         counts: _Counts,
     ) -> Size:
         name = size_name(divisor)
-        self.tell(f"group {self.data.groups[0].name}: size {name}")
         instance = counts.then.largest(pair)
         size = tiles.sizes[divisor]
         use, copies = instance.spindle_use, 2 if ground.mirrored else 1
@@ -197,7 +192,6 @@ class _Maker:
     def _today(self, counts: _Counts) -> tuple[OldPair, ...]:
         found = []
         for place, pair in enumerate(self.data.policy.minmax, start=1):
-            self.tell(f"group {self.data.groups[0].name}: today's spec pair {place}")
             instance = counts.now.largest(pair)
             try:
                 found.append(
@@ -212,7 +206,6 @@ class _Maker:
     ) -> tuple[Mix, ...]:
         if not self.request.mix:
             return ()
-        self.tell(f"group {self.data.groups[0].name}: the mix")
         counted = under_policy(data, policy, template)
         instances = {size.name: counted.largest(size.pair) for size in sizes}
         weights = {size.name: self.request.mix[size.divisor] for size in sizes if size.divisor in self.request.mix}

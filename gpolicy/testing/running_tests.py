@@ -21,28 +21,19 @@ if TYPE_CHECKING:
 
 _Question = Callable[["Policy", "ClusterState", Scenario], list[Check]]
 
-Observer = Callable[[str], None]
-"""Gets the name of each test before it runs, to show progress."""
-
 
 def run_tests(
     policy: Policy,
     *,
     chosen: Iterable[Scenario] | None = None,
     state: ClusterState | None = None,
-    observer: Observer | None = None,
 ) -> list[Outcome]:
     """Return the outcomes of the tests of `policy` (by default all, else those in `chosen`), in their order.
 
     `state` is the cluster for tests that name none. A test that cannot run is an outcome, not an exception.
     """
     stages = Stages(policy, state)
-    outcomes = []
-    for scenario in policy.scenarios if chosen is None else chosen:
-        if observer is not None:
-            observer(scenario.name.value)
-        outcomes.append(_run(policy, stages, scenario))
-    return outcomes
+    return [_run(policy, stages, scenario) for scenario in (policy.scenarios if chosen is None else chosen)]
 
 
 def _run(policy: Policy, stages: Stages, scenario: Scenario) -> Outcome:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.policy.roots import policy_roots
+from gpolicy.policy.files import policy_roots
 
 PLAIN = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from policy_tests import policy_of, problems
 
+from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.roots import policy_roots
 from gpolicy.report.forms import Look, render
 from gpolicy.report.outcomes_answer import outcomes_answer
 from gpolicy.testing.running_tests import run_tests

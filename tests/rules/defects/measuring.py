@@ -23,8 +23,8 @@ from defects.bases import good_policies
 from defects.seeding import DEFECTS, MOST_SEEDS, Base, Defect, chosen
 from gpolicy.checking.checking import check_policy
 from gpolicy.findings import Finding, Severity
+from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.roots import policy_roots
 
 TODAY = date(2026, 6, 15)
 

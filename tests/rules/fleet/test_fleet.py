@@ -12,8 +12,8 @@ from gpolicy.checking.checking import check_fleet, check_policy
 from gpolicy.checking.fleet import FleetHit
 from gpolicy.checking.registry import FLEET_RULES
 from gpolicy.findings import RuleInfo
+from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.roots import policy_roots
 
 BASE = "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\nbeparams: {vcpus: 1}\n"
 
