@@ -35,11 +35,11 @@ def numbered(prefix: str) -> list[tuple[int, str, str]]:
     ]
 
 
-def test_every_trap_is_there_once() -> None:
+def test_every_trap_is_listed_once() -> None:
     assert [number for number, _, _ in numbered("T")] == list(range(1, 63))
 
 
-def test_every_pain_is_there_once() -> None:
+def test_every_pain_is_listed_once() -> None:
     assert [number for number, _, _ in numbered("#")] == list(PAINS)
 
 

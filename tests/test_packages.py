@@ -186,7 +186,7 @@ def compiler(name: str) -> tuple[list[str], tuple[str, ...]]:
     sys.platform != "linux" or sys.byteorder != "little" or sys.maxsize < 2**32, reason="reads 64-bit ELF files"
 )
 @pytest.mark.parametrize("name", ["system", "fallback"])
-def test_what_is_compiled_is_hardened(name: str, tmp_path: Path) -> None:
+def test_the_compiled_library_is_hardened(name: str, tmp_path: Path) -> None:
     command, extra = compiler(name)
     build.compile_library(command, tmp_path / "engine.so", extra)
     library = (tmp_path / "engine.so").read_bytes()
@@ -199,7 +199,7 @@ def test_what_is_compiled_is_hardened(name: str, tmp_path: Path) -> None:
     assert "__memcpy_chk" in elf.called(made.read_bytes())
 
 
-def test_a_compiler_is_told_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_gets_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = ("GPOLICY_RAPI_PASSWORD", "GPOLICY_RAPI_USER", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD")
     for variable in secrets:
         monkeypatch.setenv(variable, "hush-71ab")
@@ -214,7 +214,7 @@ def test_a_compiler_is_told_no_secret(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "hush-71ab" not in told
 
 
-def test_a_compiler_goes_without_what_it_does_not_know(tmp_path: Path) -> None:
+def test_options_unknown_to_a_compiler_are_skipped(tmp_path: Path) -> None:
     assert build.accepted_hardening(["cc"], tmp_path) == build.HARDENING
     old = tmp_path / "old-cc"
     old.write_text('#!/bin/sh\ncase " $* " in *" -fno-plt "*) exit 1 ;; esac\nexec cc "$@"\n')

@@ -23,7 +23,7 @@ def is_clean(text: str) -> bool:
     )
 
 
-def test_every_letter_is_seen_or_becomes_an_escape() -> None:
+def test_every_letter_is_visible_or_becomes_an_escape() -> None:
     for number in range(sys.maxunicode + 1):
         shown = printable(chr(number))
         assert is_clean(shown), hex(number)
@@ -31,12 +31,12 @@ def test_every_letter_is_seen_or_becomes_an_escape() -> None:
 
 
 @pytest.mark.parametrize("letter", ["\u034f", "\u115f", "\u180b", "\u2800", "\u3164", "\ufe0f", "\uffa0", "\U000e0100"])
-def test_letters_that_show_nothing_are_escapes(letter: str) -> None:
+def test_invisible_letters_become_escapes(letter: str) -> None:
     assert printable(f"a{letter}b").isascii()
 
 
 @pytest.mark.parametrize("letter", ["\u05d0", "\u0627", "\u0661", "\ufb1d", "\U0001e900", "\u07c0", "\u08e2"])
-def test_letters_that_reorder_what_is_beside_them_are_escapes(letter: str) -> None:
+def test_letters_that_reorder_their_neighbours_become_escapes(letter: str) -> None:
     assert printable(f"3 {letter} 4").isascii()
     assert printable(f"{control('[1m')}3 {letter} 4{control('[0m')}").isascii()
 
@@ -46,7 +46,7 @@ def test_letters_from_left_to_right_stay() -> None:
 
 
 @given(ANY_TEXT)
-def test_what_can_be_seen_stays(text: str) -> None:
+def test_visible_letters_stay(text: str) -> None:
     assert is_clean(printable(text))
     if is_clean(text):
         assert printable(text) == text or not text.isascii()
@@ -76,7 +76,7 @@ def test_all_that_is_written_to_a_console_is_printable(pieces: list[str]) -> Non
 
 
 @given(st.lists(st.text(":#[ \na\u2003\t")))
-def test_nothing_that_is_written_becomes_a_command_of_a_job(pieces: list[str]) -> None:
+def test_no_output_becomes_a_workflow_command(pieces: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GITHUB_ACTIONS", "true")
         below = io.StringIO(newline="")

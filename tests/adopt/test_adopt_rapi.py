@@ -54,7 +54,7 @@ def test_the_plan_is_empty_by_both_sources(cluster: str, tmp_path: Path) -> None
         assert (plan.changes, plan.findings, plan.unreadable) == ((), (), ())
 
 
-def test_what_it_does_not_show_is_said() -> None:
+def test_values_that_the_source_does_not_show_are_noted() -> None:
     files = adopt(recorded("rich")).files
     assert "hv_state" in next(line for line in files["cluster.yaml"].splitlines() if "does not show" in line)
     assert "# The source does not show " in files["groups/gold.yaml"]

@@ -98,7 +98,7 @@ def test_a_recorded_cluster_reads_well() -> None:
     assert all(len(line) <= 120 for name, text in files.items() if name.endswith("yaml") for line in text.splitlines())
 
 
-def test_what_a_source_cannot_show_is_said_and_not_declared() -> None:
+def test_unreadable_values_are_noted_and_not_declared() -> None:
     files = adopt(read_state(f"text:{CLUSTERS / 'full' / 'htools.data'}")).files
     group = next(text for name, text in files.items() if name.startswith("groups/"))
     assert "# The source does not show " in group
@@ -119,7 +119,7 @@ def test_what_a_source_cannot_show_is_said_and_not_declared() -> None:
         (("nicparams", "link"), "br\u00e9", "ASCII"),
     ],
 )
-def test_what_no_policy_can_say_is_left_out_and_said(path: ValuePath, value: Value, reason: str) -> None:
+def test_inexpressible_values_are_left_out_and_noted(path: ValuePath, value: Value, reason: str) -> None:
     adopted = adopt(cluster_state(cluster={path: value}))
     assert [(item.object, item.what) for item in adopted.left_out] == [("cluster", ".".join(path))]
     assert reason in adopted.left_out[0].reason
@@ -129,7 +129,7 @@ def test_what_no_policy_can_say_is_left_out_and_said(path: ValuePath, value: Val
     assert len(comment) == 1
 
 
-def test_what_check_would_call_an_error_is_left_out() -> None:
+def test_values_that_check_refuses_are_left_out() -> None:
     templates: ValuePath = ("ipolicy", "disk-templates")
     state = cluster_state(cluster={("enabled_disk_templates",): ["plain"]}, group={templates: ["drbd", "plain"]})
     adopted = adopt(state)
@@ -137,7 +137,7 @@ def test_what_check_would_call_an_error_is_left_out() -> None:
     assert "GP301" in reasons["group/default", "ipolicy.disk-templates"]
 
 
-def test_a_group_with_a_std_of_its_own_keeps_the_rest() -> None:
+def test_a_group_with_its_own_std_keeps_its_other_values() -> None:
     adopted = adopt(cluster_state(group={("ipolicy", "std", "cpu-count"): 1, ("ipolicy", "vcpu-ratio"): 2.0}))
     assert [item.what for item in adopted.left_out] == ["ipolicy.std.cpu-count"]
     assert "vcpu-ratio: 2\n" in adopted.files["groups/default.yaml"]
@@ -178,7 +178,7 @@ TAGS = (
 )
 
 
-def test_tags_are_written_as_what_they_mean(tmp_path: Path) -> None:
+def test_tags_are_written_by_their_meaning(tmp_path: Path) -> None:
     state = cluster_state(tags=TAGS)
     adopted = adopt(state)
     text = adopted.files["tags.yaml"]
@@ -192,7 +192,7 @@ def test_tags_are_written_as_what_they_mean(tmp_path: Path) -> None:
     assert sorted(tag.value for tag in tags) == sorted(TAGS)
 
 
-def test_a_rule_that_is_taken_out_later_is_removed_from_the_cluster(tmp_path: Path) -> None:
+def test_a_removed_tag_rule_is_removed_from_the_cluster(tmp_path: Path) -> None:
     state = cluster_state(tags=TAGS)
     plan = plan_after(adopt(state), state, tmp_path / "p", "tags.yaml", "  - {raw: db}\n", "")
     assert [(change.object, change.path) for change in plan.changes] == [("cluster", ("tags",))]
@@ -219,7 +219,7 @@ def test_a_family_with_a_tag_that_is_left_out_is_not_owned(tmp_path: Path) -> No
     assert make_plan(load(adopted, tmp_path / "p"), state).changes == ()
 
 
-def test_tags_of_tools_are_left_to_them() -> None:
+def test_tags_of_other_tools_stay() -> None:
     adopted = adopt(cluster_state(nodes={"node1": ("htools:standby:auto", "rack:a")}))
     assert "htools:standby:auto" not in adopted.files["nodes.yaml"].partition("gpolicy: v1")[2]
     assert [item.what for item in adopted.left_out] == ["tag htools:standby:auto"]

@@ -14,7 +14,7 @@ def test_a_plain_name_stays() -> None:
     assert file_names(["default", "gold-2", "a.b_c"]) == {"default": "default", "gold-2": "gold-2", "a.b_c": "a.b_c"}
 
 
-def test_others_become_plain() -> None:
+def test_other_names_become_plain() -> None:
     names = ["../etc", ".hidden", "-rf", "a/b", "\u00fc", "con", "x.yaml", "", "g" * 300]
     found = file_names(names)
     assert [found[name] for name in names] == [
@@ -22,12 +22,12 @@ def test_others_become_plain() -> None:
     ]  # fmt: skip
 
 
-def test_upper_and_lower_case_do_not_tell_files_apart() -> None:
+def test_file_names_differ_in_more_than_case() -> None:
     assert sorted(file_names(["Gold", "gold", "GOLD"]).values()) == ["GOLD", "Gold-2", "gold-3"]
 
 
 @given(_names)
-def test_no_two_are_the_same_and_none_is_hidden_or_leaves_the_directory(names: list[str]) -> None:
+def test_file_names_are_unique_visible_and_in_the_directory(names: list[str]) -> None:
     result = file_names(names)
     assert result.keys() == set(names)
     assert len({file.lower() for file in result.values()}) == len(result)

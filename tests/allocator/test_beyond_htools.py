@@ -143,7 +143,7 @@ def test_a_stopped_instance_keeps_its_memory_but_an_offline_one_does_not() -> No
 
 @settings(max_examples=30, deadline=None)
 @given(cores=st.integers(0, 15), reserved=st.integers(0, 15000), overhead=st.integers(0, 3000))
-def test_reserved_cores_and_disk_only_take_room_away(cores: int, reserved: int, overhead: int) -> None:
+def test_reserved_cores_and_disk_only_reduce_room(cores: int, reserved: int, overhead: int) -> None:
     counts = []
     for own in (resources(), resources(cpu_node=cores, disk_reserved=reserved, disk_overhead=overhead)):
         names = dict.fromkeys(("node0", "node1"), own)
@@ -157,7 +157,7 @@ def test_reserved_cores_and_disk_only_take_room_away(cores: int, reserved: int, 
     assert counts[1] <= counts[0]
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_values_are_refused() -> None:
     with pytest.raises(InputError, match="unknown nodes: nowhere"):
         with_configured_resources(data(), {"nowhere": resources()})
     with pytest.raises(InputError, match="mem_hv is -1"):

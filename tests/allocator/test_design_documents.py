@@ -231,7 +231,7 @@ def test_location_awareness_an_allowed_migration_is_unidirectional() -> None:
     assert not may_migrate(where.nodes[1], where.nodes[0])
 
 
-def test_several_disks_are_each_held_against_the_policy() -> None:
+def test_each_of_several_disks_is_checked_against_the_policy() -> None:
     box = policy(SpecPair(spec(GIB, 1, 10 * GIB), spec(4 * GIB, 4, 20 * GIB, count=4)))
     wanted = replace(instance(2 * GIB, 40 * GIB, 2, DiskTemplate.PLAIN), disks=(Disk(20 * GIB), Disk(20 * GIB)))
     assert check_policy(box, wanted, exclusive=False) is None

@@ -74,7 +74,7 @@ class TestLocations:
 
 
 @pytest.mark.filterwarnings("ignore::gpolicy.allocator.engines.SlowAllocatorWarning")
-def test_an_instance_on_foreign_storage_with_a_second_node() -> None:
+def test_an_instance_on_external_storage_with_a_second_node() -> None:
     """change-group looks for one node; the second node of the record is none of its business."""
     resident = instance(512, 1024, 1, DiskTemplate.EXT, index=0, name="i0", primary=0, secondary=1)
     where = cluster([node(place, 4096, 20480) for place in range(3)], [resident])
@@ -96,7 +96,7 @@ def test_a_mirrored_instance_without_a_second_node_ends_every_run() -> None:
             runner.standard(AllocationState(where.nodes, where.instances), wanted, None)
 
 
-def test_a_mirrored_instance_wished_for_on_one_node(tmp_path: Path) -> None:
+def test_a_mirrored_instance_requested_on_one_node(tmp_path: Path) -> None:
     """The real hail ends with exit code 1 where N+1 is judged; a process of its own, since ours once died there."""
     data = ClusterData((Group(0, "g0", "u0"),), tuple(node(place, 4096, 20480) for place in range(3)), ())
     request = {

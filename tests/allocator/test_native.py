@@ -63,7 +63,7 @@ def streams() -> tuple[Numbers, Numbers]:
     return known.numbers, known.instance(WANTED)
 
 
-def test_the_sources_have_one_number_and_the_library_has_it() -> None:
+def test_the_library_has_the_number_of_its_sources() -> None:
     assert LIBRARY.gpolicy_sources() == build.source_number()
 
 
@@ -96,7 +96,7 @@ def test_cut_input_is_refused(integers: int, reals: int) -> None:
     assert NativeEngine(LIBRARY).open(cut) is Status.INVALID
 
 
-def test_a_divisor_near_nothing_is_refused_by_runs() -> None:
+def test_runs_refuse_a_divisor_near_zero() -> None:
     """The engine leaves it to the law, which would count for hours."""
     strange = cluster([node(0, 16384, 204800, total_memory=1e-300), node(1, 16384, 204800)])
     with pytest.raises(InputError, match=r"^node \S+: its memory is 1e-300: no cluster has so little"):
@@ -104,13 +104,13 @@ def test_a_divisor_near_nothing_is_refused_by_runs() -> None:
 
 
 @pytest.mark.parametrize("memory", [float("nan"), float("inf")])
-def test_memory_that_is_no_number_is_refused_by_runs(memory: float) -> None:
+def test_runs_refuse_nan_memory(memory: float) -> None:
     strange = cluster([node(0, 16384, 204800, total_memory=memory), node(1, 16384, 204800)])
     with pytest.raises(InputError, match="no cluster has more than"):
         allocator(strange, 1).standard(start(strange), WANTED, 3)
 
 
-def test_numbers_that_no_cluster_has_are_refused_by_runs() -> None:
+def test_runs_refuse_impossible_numbers() -> None:
     candidates = candidate_nodes(SMALL.groups, SMALL.nodes, 1)
     huge = cluster([node(0, 16384, 204800, free_disk=2**70), node(1, 16384, 204800)])
     with pytest.raises(UnfitError):
@@ -124,7 +124,7 @@ def test_an_instance_without_memory_makes_the_step_a_division_by_zero() -> None:
         allocator(SMALL, 1).standard(start(SMALL), replace(WANTED, memory=0), None)
 
 
-def test_states_are_followed_forward_and_back() -> None:
+def test_the_engine_follows_states_forward_and_back() -> None:
     """Each run may go on from any state that an earlier one gave."""
     fast, law = allocator(SMALL, 1), allocator(SMALL, 1, reference=True)
     bigger = replace(WANTED, memory=3000, exclusion_tags=("svc:a",))

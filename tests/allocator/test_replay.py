@@ -39,7 +39,7 @@ def both_ways(where: Cluster, template: DiskTemplate, *, tiered: bool) -> tuple[
 
 @pytest.mark.parametrize("tiered", [False, True])
 @pytest.mark.parametrize("template", [DiskTemplate.DRBD, DiskTemplate.PLAIN, DiskTemplate.RBD])
-def test_nodes_are_those_of_the_law(template: DiskTemplate, tiered: bool) -> None:
+def test_nodes_equal_those_of_the_law(template: DiskTemplate, tiered: bool) -> None:
     engine, law = both_ways(some_cluster(template), template, tiered=tiered)
     assert engine == law
     assert len(engine.placed) >= 10

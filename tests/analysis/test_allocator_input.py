@@ -89,14 +89,14 @@ def test_a_text_file_is_loaded_as_htools_loads_it() -> None:
         assert sets_in_order(cluster_data(from_text(text))) == sets_in_order(parse_cluster(text)), name
 
 
-def test_and_so_it_is_through_a_snapshot() -> None:
+def test_a_snapshot_is_loaded_as_htools_loads_the_text() -> None:
     for name, text in recorded_texts()[::10]:
         state = from_text(text)
         assert cluster_data(parse_snapshot(dump_snapshot(state), "x")) == cluster_data(state), name
 
 
 @pytest.mark.parametrize("cluster", ["base", "rich", "full"])
-def test_the_remote_api_is_loaded_as_htools_loads_it_but_for_the_cpu_speed(cluster: str) -> None:
+def test_the_remote_api_is_loaded_as_by_htools_except_the_cpu_speed(cluster: str) -> None:
     expected = sets_in_order(parse_rapi(*rapi_documents(cluster)))
     found = sets_in_order(cluster_data(from_rapi(cluster)))
     assert {node.cpu_speed for node in expected.nodes} == {1.0}  # htools does not read it from the remote API
@@ -104,7 +104,7 @@ def test_the_remote_api_is_loaded_as_htools_loads_it_but_for_the_cpu_speed(clust
     assert replace(found, nodes=tuple(replace(node, cpu_speed=1.0) for node in found.nodes)) == expected
 
 
-def test_one_cluster_is_the_same_from_the_remote_api_as_from_text() -> None:
+def test_the_remote_api_and_text_give_the_same_cluster() -> None:
     text = cluster_data(from_text(FULL))
     rapi = cluster_data(from_rapi("full"))
     assert rapi.groups == text.groups
@@ -115,7 +115,7 @@ def test_one_cluster_is_the_same_from_the_remote_api_as_from_text() -> None:
 
 
 @pytest.mark.parametrize("cluster", ["base", "rich", "full"])
-def test_one_cluster_is_the_same_from_its_master_as_from_the_remote_api(cluster: str) -> None:
+def test_the_master_and_the_remote_api_give_the_same_cluster(cluster: str) -> None:
     assert cluster_data(read_master(RecordedMaster(cluster))) == cluster_data(from_rapi(cluster))
 
 
@@ -152,7 +152,7 @@ def test_a_cluster_without_volume_groups_has_no_disk_to_measure() -> None:
     assert {node.total_disk for node in data.nodes} == {0.0}
 
 
-def test_a_node_that_is_off_is_all_zero_and_a_drained_one_keeps_its_numbers() -> None:
+def test_an_offline_node_is_all_zero_and_a_drained_one_keeps_its_numbers() -> None:
     state = from_rapi("full")
     off = replace(state.nodes["node3"], offline=True, resources=Resources())
     data = cluster_data(replace(state, nodes={**state.nodes, "node3": off}))
@@ -160,7 +160,7 @@ def test_a_node_that_is_off_is_all_zero_and_a_drained_one_keeps_its_numbers() ->
     assert (data.nodes[4].offline, data.nodes[4].total_memory) == (True, 65536.0)
 
 
-def test_memory_is_what_a_running_instance_has_now() -> None:
+def test_memory_of_a_running_instance_is_its_present_memory() -> None:
     state = from_rapi("full")
     ballooned = replace(state.instances["inst3"], oper_ram=1500)
     assert cluster_data(replace(state, instances={**state.instances, "inst3": ballooned})).instances[2].memory == 1500
@@ -174,7 +174,7 @@ def test_memory_is_what_a_running_instance_has_now() -> None:
         ({"status": "asleep"}, "instance inst1: no such status: 'asleep'"),
     ],
 )
-def test_what_the_allocator_does_not_know_is_refused(change: dict[str, Any], message: str) -> None:
+def test_values_unknown_to_the_allocator_are_refused(change: dict[str, Any], message: str) -> None:
     state = from_rapi("full")
     odd = replace(state.instances["inst1"], **change)
     with pytest.raises(GpolicyError, match=message):
@@ -188,7 +188,7 @@ def test_an_incomplete_policy_is_refused() -> None:
         cluster_data(replace(state, cluster=replace(state.cluster, own=own)))
 
 
-def test_without_an_order_of_its_own_a_source_is_in_ganeti_s_order() -> None:
+def test_a_source_without_order_is_in_ganeti_s_order() -> None:
     assert sorted(["node10", "node2", "node1", "a"], key=natural_key) == ["a", "node1", "node2", "node10"]
     state = from_rapi("full")
     nodes = {name: replace(node, position=None) for name, node in reversed(state.nodes.items())}

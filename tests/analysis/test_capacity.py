@@ -45,7 +45,7 @@ def only(state: ClusterState, template: str | None = None) -> GroupCapacity:
     return report.groups[0]
 
 
-def test_the_whole_cluster_is_what_hspace_answered() -> None:
+def test_the_whole_cluster_equals_hspace() -> None:
     compared = 0
     for case in recorded_cases():
         options = [item for item in case["hspace"]["args"] if item.startswith("-")]
@@ -66,7 +66,7 @@ def test_the_whole_cluster_is_what_hspace_answered() -> None:
     assert compared >= 20
 
 
-def test_the_components_of_the_score_are_those_of_hbal() -> None:
+def test_the_components_of_the_score_equal_hbal() -> None:
     cases = [case for case in recorded_cases() if case["score"]]
     assert len(cases) >= 50
     for case in cases[::4]:
@@ -126,11 +126,11 @@ def test_an_instance_in_two_groups_is_counted_on_its_primary_and_named() -> None
         (small(node("a"), node("b"), templates=""), None, Cause.NO_TEMPLATE),
     ],
 )
-def test_what_binds_is_named(state: ClusterState, template: str | None, cause: Cause) -> None:
+def test_the_binding_resource_is_named(state: ClusterState, template: str | None, cause: Cause) -> None:
     assert only(state, template).specs[0].binding.cause is cause
 
 
-def test_a_node_that_could_not_take_over_forbids_everything() -> None:
+def test_a_node_that_breaks_n1_forbids_everything() -> None:
     first = "i1|4000|1024|1|running|Y|a|b|drbd||1|-|N"
     full = "b|8192|0|100|102400|100000|8|N|u|4||N|0|0|1.0"
     found = only(small(node("a", memory=8192), full, instances=first))
@@ -138,7 +138,7 @@ def test_a_node_that_could_not_take_over_forbids_everything() -> None:
     assert (found.standard.fits, found.standard.binding.reason) == (0, "FailN1")
 
 
-def test_a_standard_size_outside_of_the_policy_is_said_to_be_so() -> None:
+def test_a_standard_size_outside_the_policy_is_noted() -> None:
     specs = "64,1,1024,1,1,1|128,1,1024,1,1,1;1024,2,10240,4,4,1"
     assert only(small(node("a"), node("b"), specs=specs)).standard.binding.cause is Cause.BOUNDS
 
@@ -164,7 +164,7 @@ def test_a_template_that_is_not_enabled_or_not_there_is_refused() -> None:
         capacity(state, template="tape")
 
 
-def test_one_group_is_counted_alone_and_one_that_is_not_there_refused() -> None:
+def test_one_group_is_counted_alone_and_an_unknown_one_refused() -> None:
     report = capacity(from_text(FULL), group="gold", template="plain")
     assert [item.group for item in report.groups] == ["gold"]
     assert report.cluster is None
@@ -183,7 +183,7 @@ def test_a_spec_without_memory_is_refused() -> None:
         capacity(small(node("a"), node("b"), specs=specs))
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     told: list[str] = []
     capacity(from_text(FULL), observer=told.append)
     for what in ("group default", "the whole cluster"):  # counted side by side: in any order

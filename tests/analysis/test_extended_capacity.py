@@ -37,7 +37,7 @@ def counted(state: ClusterState, template: str = "plain", **options: float) -> E
 
 
 @pytest.mark.parametrize(("failures", "nodes_left"), [(0, 4), (1, 3), (2, 2), (3, 1)])
-def test_what_fits_is_what_the_nodes_that_are_left_hold(failures: int, nodes_left: int) -> None:
+def test_capacity_is_what_the_remaining_nodes_hold(failures: int, nodes_left: int) -> None:
     found = counted(cluster(), failures=failures)
     assert found.specs[0].name == "only"
     assert found.specs[0].fits == 3 * nodes_left  # a fourth of 4 GiB would leave a node of 16 GiB with nothing
@@ -61,7 +61,7 @@ def test_maximum_memories_are_bounded_by_the_ratio_minimum_ones_by_the_node(rati
     assert pair.binding.cause is (Cause.MEMORY if ratio == 2.0 else Cause.OVERSUBSCRIPTION)
 
 
-def test_existing_instances_burst_as_well() -> None:
+def test_existing_instances_count_with_their_maximum_memory() -> None:
     row = "i1|2048|4096|1|running|Y|n0||plain||1|-|N"
     state = cluster(2, [row])
     grown = replace(state, instances={"i1": replace(state.instances["i1"], maxmem=8192, oper_ram=2048)})
@@ -69,7 +69,7 @@ def test_existing_instances_burst_as_well() -> None:
 
 
 @pytest.mark.parametrize("template", ["plain", "drbd"])
-def test_existing_instances_are_guaranteed_their_least_memory_only(template: str) -> None:
+def test_existing_instances_are_guaranteed_only_minmem(template: str) -> None:
     """Design document "Resource model": the sum of the minimum memories is bounded by the node's memory."""
     pair = "n0||plain" if template == "plain" else "n0|n1|drbd"
     rows = [f"i{number}|6144|4096|1|running|Y|{pair}||1|-|N" for number in range(2)]
@@ -90,7 +90,7 @@ def test_existing_instances_are_guaranteed_their_least_memory_only(template: str
     assert exact == counted(state, template, failures=0).specs[0].fits  # without a ratio nothing is guaranteed less
 
 
-def test_too_many_failures_are_refused_with_a_way_out() -> None:
+def test_too_many_failures_are_refused_with_a_hint() -> None:
     with pytest.raises(InputError, match="sets of nodes"):
         counted(cluster(60), failures=4)
 
@@ -98,12 +98,12 @@ def test_too_many_failures_are_refused_with_a_way_out() -> None:
 @pytest.mark.parametrize(
     ("failures", "ratio"), [(-1, None), (None, 0.0), (None, -1.0), (None, float("inf")), (None, 1e308)]
 )
-def test_limits_that_make_no_sense_are_refused(failures: int | None, ratio: float | None) -> None:
+def test_invalid_limits_are_refused(failures: int | None, ratio: float | None) -> None:
     with pytest.raises(UsageError, match=r"it must be 0 or more|it must be above 0 and at most 100$"):
         ExtendedOptions(max_node_failures=failures, oversubscription=ratio)
 
 
-def test_declared_resources_take_the_place_of_measured_ones() -> None:
+def test_declared_resources_replace_measured_ones() -> None:
     state = cluster()
     own: Values = {**state.cluster.own, ("enabled_hypervisors",): ["kvm"], ("hv_state", "kvm", "mem_node"): 8192}
     state = replace(state, cluster=replace(state.cluster, own=own), unreadable=())

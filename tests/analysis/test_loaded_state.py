@@ -27,7 +27,7 @@ def without_numbers(state: ClusterState, *names: str) -> ClusterState:
     return replace(state, nodes={**state.nodes, **nodes})
 
 
-def test_a_split_instance_takes_the_same_whether_its_other_group_is_known_or_not() -> None:
+def test_a_split_instance_counts_the_same_without_its_other_group() -> None:
     """Each disk of a DRBD instance has 128 MiB of metadata on its primary, too (`disk_usage`, which hspace loads)."""
     state = with_disks(from_text(MOVED))
     group = state.nodes["node2"].group
@@ -40,7 +40,7 @@ def test_a_split_instance_takes_the_same_whether_its_other_group_is_known_or_not
         assert (split.disk, split.template.value, split.secondary) == (1000 + 128 + 500 + 128, "plain", -1)
 
 
-def test_a_cluster_of_other_resources_is_not_the_same() -> None:
+def test_clusters_with_different_resources_differ() -> None:
     state = from_text(FULL)
     loaded = load_known_groups(state)
     again = load_known_groups(state, like=loaded.clusters)
@@ -49,7 +49,7 @@ def test_a_cluster_of_other_resources_is_not_the_same() -> None:
     assert not set(load_known_groups(state, like=declared.clusters).clusters) & set(declared.clusters)
 
 
-def test_where_no_node_is_known_all_are_named() -> None:
+def test_without_any_known_node_all_are_named() -> None:
     state = without_numbers(from_text(FULL), *from_text(FULL).nodes)
     with pytest.raises(GpolicyError, match="not known: memory, disk, CPUs of node1, node2, node3, node4"):
         load_known_groups(state)

@@ -48,7 +48,7 @@ def lacks_secondary(instance: Instance) -> bool:
     return instance.template is DiskTemplate.DRBD and instance.secondary == NO_NODE
 
 
-def test_each_verdict_is_that_of_the_law() -> None:
+def test_each_verdict_equals_the_law() -> None:
     kept = lost = 0
     for state in states():
         data = cluster_data(state)
@@ -75,7 +75,7 @@ def test_each_verdict_is_that_of_the_law() -> None:
     assert lost > 20
 
 
-def test_fail_overs_that_surely_break_nothing_are_told_as_the_long_way_tells_them(
+def test_the_short_answer_about_fail_overs_equals_the_simulation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers = []
@@ -92,7 +92,7 @@ def test_fail_overs_that_surely_break_nothing_are_told_as_the_long_way_tells_the
     assert sum(answers) > 50
 
 
-def test_the_engine_tells_losses_as_the_law_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_losses_by_the_engine_equal_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "engine_cluster", lambda _nodes, _instances: None)
     law = [redundancy(state, failures=2) for state in states()]
     monkeypatch.undo()
@@ -100,7 +100,7 @@ def test_the_engine_tells_losses_as_the_law_does(monkeypatch: pytest.MonkeyPatch
     assert sum(len(loss.homeless) for groups in law for group in groups for loss in group.losses) > 100
 
 
-def test_a_set_of_nodes_is_surely_absorbed_only_if_following_the_loss_finds_so() -> None:
+def test_a_surely_absorbed_set_is_absorbed_by_the_simulation() -> None:
     """Among the residents are mirrored ones, and copies, which want a choice of nodes."""
     sure: Counter[str] = Counter()
     unsure = 0
@@ -145,7 +145,7 @@ def lost_by_the_law(nodes: Mapping[int, Node], instances: Mapping[int, Instance]
 
 
 @pytest.mark.parametrize("templates", ["drbd,plain,rbd", "drbd,plain"])
-def test_where_one_goes_decides_who_else_has_a_home(templates: str) -> None:
+def test_the_target_of_one_instance_decides_about_others(templates: str) -> None:
     """The second list of templates forbids what runs there: a move does not ask for it."""
     rng = random.Random(7)  # noqa: S311 (no secrets here)
     found = []
@@ -209,7 +209,7 @@ def trouble(found: GroupRedundancy) -> dict[tuple[str, ...], list[tuple[str, str
     }
 
 
-def test_a_failover_that_finds_no_memory() -> None:
+def test_a_failover_without_memory() -> None:
     first = "i1|6000|1024|1|running|Y|a|b|drbd||1|-|N"
     second = "i2|6000|1024|1|running|Y|b|c|drbd||1|-|N"
     state = cluster([node("a", free=2192), node("b", free=2192), node("c")], [first, second])
@@ -219,7 +219,7 @@ def test_a_failover_that_finds_no_memory() -> None:
     assert [(item.node, item.reserved, item.free) for item in found.shortages] == [("b", 6000, 2192)]
 
 
-def test_a_copy_that_finds_no_room_names_what_is_short() -> None:
+def test_a_copy_without_room_names_the_missing_resource() -> None:
     big = "i1|7000|1024|1|running|Y|a||plain||1|-|N"
     other = "i2|2000|1024|1|running|Y|b||plain||1|-|N"
     found = only(cluster([node("a", free=1192), node("b", free=6192)], [big, other]))
@@ -229,7 +229,7 @@ def test_a_copy_that_finds_no_room_names_what_is_short() -> None:
     }
 
 
-def test_an_instance_that_the_policy_no_longer_lets_be_has_no_home() -> None:
+def test_an_instance_outside_the_policy_finds_no_node() -> None:
     row = "i1|64|1024|1|running|Y|a||plain||1|-|N"
     found = only(cluster([node("a", free=8128), node("b")], [row]))
     assert trouble(found)["a",] == [("i1", "ipolicy.minmax", "memory-size 64M (128M to 8G) (pair 1 of 1)")]
@@ -237,7 +237,7 @@ def test_an_instance_that_the_policy_no_longer_lets_be_has_no_home() -> None:
     assert trouble(template)["a",][0][1] == "ipolicy.disk-templates"
 
 
-def test_a_node_alone_in_its_group_leaves_nobody_to_go_to() -> None:
+def test_a_group_of_one_node_has_no_other_target() -> None:
     row = "i1|128|1024|1|running|Y|a||rbd||1|-|N"
     assert trouble(only(cluster([node("a", free=8064)], [row])))["a",][0][1] == "nodes"
 
@@ -249,7 +249,7 @@ def test_migration_tags_forbid_a_failover() -> None:
     assert trouble(found) == {("a",): [("i1", "migration-tags", "a may not migrate to b")]}
 
 
-def test_limits_that_are_broken_on_the_way_are_told_apart() -> None:
+def test_breaches_of_limits_are_listed_separately() -> None:
     rows = ["i1|128|1024|4|running|Y|a|b|drbd|svc:x|1|-|N", "i2|128|1024|4|running|Y|b|a|drbd|svc:x|1|-|N"]
     nodes = [node("a", free=8064), node("b", free=8064)]
     found = only(cluster(nodes, rows, tags=["htools:iextags:svc"], ratio="1.0"))
@@ -262,7 +262,7 @@ def test_limits_that_are_broken_on_the_way_are_told_apart() -> None:
     assert [loss.nodes for loss in found.strained] == [("a",), ("b",)]
 
 
-def test_two_failures_and_the_smallest_sets_only() -> None:
+def test_only_the_smallest_sets_of_lost_nodes_are_listed() -> None:
     rows = [f"i{n}|3000|1024|1|running|Y|{name}||plain||1|-|N" for n, name in enumerate("abcd")]
     state = cluster([node(name, free=5192) for name in "abcd"], rows)
     found = only(state, failures=3)
@@ -271,7 +271,7 @@ def test_two_failures_and_the_smallest_sets_only() -> None:
     assert len(found.not_absorbed) == 4
 
 
-def test_too_many_sets_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_sets_are_not_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_SETS", 20)
     found = only(cluster([node(f"n{n}") for n in range(6)], []), failures=2)
     assert (found.survives, found.examined) == (1, 6)
@@ -299,7 +299,7 @@ def test_too_many_losses_are_not_simulated(monkeypatch: pytest.MonkeyPatch) -> N
     assert (found.survives, found.examined, found.unavailable) == (2, 10, None)
 
 
-def test_what_was_not_all_of_a_group_before_is_not_newly_lost() -> None:
+def test_a_set_from_several_groups_is_not_newly_lost() -> None:
     rows = [f"i{n}|3000|1024|1|running|Y|{n}||plain||1|-|N" for n in "abc"]
     two, three = (
         cluster([node(name, free=free) for name in names], rows[: len(names)])
@@ -317,7 +317,7 @@ def test_what_was_not_all_of_a_group_before_is_not_newly_lost() -> None:
     assert grown.newly_lost == ()
 
 
-def test_a_change_shows_what_is_newly_lost_and_looks_once_at_what_is_the_same() -> None:
+def test_new_losses_are_shown_and_equal_groups_examined_once() -> None:
     rows = ["i1|3000|1024|1|running|Y|a||plain||1|-|N", "i2|3000|1024|1|running|Y|b||plain||1|-|N"]
     before = cluster([node("a", free=5192), node("b", free=5192)], rows)
     told: list[str] = []
@@ -335,7 +335,7 @@ def test_a_change_shows_what_is_newly_lost_and_looks_once_at_what_is_the_same() 
     assert change.score_before == whole.score
 
 
-def test_a_question_that_makes_no_sense_is_refused() -> None:
+def test_an_invalid_question_is_refused() -> None:
     with pytest.raises(UsageError, match="it must be 1 or more"):
         redundancy(from_text(FULL), failures=0)
     with pytest.raises(UsageError, match="no group 'x'"):

@@ -73,7 +73,7 @@ def test_a_half_takes_the_half_full_node_first() -> None:
     assert [item.lost_allocations for item in report.candidates] == [(0, 1, 2), (0, 1, 2), (1, 1, 2)]
 
 
-def test_another_size_changes_what_is_best() -> None:
+def test_another_size_changes_the_best_node() -> None:
     three = "3070,1,30700,1,1,3;3072,3,30720,1,1,3"
     parts = SIZES.split(";")
     sizes = ";".join([*parts[:2], three, *parts[2:]])
@@ -85,7 +85,7 @@ def test_another_size_changes_what_is_best() -> None:
     assert report.nodes == ("half1",)
 
 
-def test_every_dedicated_candidate_is_what_the_allocator_finds_for_it_alone() -> None:
+def test_each_dedicated_candidate_equals_the_allocators_answer_for_it_alone() -> None:
     state = dedicated([0, 1, 1, 2, 3, 2])
     report = of_pair(state, "half")
     cluster = merge(cluster_data(state))
@@ -100,7 +100,7 @@ def test_every_dedicated_candidate_is_what_the_allocator_finds_for_it_alone() ->
             assert (item.lost_allocations, item.disk_left) == (alone.solution.lost, alone.solution.disk_left)
 
 
-def test_reasons_are_the_policy_s_own_words_with_numbers() -> None:
+def test_reasons_have_policy_keys_and_numbers() -> None:
     small = place(dedicated([0, 3]), PlaceRequest(memory=500, vcpus=1, disks=(Disk(10240, 1),), template="plain"))
     assert [item.reason for item in small.candidates] == ["ipolicy.minmax", "ipolicy.minmax"]
     assert small.candidates[0].detail == "memory-size 500M (1022M to 1G) (pair 3 of 3)"
@@ -163,7 +163,7 @@ def test_a_desired_location_that_is_missed_costs_one() -> None:
     assert [round(away[name] - there[name], 9) for name in ("n0", "n1", "n2")] == [1.0, -1.0, -1.0]
 
 
-def test_what_is_not_said_is_taken_from_std() -> None:
+def test_missing_values_come_from_std() -> None:
     report = place(shared("8.0"), PlaceRequest())
     instance = report.instance
     assert (instance.memory, instance.vcpus, instance.spindle_use) == (128, 1, 1)
@@ -173,12 +173,12 @@ def test_what_is_not_said_is_taken_from_std() -> None:
     assert report.chosen.score is not None
 
 
-def test_only_the_nodes_that_are_named_are_tried() -> None:
+def test_only_named_nodes_are_tried() -> None:
     report = place(shared("8.0"), PlaceRequest(nodes=("n1", "n2")))
     assert {name for item in report.candidates for name in item.nodes} == {"n1", "n2"}
 
 
-def test_a_closed_group_takes_nothing_unless_it_is_named() -> None:
+def test_an_unallocable_group_is_used_only_by_name() -> None:
     state = shared("8.0")
     group = state.groups["g"]
     closed = replace(
@@ -192,11 +192,11 @@ def test_a_closed_group_takes_nothing_unless_it_is_named() -> None:
     assert "is unallocable" in named.notes[-1]
 
 
-def test_what_ganeti_refuses_and_hail_does_not_is_noted() -> None:
+def test_checks_of_ganeti_that_hail_lacks_are_noted() -> None:
     assert "Ganeti refuses 9 in group g" in place(shared("8.0"), PlaceRequest(nic_count=9)).notes[0]
 
 
-def test_an_offline_node_is_told_of() -> None:
+def test_an_offline_node_is_noted() -> None:
     state = shared("8.0")
     nodes = {**state.nodes, "n2": replace(state.nodes["n2"], offline=True)}
     report = place(replace(state, nodes=nodes), PlaceRequest())
@@ -213,7 +213,7 @@ def test_an_offline_node_is_told_of() -> None:
         (PlaceRequest(template="diskless", disks=(Disk(4),)), "an instance with disks is not diskless"),
     ],
 )
-def test_a_request_that_makes_no_sense_is_refused(request_: PlaceRequest, message: str) -> None:
+def test_an_invalid_request_is_refused(request_: PlaceRequest, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         place(shared(), request_)
 
@@ -245,7 +245,7 @@ def test_the_template_is_one_of_a_group_that_has_nodes() -> None:
     assert report.ok
 
 
-def test_of_very_many_pairs_the_best_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_best_of_very_many_pairs_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer stays, each primary has some candidates, and a note counts the pairs that are left out."""
     state = simulated_state("p,12,2t,64g,16,4;p,9,3t,96g,24,6")
     request = PlaceRequest(memory=1024, vcpus=1, disks=(Disk(1024),), template="drbd")

@@ -118,7 +118,7 @@ def test_recorded_clusters(tmp_path: Path) -> None:
         {"name": "search1.example.org"},
     ],
 )
-def test_odd_requests_get_the_answer_of_hail(odd: dict[str, Any], tmp_path: Path) -> None:
+def test_unusual_requests_get_hails_answer(odd: dict[str, Any], tmp_path: Path) -> None:
     state = read_snapshot(Path(__file__).parents[2] / "policies/two-groups.snapshot.json")
     request: dict[str, Any] = {
         "type": "allocate", "name": "new", "memory": 4096, "vcpus": 2, "disks": [{"size": 10240}], "tags": [],

@@ -34,7 +34,7 @@ def test_words_mean_what_ganeti_s_names_mean() -> None:
         (["nodes=n1", "nodes=n2,n1"], "nodes=n2,n1: node n1 is named twice"),
     ],
 )
-def test_nothing_is_asked_for_twice(words: list[str], message: str) -> None:
+def test_no_key_is_given_twice(words: list[str], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_words(words)
     assert caught.value.message == message
@@ -76,7 +76,7 @@ def test_a_request_for_hail_is_read(tmp_path: Path) -> None:
         ("tags: [[a]]\n", "not text"),
     ],
 )
-def test_a_file_that_is_no_request_is_refused_with_its_place(tmp_path: Path, content: str, message: str) -> None:
+def test_an_invalid_request_file_is_refused_with_its_place(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "want.yaml"
     file.write_text(content)
     with pytest.raises(GpolicyError) as caught:

@@ -76,7 +76,7 @@ def model(state: ClusterState, name: str = "a") -> NodeModel:
     return {node.node: node for node in resource_model(state).nodes}[name]
 
 
-def test_nothing_declared_is_nothing_counted() -> None:
+def test_without_declarations_there_is_no_resource_model() -> None:
     found = resource_model(cluster())
     assert found.groups == ()
     assert [node.declared for node in found.nodes] == [(), ()]
@@ -100,7 +100,7 @@ def test_free_memory_and_disk_follow_the_document_s_equations() -> None:
     assert found.measured.cpus == 2 * 8 - 1 - (1 + 2)
 
 
-def test_what_is_declared_stands_beside_what_is_reported() -> None:
+def test_declared_and_reported_numbers_are_shown_together() -> None:
     found = model(cluster(nodes={"a": {**hv("mem_hv", 100), **hv("cpu_node", 3), **disk("disk_reserved", 10)}}))
     overhead = 16384 - 1000 - 2048 - 13000
     assert found.declared == (
@@ -111,14 +111,14 @@ def test_what_is_declared_stands_beside_what_is_reported() -> None:
     assert [item.differs for item in found.declared] == [True, True, False]
 
 
-def test_what_is_not_declared_is_taken_as_reported() -> None:
+def test_undeclared_numbers_are_the_reported_ones() -> None:
     found = model(cluster(nodes={"a": hv("mem_node", 1000)}))
     overhead = 16384 - 1000 - 2048 - 13000
     assert found.configured.free_memory == 16384 - 1000 - overhead - 2048 - 1024
     assert found.configured.free_disk == found.measured.free_disk
 
 
-def test_node_before_group_before_cluster_and_ganeti_s_own_defaults_are_no_declaration() -> None:
+def test_node_overrides_group_overrides_cluster_and_defaults_are_not_declarations() -> None:
     state = cluster(
         own={**hv("mem_node", 1), **hv("mem_hv", 2), **hv("cpu_node", 1), **hv("mem_total", 0), **hv("cpu_total", 1)},
         group=hv("mem_hv", 20),
@@ -132,7 +132,7 @@ def test_node_before_group_before_cluster_and_ganeti_s_own_defaults_are_no_decla
     assert levels["b"] == {"mem_node": (1, "cluster"), "mem_hv": (20, "group")}
 
 
-def test_other_hypervisors_and_volume_groups_are_named_not_counted() -> None:
+def test_other_hypervisors_and_volume_groups_are_noted_but_ignored() -> None:
     found = resource_model(cluster(group={**hv("mem_node", 4096, "kvm"), **disk("disk_reserved", 9, "other")}))
     assert all(node.declared == () for node in found.nodes)
     assert [note.partition(" is ignored")[0] for note in found.notes] == ["disk_state.plain.other", "hv_state.kvm"]
@@ -168,7 +168,7 @@ def test_capacity_under_both_models() -> None:
     assert 0 < found.configured_fits < found.measured_fits
 
 
-def test_over_subscription_is_of_maxmem_and_of_what_may_be_started() -> None:
+def test_over_subscription_counts_maxmem_of_instances_that_may_start() -> None:
     state = cluster(nodes={"a": {**hv("mem_node", 1384), **hv("mem_hv", 0)}})
     instances = {**state.instances, "i1": replace(state.instances["i1"], maxmem=20000)}
     found = model(replace(state, instances=instances))
@@ -176,7 +176,7 @@ def test_over_subscription_is_of_maxmem_and_of_what_may_be_started() -> None:
     assert found.oversubscription == pytest.approx(21024 / 15000)
 
 
-def test_a_source_that_does_not_show_the_states_is_said_to_be_so() -> None:
+def test_a_source_without_hv_state_and_disk_state_is_noted() -> None:
     state = replace(cluster(nodes={"a": hv("mem_node", 8000)}), unreadable=RAPI, source="rapi://x")
     found = resource_model(state)
     assert found.groups == ()
@@ -189,7 +189,7 @@ def test_without_measured_numbers_nothing_is_compared() -> None:
         resource_model(read_config_file(DATA / "clusters" / "rich" / "config.data"))
 
 
-def test_what_the_capacity_has_counted_as_measured_is_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_capacity_under_the_measured_model_is_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
     def counted(*arguments: object, **options: object) -> Allocator:
@@ -207,7 +207,7 @@ def test_what_the_capacity_has_counted_as_measured_is_not_counted_again(monkeypa
     assert len(asked) == counts + 1  # the declared one alone
 
 
-def test_what_is_the_same_before_and_after_is_counted_once() -> None:
+def test_equal_clusters_before_and_after_are_counted_once() -> None:
     told: list[str] = []
     before = cluster(nodes={"a": hv("mem_node", 8000)})
     change = resource_model_change(before, before, observer=told.append)
@@ -217,6 +217,6 @@ def test_what_is_the_same_before_and_after_is_counted_once() -> None:
     assert after.groups[0].configured_fits > change.after.groups[0].configured_fits
 
 
-def test_values_of_odd_types_do_not_count() -> None:
+def test_values_of_wrong_types_are_ignored() -> None:
     odd: Any = {("hv_state", "xen-pvm", "mem_node"): True}
     assert model(cluster(group=odd)).declared == ()

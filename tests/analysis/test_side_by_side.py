@@ -35,7 +35,7 @@ def test_results_come_in_the_order_of_the_jobs() -> None:
     assert side_by_side([]) == []
 
 
-def test_as_many_are_done_at_once_as_there_are_cores(cores: int) -> None:
+def test_all_cores_are_used(cores: int) -> None:
     together = threading.Barrier(cores)
     assert side_by_side([lambda: together.wait(timeout=10) >= 0] * cores) == [True] * cores
 

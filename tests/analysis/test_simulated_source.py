@@ -26,7 +26,7 @@ SPECIFICATIONS = [
 
 
 @pytest.mark.parametrize("specifications", SPECIFICATIONS, ids=" ".join)
-def test_the_cluster_is_that_of_simulate_with_the_groups_as_written(specifications: list[str]) -> None:
+def test_the_cluster_equals_simulate_with_the_groups_in_written_order(specifications: list[str]) -> None:
     data = cluster_data(read_state(f"sim:{';'.join(specifications)}"))
     theirs = simulate([*reversed(specifications)])
     assert [(group.name, group.alloc_policy) for group in data.groups] == [

@@ -131,7 +131,7 @@ def test_a_plan_is_applied_and_taken_back(bench: Bench) -> None:
     assert bench.server.ganeti.content() == before
 
 
-def test_a_value_that_the_way_back_sets_is_looked_at_before_the_first_step(bench: Bench) -> None:
+def test_a_value_that_the_rollback_sets_is_read_before_the_first_step(bench: Bench) -> None:
     policy = "gpolicy: v1\nkind: NodeGroup\nname: gold\ndiskparams: {rbd: {access: userspace}}\n"
     (bench.directory / "policy.yaml").write_text(policy)
     bench.plan.unlink()
@@ -143,7 +143,7 @@ def test_a_value_that_the_way_back_sets_is_looked_at_before_the_first_step(bench
     assert bench.server.ganeti.jobs == []
 
 
-def test_applied_twice_it_is_refused_with_the_way_out(bench: Bench) -> None:
+def test_a_second_apply_is_refused_with_a_hint(bench: Bench) -> None:
     assert bench.apply("--yes").returncode == FINE
     done = bench.apply("--yes")
     assert done.returncode == COULD_NOT_RUN
@@ -153,7 +153,7 @@ def test_applied_twice_it_is_refused_with_the_way_out(bench: Bench) -> None:
     assert len(bench.server.ganeti.jobs) == 4
 
 
-def test_without_a_terminal_it_asks_nobody_and_does_nothing(bench: Bench) -> None:
+def test_without_a_terminal_apply_does_nothing(bench: Bench) -> None:
     done = bench.apply()
     assert done.returncode == COULD_NOT_RUN
     assert "--yes" in done.stderr
@@ -161,7 +161,7 @@ def test_without_a_terminal_it_asks_nobody_and_does_nothing(bench: Bench) -> Non
 
 
 @pytest.mark.parametrize(("answer", "code", "jobs"), [("yes", FINE, 4), ("no", FINDINGS, 0), ("y", FINDINGS, 0)])
-def test_on_a_terminal_it_asks(bench: Bench, answer: str, code: int, jobs: int) -> None:
+def test_on_a_terminal_apply_asks(bench: Bench, answer: str, code: int, jobs: int) -> None:
     ours, theirs = pty.openpty()
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **bench.env}
     with subprocess.Popen(
@@ -195,7 +195,7 @@ def test_a_stale_plan_is_refused_with_what_changed(bench: Bench) -> None:
     assert not bench.journal.exists()
 
 
-def test_a_failed_step_names_the_reason_and_the_way_on(bench: Bench) -> None:
+def test_a_failed_step_names_the_reason_and_how_to_continue(bench: Bench) -> None:
     bench.server.ganeti.mishaps = [None, fails("Node group 'platinum' is cursed\x1b[2J", "OpPrereqError")]
     done = bench.apply("--yes")
     assert done.returncode == FINDINGS
@@ -214,7 +214,7 @@ def test_warnings_of_a_job_are_shown(bench: Bench) -> None:
     assert "WARNING: the following instances violate them: inst1" in done.stdout
 
 
-def test_an_answer_that_is_lost_is_looked_for_and_no_job_runs_twice(bench: Bench) -> None:
+def test_after_a_lost_answer_the_job_is_found_and_does_not_run_twice(bench: Bench) -> None:
     bench.server.cut = ["POST", "PUT"]
     done = bench.apply("--yes")
     assert done.returncode == FINE, done.stderr
@@ -228,7 +228,7 @@ def test_an_answer_that_is_lost_is_looked_for_and_no_job_runs_twice(bench: Bench
         (504, {"code": 504, "message": "Gateway Timeout", "explain": "no timely response"}),
     ],
 )
-def test_a_refusal_that_passes_is_tried_again(bench: Bench, answer: tuple[int, dict[str, Any]]) -> None:
+def test_a_transient_refusal_is_retried(bench: Bench, answer: tuple[int, dict[str, Any]]) -> None:
     bench.server.answers = [answer]
     done = bench.apply("--yes")
     assert done.returncode == FINE, done.stderr
@@ -255,7 +255,7 @@ def test_a_job_number_of_any_form_makes_no_journal_unreadable(bench: Bench, answ
     assert bench.apply("--yes", "--rollback").returncode == FINE
 
 
-def test_a_full_disk_behind_the_first_job_is_said_with_the_way_on(bench: Bench) -> None:
+def test_a_full_disk_after_the_first_job_is_reported_with_how_to_continue(bench: Bench) -> None:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **bench.env}
     full = (
         "import os, sys; from gpolicy.__main__ import main; write = os.write; left = [2]\n"
@@ -337,7 +337,7 @@ ndparams: {exclusive_storage: true}
 """
 
 
-def test_what_was_allowed_is_what_the_cluster_says_now(bench: Bench) -> None:
+def test_allowed_guards_are_those_of_the_present_cluster(bench: Bench) -> None:
     """A plan file cannot allow a guard in words of its own."""
     (bench.directory / "policy.yaml").write_text(EXCLUSIVE)
     made: list[str | Path] = ["plan", bench.directory / "policy.yaml", "-s", bench.server.address, "-o", bench.plan]
@@ -364,7 +364,7 @@ def test_a_plan_that_names_no_uuid_says_so(bench: Bench) -> None:
     assert "note: the plan holds no UUID: only the name says that this is the right cluster" in done.stdout
 
 
-def test_a_job_of_the_plan_that_is_under_way_is_found_without_the_journal(bench: Bench) -> None:
+def test_a_running_job_of_the_plan_is_found_without_the_journal(bench: Bench) -> None:
     bench.server.ganeti.seconds = 600
     with bench.start() as process:
         while not bench.server.ganeti.jobs:
@@ -380,7 +380,7 @@ def test_a_job_of_the_plan_that_is_under_way_is_found_without_the_journal(bench:
     assert len(bench.server.ganeti.jobs) == 1
 
 
-def test_a_refusal_of_the_request_stops(bench: Bench) -> None:
+def test_a_refused_request_stops_the_run(bench: Bench) -> None:
     bench.server.answers = [(400, {"code": 400, "message": "Can&#x27;t do", "explain": "Bad request"})]
     done = bench.apply("--yes")
     assert done.returncode == FINDINGS, done.stdout
@@ -388,7 +388,7 @@ def test_a_refusal_of_the_request_stops(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("event", range(1, 15))
-def test_killed_after_each_event_it_is_resumed(bench: Bench, event: int) -> None:
+def test_a_run_killed_after_any_event_is_resumed(bench: Bench, event: int) -> None:
     bench.server.ganeti.seconds = 0.02
     process = bench.start()
     while process.poll() is None and (not bench.journal.exists() or bench.journal.read_bytes().count(b"\n") < event):
@@ -401,7 +401,7 @@ def test_killed_after_each_event_it_is_resumed(bench: Bench, event: int) -> None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_after_the_step_that_runs(bench: Bench, number: signal.Signals) -> None:
+def test_a_signal_ends_the_run_after_the_present_step(bench: Bench, number: signal.Signals) -> None:
     bench.server.ganeti.seconds = 1.0
     process = bench.start()
     while not bench.journal.exists() or bench.journal.read_bytes().count(b"\n") < 3:
@@ -437,7 +437,7 @@ def test_a_second_signal_does_not_wait_for_the_job(bench: Bench) -> None:
     assert len(bench.server.ganeti.jobs) == 4
 
 
-def test_a_job_that_takes_too_long_is_left_alone(bench: Bench) -> None:
+def test_a_job_that_takes_too_long_continues(bench: Bench) -> None:
     bench.server.ganeti.seconds = 3.0
     done = bench.apply("--yes", "--job-timeout", "1")
     assert done.returncode == FINDINGS
@@ -445,7 +445,7 @@ def test_a_job_that_takes_too_long_is_left_alone(bench: Bench) -> None:
     assert [event["event"] for event in bench.events()][-2:] == ["step-job-submitted", "end"]
 
 
-def test_two_at_once_are_one_too_many(bench: Bench) -> None:
+def test_two_runs_at_once_are_refused(bench: Bench) -> None:
     with bench.lock().open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         held.write("process 4711 on there\n")
@@ -468,7 +468,7 @@ def test_the_journal_of_an_earlier_plan_is_kept_under_another_name(bench: Bench)
     assert kept[0] in done.stderr
 
 
-def test_a_step_that_the_way_cannot_carry_is_said_first(bench: Bench) -> None:
+def test_a_step_that_the_route_cannot_carry_is_reported_first(bench: Bench) -> None:
     (bench.directory / "policy.yaml").write_text(
         POLICY.replace("ipolicy:", "compression_tools: [gzip, lzop]\nipolicy:")
     )
@@ -479,7 +479,7 @@ def test_a_step_that_the_way_cannot_carry_is_said_first(bench: Bench) -> None:
     assert bench.server.ganeti.jobs == []
 
 
-def test_who_is_to_agree_sees_every_value(bench: Bench) -> None:
+def test_the_prompt_shows_every_value(bench: Bench) -> None:
     (bench.directory / "policy.yaml").write_text(
         POLICY.replace("ipolicy:", "hvparams: {kvm: {kvm_path: /opt/kvm}}\nmac_prefix: '52:54:00'\nipolicy:")
     )
@@ -497,7 +497,7 @@ def test_who_is_to_agree_sees_every_value(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("part", ["body", "argv", "id", "inverse"])
-def test_a_plan_that_was_altered_on_its_way_is_refused(bench: Bench, part: str) -> None:
+def test_an_altered_plan_is_refused(bench: Bench, part: str) -> None:
     plan = json.loads(bench.plan.read_text())
     step = plan["steps"][0]
     if part == "body":
@@ -536,7 +536,7 @@ def test_the_journal_names_what_was_approved_and_by_whom(bench: Bench) -> None:
     assert (begin["plan_digest"], begin["signer"]) == (digest, signer)
 
 
-def test_no_secret_is_told(bench: Bench) -> None:
+def test_no_secret_is_printed(bench: Bench) -> None:
     bench.server.ganeti.mishaps = [None, fails("no")]
     texts = [bench.apply("--yes"), bench.apply("--yes", "--resume"), bench.apply("--yes", "--rollback")]
     told = "".join(done.stdout + done.stderr for done in texts) + bench.journal.read_text() + bench.plan.read_text()
@@ -561,7 +561,7 @@ def test_wrong_destinations_are_one_line(bench: Bench, destination: str) -> None
     assert "secret" not in done.stderr
 
 
-def test_a_reader_that_goes_away_changes_nothing(bench: Bench) -> None:
+def test_a_closed_output_changes_nothing(bench: Bench) -> None:
     bench.server.ganeti.mishaps = [None, None, fails("no")]
     with bench.start() as process:
         assert process.stdout is not None

@@ -52,7 +52,7 @@ def test_a_run_is_journalled_line_by_line(ganeti: PretendGaneti, tmp_path: Path)
 
 
 @pytest.mark.parametrize("text", [LOCKS_MOVED, UPDATED, "Queue drained"])
-def test_t41_a_refusal_that_passes_is_tried_again(ganeti: PretendGaneti, tmp_path: Path, text: str) -> None:
+def test_t41_a_transient_refusal_is_retried(ganeti: PretendGaneti, tmp_path: Path, text: str) -> None:
     plan = wanted(ganeti)
     ganeti.mishaps = [None, fails(text), fails(text)]
     verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal")
@@ -62,7 +62,7 @@ def test_t41_a_refusal_that_passes_is_tried_again(ganeti: PretendGaneti, tmp_pat
     assert names(tmp_path / "journal").count("step-failed") == 2
 
 
-def test_t41_tries_are_bounded(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_t41_retries_are_bounded(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan = wanted(ganeti)
     ganeti.mishaps = [fails(LOCKS_MOVED)] * 100
     with pytest.raises(CarryingError, match="since locks were acquired") as raised:
@@ -121,7 +121,7 @@ def test_t57_a_half_done_step_can_be_resumed(ganeti: PretendGaneti, tmp_path: Pa
     assert verdict.good
 
 
-def test_success_is_what_is_seen(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_success_is_judged_by_the_cluster(ganeti: PretendGaneti, tmp_path: Path) -> None:
     ganeti.mishaps = [None, lies]
     with pytest.raises(CarryingError, match="Ganeti reports success, but") as raised:
         run(wanted(ganeti), ModelRunner(ganeti), tmp_path / "journal")
@@ -143,7 +143,7 @@ def test_a_job_that_failed_but_did_its_work_counts_as_done(ganeti: PretendGaneti
     assert any("its changes are there" in line for line in quiet.said)
 
 
-def test_a_job_that_was_archived_meanwhile_is_judged_by_what_is_seen(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_an_archived_job_is_judged_by_the_cluster(ganeti: PretendGaneti, tmp_path: Path) -> None:
     ganeti.mishaps = [gone] * 3
     verdict = run(wanted(ganeti), ModelRunner(ganeti), tmp_path / "journal")
     assert verdict is not None
@@ -153,7 +153,7 @@ def test_a_job_that_was_archived_meanwhile_is_judged_by_what_is_seen(ganeti: Pre
 # --- others at work -----------------------------------------------------------------------------------------------
 
 
-def test_a_stale_plan_is_refused_and_what_changed_is_named(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_a_stale_plan_is_refused_with_the_changes(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan = wanted(ganeti)
     ganeti.model.own["ipolicy"]["vcpu-ratio"] = 5.5
     ganeti.model.nodes["node2"].setdefault("ndparams", {})["cpu_speed"] = 2.5
@@ -167,7 +167,7 @@ def test_a_stale_plan_is_refused_and_what_changed_is_named(ganeti: PretendGaneti
     assert not (tmp_path / "journal").exists()
 
 
-def test_a_group_that_is_to_be_made_and_is_there_makes_the_plan_stale(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_an_existing_group_that_should_be_created_makes_the_plan_stale(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan = wanted(ganeti)
     ganeti.model.groups["platinum"] = {"alloc_policy": "preferred"}
     ganeti.model.tags["nodegroup", "platinum"] = set()
@@ -184,7 +184,7 @@ def test_t62_a_serial_number_alone_makes_no_plan_stale(ganeti: PretendGaneti, tm
     assert verdict.good
 
 
-def test_where_a_value_cannot_be_read_the_serial_number_stands_for_it(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_the_serial_number_replaces_an_unreadable_value(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan = wanted(ganeti)
     runner = ModelRunner(ganeti, gaps=unreadable.RAPI)
     ganeti.touch("cluster")
@@ -200,7 +200,7 @@ def test_where_a_value_cannot_be_read_the_serial_number_stands_for_it(ganeti: Pr
     assert any("hv_state.fake.mem_node cannot be read this way" in note for note in agreed.shown[0].notes)
 
 
-def test_what_changes_elsewhere_is_told_and_stops_nothing(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_changes_elsewhere_are_noted_and_stop_nothing(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan = wanted(ganeti)
     ganeti.model.nodes["node4"]["ndparams"] = {"cpu_speed": 2.0}
     agreed = Agreed()
@@ -243,7 +243,7 @@ def test_a_change_between_two_steps_stops_the_run_before_the_next(ganeti: Preten
     assert len(ganeti.jobs) == 2
 
 
-def test_a_change_of_what_no_later_step_touches_is_told(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_a_change_that_no_later_step_touches_is_noted(ganeti: PretendGaneti, tmp_path: Path) -> None:
     def other(there: PretendGaneti) -> None:
         there.model.nodes["node4"]["ndparams"] = {"spindle_count": 5}
 
@@ -291,9 +291,7 @@ def become_another(ganeti: PretendGaneti) -> None:
     ganeti.uuid = "11111111-2222-3333-4444-555555555555"
 
 
-def test_what_somebody_else_did_of_a_step_that_never_began_is_not_taken_for_ours(
-    ganeti: PretendGaneti, tmp_path: Path
-) -> None:
+def test_effects_of_others_are_not_ours_if_the_step_never_began(ganeti: PretendGaneti, tmp_path: Path) -> None:
     """Step 2 of 3 fails, somebody makes the change of step 3 by hand: it is neither taken back nor hidden."""
     before = ganeti.content()
     plan = plan_for(ganeti, policy_of(*NODES))
@@ -315,9 +313,7 @@ def test_what_somebody_else_did_of_a_step_that_never_began_is_not_taken_for_ours
     assert ganeti.content() == before
 
 
-def test_what_somebody_else_did_of_a_step_that_failed_is_not_taken_for_ours(
-    ganeti: PretendGaneti, tmp_path: Path
-) -> None:
+def test_effects_of_others_are_not_ours_if_the_step_failed(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan = plan_for(ganeti, policy_of(*NODES))
     ganeti.mishaps = [None, None, fails("no")]
     with pytest.raises(CarryingError):
@@ -329,7 +325,7 @@ def test_what_somebody_else_did_of_a_step_that_failed_is_not_taken_for_ours(
     assert len(ganeti.jobs) == jobs
 
 
-def test_a_request_that_comes_late_is_known_again(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_a_late_request_is_recognized(ganeti: PretendGaneti, tmp_path: Path) -> None:
     """Its answer was lost, no job of it was found, the run ended; then the job came after all."""
     plan, before = wanted(ganeti), ganeti.content()
     held: list[tuple[Any, str]] = []
@@ -364,7 +360,7 @@ def test_a_plan_for_another_release_of_ganeti_is_refused(ganeti: PretendGaneti, 
     assert ganeti.jobs == []
 
 
-def test_a_guard_that_fails_by_now_refuses_the_plan(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_a_guard_that_fails_on_the_present_cluster_refuses_the_plan(ganeti: PretendGaneti, tmp_path: Path) -> None:
     from dataclasses import replace
 
     policy = policy_of("Cluster\nname: cluster\ndiskparams: {rbd: {pool: other}}\n")
@@ -389,7 +385,7 @@ def test_a_guard_that_fails_by_now_refuses_the_plan(ganeti: PretendGaneti, tmp_p
 # --- stopping -------------------------------------------------------------------------------------------------------
 
 
-def test_asked_to_stop_it_ends_after_the_step_that_runs(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_a_request_to_stop_ends_the_run_after_the_present_step(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan = wanted(ganeti)
     stop = StopRequests()
 
@@ -407,13 +403,13 @@ def test_asked_to_stop_it_ends_after_the_step_that_runs(ganeti: PretendGaneti, t
     assert len(ganeti.jobs) == len(plan.steps)
 
 
-def test_what_is_not_agreed_to_is_not_done(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_nothing_is_done_without_consent(ganeti: PretendGaneti, tmp_path: Path) -> None:
     assert run(wanted(ganeti), ModelRunner(ganeti), tmp_path / "journal", agree=lambda _: False) is None
     assert ganeti.jobs == []
     assert not (tmp_path / "journal").exists()
 
 
-def test_what_is_taken_back_is_not_gone_on_with(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_a_rolled_back_plan_is_not_resumed(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan = wanted(ganeti)
     run(plan, ModelRunner(ganeti), tmp_path / "journal")
     run(plan, ModelRunner(ganeti), tmp_path / "journal", direction=Direction.ROLLBACK)
@@ -451,7 +447,7 @@ def test_no_step_begins_without_the_lock_and_the_run_can_go_on(
     assert len(ganeti.jobs) == len(plan.steps)
 
 
-def test_no_further_try_without_the_lock(ganeti: PretendGaneti, tmp_path: Path) -> None:
+def test_there_is_no_retry_without_the_lock(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan, answers = wanted(ganeti), iter([False, True])
     ganeti.mishaps = [fails(LOCKS_MOVED)]
     with pytest.raises(StoppedError, match="was not tried again"):

@@ -78,7 +78,7 @@ def gpolicy(root: Path, *arguments: str | Path) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.parametrize("way", ["local:", "ssh://root@master"])
-def test_no_program_is_told_a_secret(root: Path, way: str) -> None:
+def test_no_program_gets_a_secret(root: Path, way: str) -> None:
     state = way if way == "local:" else f"{way}{root}/var/lib/ganeti/config.data"
     plan = root / "plan.json"
     made = gpolicy(root, "plan", root / "policy.yaml", "--state", state, "-o", plan)
@@ -95,7 +95,7 @@ def test_no_program_is_told_a_secret(root: Path, way: str) -> None:
         assert SECRET not in file.read_text()
 
 
-def test_what_a_program_is_told() -> None:
+def test_the_environment_of_a_program() -> None:
     own = {"HOME": "/root", "LC_ALL": "C.UTF-8", "SSH_AUTH_SOCK": "/run/agent", "GANETI_ROOTDIR": "/srv"}
     assert child_environment({**own, **SECRETS, "PATH": "/usr/sbin:/usr/bin"}) == {**own, "PATH": "/usr/sbin:/usr/bin"}
 

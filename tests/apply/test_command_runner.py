@@ -81,7 +81,7 @@ def test_t58_the_job_is_known_before_it_ends_and_its_log_is_shown(bench: Bench) 
 
 
 @pytest.mark.parametrize("way", ["local", "ssh"])
-def test_hostile_names_arrive_unchanged_and_no_secret_goes_along(bench: Bench, way: str) -> None:
+def test_hostile_names_arrive_unchanged_and_without_secrets(bench: Bench, way: str) -> None:
     bench.program("gnt-group", JOB)
     bench.program("ssh", SSH)
     runner = bench.runner()
@@ -98,7 +98,7 @@ def test_hostile_names_arrive_unchanged_and_no_secret_goes_along(bench: Bench, w
         assert words[words.index("--") + 1] == "root@master"
 
 
-def test_the_queue_knows_better_than_the_command(bench: Bench) -> None:
+def test_the_job_queue_overrides_the_commands_answer(bench: Bench) -> None:
     bench.program("gnt-group", JOB + "echo 'lost the daemon' >&2; exit 1\n")
     for word, result in (("success", JobResult.SUCCESS), ("error", JobResult.FAILED), ("running", JobResult.UNKNOWN)):
         bench.program("gnt-job", f"#!/bin/sh\necho '17|{word}'\n")
@@ -117,7 +117,7 @@ def test_the_queue_knows_better_than_the_command(bench: Bench) -> None:
         ("", 3, JobResult.UNKNOWN),
     ],
 )
-def test_without_a_job_it_was_refused_or_nobody_knows(
+def test_without_a_job_the_result_is_refused_or_unknown(
     bench: Bench, complaint: str, code: int, result: JobResult
 ) -> None:
     bench.program("gnt-group", f"#!/bin/sh\necho '{complaint}' >&2\nexit {code}\n")
@@ -126,7 +126,7 @@ def test_without_a_job_it_was_refused_or_nobody_knows(
     assert outcome.text == (complaint or f"exit code {code}")
 
 
-def test_half_a_number_is_no_job(bench: Bench) -> None:
+def test_a_truncated_number_is_not_a_job(bench: Bench) -> None:
     bench.program("gnt-group", "#!/bin/sh\nprintf 1; exit 255\n")
     bench.program("gnt-job", "#!/bin/sh\necho '1|success'\n")
     outcome = bench.run("gnt-group", "modify", "gold")
@@ -170,7 +170,7 @@ if [ -e ended ]; then echo '17|error'; else echo '17|running'; fi
     assert bench.runner().follow(17, watch) is None
 
 
-def test_the_time_is_bounded_and_the_job_left_alone(bench: Bench) -> None:
+def test_the_time_is_bounded_and_the_job_continues(bench: Bench) -> None:
     bench.program("gnt-group", JOB + "exec sleep 30\n")
     bench.program("gnt-job", "#!/bin/sh\necho '17|running'\n")
     begun = time.monotonic()
@@ -179,7 +179,7 @@ def test_the_time_is_bounded_and_the_job_left_alone(bench: Bench) -> None:
     assert time.monotonic() - begun < 10
 
 
-def test_stopped_at_once_it_does_not_wait(bench: Bench) -> None:
+def test_an_immediate_stop_does_not_wait(bench: Bench) -> None:
     bench.program("gnt-group", JOB + "exec sleep 30\n")
     bench.program("gnt-job", "#!/bin/sh\necho '17|running'\n")
     bench.stop.requests = 2
@@ -202,6 +202,6 @@ def test_lines_come_while_the_program_runs(tmp_path: Path) -> None:
     assert times[1] - times[0] > 0.3
 
 
-def test_a_program_that_is_not_there(bench: Bench) -> None:
+def test_a_missing_program(bench: Bench) -> None:
     with pytest.raises(UnreachableError, match="gnt-nothing: cannot be run"):
         bench.run("gnt-nothing", "modify")

@@ -51,7 +51,7 @@ def check_job(model: ModelCluster, task: Task, so_far: list[Effect]) -> None:
 
 @law
 @given(cases())
-def test_effects_tell_the_truth(case: tuple[ClusterState, GeneratedPolicy]) -> None:
+def test_effects_match_the_cluster(case: tuple[ClusterState, GeneratedPolicy]) -> None:
     state, generated = case
     made = plan_of(generated, state)
     if not made.safe:

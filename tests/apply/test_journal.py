@@ -47,7 +47,7 @@ FAILED = (EventName.FAILED, {"step": "1", "reason": "no", "done": ["cluster a.b"
 END = (EventName.END, {"outcome": "failed"})
 
 
-def test_events_add_up() -> None:
+def test_events_make_a_history() -> None:
     history = read_history(lines(STARTED, JOB), "j")
     assert (history.attempts["1"].mark, history.attempts["1"].job, history.attempts["1"].fate) == ("m1", 7, Fate.BEGUN)
     history = read_history(lines(STARTED, JOB, DONE), "j")
@@ -63,7 +63,7 @@ def test_events_add_up() -> None:
 
 
 @given(cut=st.integers(0, 1500))
-def test_a_journal_that_is_cut_anywhere_knows_all_whole_lines_and_goes_on(cut: int) -> None:
+def test_a_truncated_journal_keeps_its_complete_lines_and_continues(cut: int) -> None:
     whole = lines(STARTED, JOB, DONE, END)
     data = whole[: max(len(whole) - cut, 0)]
     events = whole.split(b"\n")
@@ -112,7 +112,7 @@ def test_each_byte_that_is_changed_is_noticed(flip: int) -> None:
             read_history(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :], "j")
 
 
-def test_a_job_that_the_journal_does_not_know_shows_that_its_end_is_lost(tmp_path: Path) -> None:
+def test_a_job_unknown_to_the_journal_shows_that_its_end_is_lost(tmp_path: Path) -> None:
     ganeti = PretendGaneti.recorded()
     plan = plan_for(ganeti)
     ganeti.mishaps = [None, None, fails("no")]
@@ -129,7 +129,7 @@ def test_a_job_that_the_journal_does_not_know_shows_that_its_end_is_lost(tmp_pat
 
 
 @given(st.binary(max_size=300))
-def test_anything_else_is_one_error(data: bytes) -> None:
+def test_any_other_content_is_one_error(data: bytes) -> None:
     for content in (data, lines() + data):
         with suppress(GpolicyError):
             read_history(content, "j")
@@ -152,7 +152,7 @@ def test_anything_else_is_one_error(data: bytes) -> None:
         lines() + b"half a line (cut short)\n" + chained(STARTED, before=read_history(lines(), "j").checksum),
     ],
 )
-def test_what_is_no_journal_is_refused(data: bytes) -> None:
+def test_an_invalid_journal_is_refused(data: bytes) -> None:
     with pytest.raises(InputError):
         read_history(data, "j")
 
@@ -207,7 +207,7 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
             read_journal(tmp_path / name)
 
 
-def test_where_it_is_unless_told(tmp_path: Path) -> None:
+def test_the_default_place_of_the_journal(tmp_path: Path) -> None:
     assert journal_path(Path("a/plan.json")) == Path("a/plan.journal.jsonl")
     assert journal_path(Path("plan")) == Path("plan.journal.jsonl")
     (tmp_path / "plan.journal.jsonl").write_text("x")

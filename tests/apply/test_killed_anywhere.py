@@ -65,7 +65,7 @@ def killed_run(plan: Plan, runner: ModelRunner, journal: Path, direction: Direct
     hidden=st.booleans(),
     policy=st.sampled_from([POLICY, MOVE]),
 )
-def test_killed_after_any_event_it_goes_on_and_goes_back(
+def test_a_run_killed_after_any_event_can_continue_and_roll_back(
     kills: list[tuple[int, bool]],
     back: list[tuple[int, bool]],
     archived: set[int],
@@ -97,7 +97,7 @@ def test_killed_after_any_event_it_goes_on_and_goes_back(
 
 @pytest.mark.parametrize("moment", ["before", "after", "known"])
 @pytest.mark.parametrize("step", range(1, 6))
-def test_killed_around_a_submission_no_job_runs_twice(tmp_path: Path, moment: str, step: int) -> None:
+def test_no_job_runs_twice_after_a_kill_around_a_submission(tmp_path: Path, moment: str, step: int) -> None:
     ganeti = PretendGaneti.recorded()
     plan = plan_for(ganeti)
     seen: list[str] = []
@@ -115,7 +115,7 @@ def test_killed_around_a_submission_no_job_runs_twice(tmp_path: Path, moment: st
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_contact_lost_around_a_submission_no_job_runs_twice(tmp_path: Path, moment: str) -> None:
+def test_no_job_runs_twice_after_lost_contact_around_a_submission(tmp_path: Path, moment: str) -> None:
     ganeti = PretendGaneti.recorded()
     plan = plan_for(ganeti)
 

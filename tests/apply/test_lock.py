@@ -23,7 +23,7 @@ def test_clusters_of_one_name_are_told_apart() -> None:
     assert "/" not in lock_name("../../etc/passwd\n", None)
 
 
-def test_a_second_one_is_told_who_has_it(tmp_path: Path) -> None:
+def test_a_second_run_learns_who_holds_the_lock(tmp_path: Path) -> None:
     with local_lock(tmp_path, NAME, "cluster"):
         assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o600
         with (
@@ -35,7 +35,7 @@ def test_a_second_one_is_told_who_has_it(tmp_path: Path) -> None:
         pass
 
 
-def test_it_ends_with_the_process_that_holds_it(tmp_path: Path) -> None:
+def test_the_lock_ends_with_its_process(tmp_path: Path) -> None:
     script = (
         "import sys, time; from pathlib import Path; from gpolicy.apply.lock import local_lock\n"
         "with local_lock(Path(sys.argv[1]), sys.argv[2], 'cluster'):\n    print('held', flush=True); time.sleep(60)"
@@ -53,7 +53,7 @@ def test_it_ends_with_the_process_that_holds_it(tmp_path: Path) -> None:
         pass
 
 
-def test_what_is_no_lock_of_ours_is_not_touched(tmp_path: Path) -> None:
+def test_a_foreign_lock_file_is_not_touched(tmp_path: Path) -> None:
     target = tmp_path / "precious"
     target.write_text("precious")
     (tmp_path / NAME).symlink_to(target)
@@ -62,7 +62,7 @@ def test_what_is_no_lock_of_ours_is_not_touched(tmp_path: Path) -> None:
     assert target.read_text() == "precious"
 
 
-def test_where_locks_are() -> None:
+def test_the_place_of_locks() -> None:
     directory = lock_directory({"XDG_RUNTIME_DIR": "/run/user/7", "HOME": "/home/x"})
     assert directory == (Path("/run") if os.geteuid() == 0 else Path("/run/user/7"))
 

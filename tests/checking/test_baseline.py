@@ -36,14 +36,14 @@ def checked(directory: Path, baseline: Baseline, text: str | None = None, settin
     return examine(policy, today=TODAY, settings=settings or Settings(), baseline=baseline)
 
 
-def test_what_is_in_the_baseline_is_accepted(tmp_path: Path) -> None:
+def test_findings_in_the_baseline_are_accepted(tmp_path: Path) -> None:
     baseline = write(tmp_path)
     result = checked(tmp_path, baseline)
     assert result.findings == []
     assert [(item.finding.code, item.by) for item in result.accepted] == [("GP107", BASELINE), ("GP106", BASELINE)]
 
 
-def test_moved_lines_are_known_and_new_mistakes_are_told(tmp_path: Path) -> None:
+def test_moved_lines_are_recognized_and_new_mistakes_reported(tmp_path: Path) -> None:
     baseline = write(tmp_path)
     moved = f"# a new head\n\n{HEAD}\n  # about spindles\n  spindle_count:  0  # none\n  ssh_port: 0\n"
     assert checked(tmp_path, baseline, moved).findings == []
@@ -51,7 +51,7 @@ def test_moved_lines_are_known_and_new_mistakes_are_told(tmp_path: Path) -> None
     assert codes(checked(tmp_path, baseline, changed).findings) == ["GP915", "GP106"]
 
 
-def test_of_equal_mistakes_as_many_are_accepted_as_there_were(tmp_path: Path) -> None:
+def test_only_as_many_equal_mistakes_are_accepted_as_in_the_baseline(tmp_path: Path) -> None:
     twice = f"{HEAD}  spindle_count: 0\n---\n{HEAD.replace('gold', 'silver')}  spindle_count: 0\n"
     baseline = write(tmp_path, twice)
     assert checked(tmp_path, baseline).findings == []
@@ -73,12 +73,12 @@ def test_equal_lines_of_one_object_are_counted(tmp_path: Path) -> None:
     assert codes(checked(tmp_path, baseline).findings).count("GP015") == 1
 
 
-def test_an_empty_baseline_is_one(tmp_path: Path) -> None:
+def test_an_empty_baseline_is_valid(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(baseline_text([]), encoding="utf-8")
     assert read_baseline(tmp_path / "b.json").counts == {}
 
 
-def test_what_is_gone_is_told_once(tmp_path: Path) -> None:
+def test_a_fixed_entry_is_reported_once(tmp_path: Path) -> None:
     baseline = write(tmp_path)
     (finding,) = checked(tmp_path, baseline, f"{HEAD}  spindle_count: 0\n  ssh_port: 22\n").findings
     assert (finding.code, finding.severity) == ("GP915", "info")
@@ -88,7 +88,7 @@ def test_what_is_gone_is_told_once(tmp_path: Path) -> None:
     assert '"GP106"' in line
 
 
-def test_what_did_not_run_is_not_gone(tmp_path: Path) -> None:
+def test_an_entry_of_a_rule_that_did_not_run_is_not_reported(tmp_path: Path) -> None:
     baseline = write(tmp_path)
     clean = f"{HEAD}  spindle_count: 4\n  ssh_port: 22\n"
     assert codes(checked(tmp_path, baseline, clean).findings) == ["GP915", "GP915"]
@@ -97,7 +97,7 @@ def test_what_did_not_run_is_not_gone(tmp_path: Path) -> None:
     assert checked(tmp_path, baseline, clean, Settings(ignored=frozenset({"GP915"}))).findings == []
 
 
-def test_a_file_that_is_gone_is_told_and_one_that_is_not_checked_is_not(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_and_an_unchecked_one_is_not(tmp_path: Path) -> None:
     baseline = write(tmp_path)
     (tmp_path / "policies" / "other.yaml").write_text("gpolicy: v1\nkind: NodeGroup\nname: silver\n")
     (tmp_path / "policies" / "p.yaml").rename(tmp_path / "p.yaml")
@@ -153,13 +153,13 @@ GOOD = {"rule": "GP201", "file": "p.yaml", "fingerprint": "0" * 32, "count": 1}
         ),
     ],
 )
-def test_what_is_no_baseline_is_one_error(content: bytes, message: str, tmp_path: Path) -> None:
+def test_an_invalid_baseline_is_one_error(content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "b.json").write_bytes(content)
     with pytest.raises(InputError, match=message):
         read_baseline(tmp_path / "b.json")
 
 
-def test_a_baseline_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_baseline(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such baseline"):
         read_baseline(tmp_path / "b.json")
     with pytest.raises(InputError, match="not a regular file"):

@@ -54,7 +54,7 @@ def test_a_rule_that_raises_is_not_swallowed(tmp_path: Path, monkeypatch: pytest
         check("gpolicy: v1\nkind: NodeSet\nname: x\n", tmp_path)
 
 
-def test_no_rule_changes_the_policy_or_says_something_else_the_second_time(tmp_path: Path) -> None:
+def test_no_rule_changes_the_policy_or_its_findings_on_a_second_run(tmp_path: Path) -> None:
     text = (Path(__file__).resolve().parents[1] / "rules" / "cases" / "specs.yaml").read_text(encoding="utf-8")
     (tmp_path / "p.yaml").write_text(text, encoding="utf-8")
     policy = load_policy(tmp_path)
@@ -82,7 +82,7 @@ def test_groups_of_the_cluster_are_groups_that_a_node_set_may_name(tmp_path: Pat
     assert check(text, tmp_path, state=cluster({"gold": {}})) == []
 
 
-def test_a_group_that_is_told_to_inherit_is_not_stale(tmp_path: Path) -> None:
+def test_a_group_with_inherit_is_not_stale(tmp_path: Path) -> None:
     head = "gpolicy: v1\nkind: Cluster\nname: c\nenabled_disk_templates: [plain]\n---\ngpolicy: v1\nkind: NodeGroup\n"
     state = cluster({"gold": {("ipolicy", "disk-templates"): ["drbd"]}, "silver": {}})
     inherit = "ipolicy: {disk-templates: inherit}\n"
@@ -155,13 +155,13 @@ def test_a_mistake_that_many_nodes_show_is_one_finding(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_a_rename_that_cannot_be_says(documents: list[str], message: str, tmp_path: Path) -> None:
+def test_the_message_of_an_impossible_rename(documents: list[str], message: str, tmp_path: Path) -> None:
     (found,) = check("---\n".join(f"{_GROUP}{document}\n" for document in documents), tmp_path)
     assert found.code == "GP608"
     assert found.message == f"main is to be renamed from default, but {message}"
 
 
-def test_a_group_that_joins_a_circle_of_names_is_not_in_it(tmp_path: Path) -> None:
+def test_a_group_renamed_into_a_cycle_is_not_part_of_it(tmp_path: Path) -> None:
     documents = ["a\nrenamed_from: b", "b\nrenamed_from: c", "c\nrenamed_from: d"]
     assert check("---\n".join(f"{_GROUP}{document}\n" for document in documents), tmp_path) == []
 
@@ -191,7 +191,7 @@ class Watched(Context):
         return super().__getattribute__(name)
 
 
-def test_a_rule_that_asks_for_the_state_says_that_it_finds_more_with_it(tmp_path: Path) -> None:
+def test_a_rule_that_uses_the_state_documents_it(tmp_path: Path) -> None:
     rules = [rule for rule in RULES if not rule.needs_state]
     asking = set()
     for number, text in enumerate(text for rule in RULES for text in (rule.info.bad, rule.info.good)):

@@ -37,12 +37,12 @@ def test_a_moved_line_keeps_its_fingerprint(above: list[str]) -> None:
         assert at(moved, line + len(above) + 1) == at(TEXT, line)
 
 
-def test_blanks_comments_and_line_ends_do_not_count() -> None:
+def test_fingerprints_ignore_blanks_comments_and_line_ends() -> None:
     assert at(TEXT.replace("  vcpu-ratio: 1", "    vcpu-ratio:   1  # why"), 10) == at(TEXT, 10)
     assert at(TEXT.replace("\n", "\r\n"), 10) == at(TEXT, 10)
 
 
-def test_what_counts() -> None:
+def test_a_fingerprint_depends_on_place_rule_line_and_object() -> None:
     one = at(TEXT, 4, 11, 24)
     assert at(TEXT, 4, 26, 42) != one  # another place of the line
     assert at(TEXT, 4, 11, 24, code="GP202") != one
@@ -51,7 +51,7 @@ def test_what_counts() -> None:
     assert at(TEXT, 10) == at(TEXT, 11)  # equal mistakes
 
 
-def test_unique_ones_tell_equal_mistakes_and_files_apart() -> None:
+def test_unique_fingerprints_distinguish_equal_mistakes_and_files() -> None:
     findings = [found(10), found(11), found(10, file="g"), Finding("GP201", "x", Severity.ERROR, "no place")]
     files = {name: read_yaml(TEXT, name) for name in ("f", "g")}
     result = unique_fingerprints(findings, files)

@@ -62,7 +62,7 @@ def test_each_fix_alone_removes_its_finding(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_fixed_together_nothing_is_worse_and_nothing_is_left_that_could_be(name: str, tmp_path: Path) -> None:
+def test_all_fixes_together_leave_nothing_worse_and_nothing_fixable(name: str, tmp_path: Path) -> None:
     check = OnePolicy(TEXTS[name], tmp_path)
     before = check({})
     result = fix_policy(check)
@@ -81,6 +81,6 @@ def test_there_are_fixes() -> None:
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_examples_have_nothing_to_fix_policy(path: Path) -> None:
+def test_the_example_policies_have_nothing_to_fix(path: Path) -> None:
     policy = load_policy(path)
     assert [finding.code for finding in check_policy(policy, today=date(2026, 1, 1)) if finding.fix] == []

@@ -28,7 +28,7 @@ def test_edits_of_one_text() -> None:
     assert edited("ab", []) == "ab"
 
 
-def test_fixes_that_meet_are_left_for_the_next_round() -> None:
+def test_overlapping_fixes_wait_for_the_next_round() -> None:
     first, inside, beside = finding(edit(2, 5)), finding(edit(3, 4, "x")), finding(edit(5, 7, "y"))
     assert without_overlap([inside, beside, first]) == [first, beside]
     assert without_overlap([finding(edit(2, 2, "a")), finding(edit(2, 2, "b"))])[0].fix == finding(edit(2, 2, "a")).fix
@@ -43,7 +43,7 @@ def test_the_same_fix_for_two_findings_is_applied_once() -> None:
     assert applied({"f": SourceFile("f", "0123456789"), "g": SourceFile("g", "")}, twice) == {"f": "01x456789"}
 
 
-def test_a_fix_with_overlapping_edits_or_none_is_left_out() -> None:
+def test_a_fix_with_overlapping_edits_or_none_is_skipped() -> None:
     assert without_overlap([finding(edit(1, 4), edit(3, 5)), finding()]) == []
 
 
@@ -54,7 +54,7 @@ LINES = st.text("ab\n", min_size=30, max_size=30)
 
 
 @given(LINES, st.lists(PLACES, max_size=8))
-def test_what_is_chosen_can_be_applied_in_any_order(text: str, places: list[tuple[int, int, str]]) -> None:
+def test_chosen_fixes_can_be_applied_in_any_order(text: str, places: list[tuple[int, int, str]]) -> None:
     findings = [finding(edit(start, stop, new, text)) for start, stop, new in places]
     chosen = without_overlap(findings)
     assert bool(chosen) == bool(findings)

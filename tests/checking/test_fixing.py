@@ -65,12 +65,12 @@ def test_a_fix_that_breaks_the_file_is_dropped_though_fewer_errors_are_left() ->
     assert result.texts == {}
 
 
-def test_what_becomes_readable_may_show_more_errors() -> None:
+def test_a_fixed_file_may_show_more_errors() -> None:
     rules = [("misspelt", "known known", "GP011", Severity.ERROR), ("known", "known", "GP201", Severity.ERROR)]
     assert fix_policy(Words("misspelt", rules)).texts == {"f": "known known"}
 
 
-def test_two_rules_that_undo_each_other_come_to_an_end() -> None:
+def test_two_rules_that_undo_each_other_terminate() -> None:
     check = Words("a", [("a", "b", "GP101", Severity.WARNING), ("b", "a", "GP102", Severity.WARNING)])
     result = fix_policy(check)
     assert result.texts == {"f": "b"}
@@ -84,5 +84,5 @@ def test_a_fix_that_never_ends_is_bounded() -> None:
     assert set(result.texts["f"]) == {"a"}
 
 
-def test_files_that_were_not_given_are_not_edited() -> None:
+def test_only_given_files_are_edited() -> None:
     assert fix_policy(Words("a", [("a", "b", "GP101", Severity.ERROR)], editable="")).texts == {}

@@ -57,7 +57,7 @@ def test_rules_are_named_by_code_name_or_family() -> None:
     assert rules_named("GP29")[0] == ()
 
 
-def test_what_is_ignored_may_leave_nothing_of_what_is_selected() -> None:
+def test_ignored_rules_may_cover_all_selected_ones() -> None:
     assert selects_nothing([], [])
     assert selects_nothing(["GP113"], ["GP113"])
     assert selects_nothing(["GP11"], ["GP11", "GP2"])
@@ -65,11 +65,11 @@ def test_what_is_ignored_may_leave_nothing_of_what_is_selected() -> None:
     assert not selects_nothing(["GP0"], ["GP0"])  # cannot be off
 
 
-def test_without_a_word_every_rule_counts() -> None:
+def test_without_settings_every_rule_counts() -> None:
     assert ignored_codes(None, []) == frozenset()
 
 
-def test_the_most_precise_word_decides() -> None:
+def test_the_most_specific_setting_decides() -> None:
     every = counting(None, [])
     assert counting(["GP2"], []) == every
     assert counting(["GP3"], []) == set()
@@ -103,7 +103,7 @@ def test_severities_of_families_and_rules() -> None:
 # --- what they do in a check ---------------------------------------------------------------------------------------
 
 
-def test_an_ignored_rule_is_not_heard_of(tmp_path: Path) -> None:
+def test_an_ignored_rule_reports_nothing(tmp_path: Path) -> None:
     assert codes(checked(tmp_path, DEFAULT)) == ["GP107", "GP106"]
     assert codes(checked(tmp_path, Settings(ignored=frozenset({"GP107"})))) == ["GP106"]
 
@@ -254,7 +254,7 @@ WHOLE_POLICY = "a policy that cannot be read as a whole cannot be planned"
         ("a = 1\na = 2\n", "2:6: not TOML: Cannot overwrite a value", None),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(text: str, message: str, hint: str | None, tmp_path: Path) -> None:
+def test_errors_name_their_line(text: str, message: str, hint: str | None, tmp_path: Path) -> None:
     assert error(tmp_path, text) == (f"gpolicy.toml:{message}", hint)
 
 
@@ -330,7 +330,7 @@ def test_without_a_work_tree_only_the_directory_and_its_parent_are_looked_at(tmp
     assert source(policy) == tmp_path / "a" / "b" / "gpolicy.toml"
 
 
-def test_somebody_elses_broken_project_file_is_passed_over(tmp_path: Path) -> None:
+def test_a_broken_project_file_of_another_owner_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("not toml", encoding="utf-8")
     assert source(tmp_path) is None
     (tmp_path / "pyproject.toml").write_text("[tool.gpolicy\n", encoding="utf-8")
@@ -373,6 +373,6 @@ def test_a_key_of_thousands_of_parts_is_refused_before_it_is_read(tmp_path: Path
         read_settings(tmp_path / "gpolicy.toml")
 
 
-def test_dots_that_part_no_keys_do_not_count(tmp_path: Path) -> None:
+def test_dots_inside_quotes_do_not_separate_keys(tmp_path: Path) -> None:
     (tmp_path / "gpolicy.toml").write_text('[check.per-file-ignores]\n"' + "a." * 100 + '" = ["GP201"]\n# ' + "a." * 99)
     assert len(read_settings(tmp_path / "gpolicy.toml").per_file) == 1

@@ -109,7 +109,7 @@ def test_numbers_of_rules(text: str, message: str, tmp_path: Path) -> None:
         assert made.parameter(NUMBERED, "most") == tomllib.loads(text)["rules"].popitem()[1]["most"]
 
 
-def test_what_is_no_number_of_this_world_is_refused(tmp_path: Path, numbered: None) -> None:
+def test_impossible_numbers_are_refused(tmp_path: Path, numbered: None) -> None:
     for number in ("nan", "inf", "-inf", "1" * 400):
         with pytest.raises(InputError) as caught:
             read(f"[rules.too-many]\nmost = {number}\n", tmp_path)

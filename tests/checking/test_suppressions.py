@@ -72,7 +72,7 @@ def test_a_finding_is_accepted(text: str, tmp_path: Path) -> None:
         (f"{HEAD}  nonsense: 1  # gpolicy: ignore[unknown-key]\n", ["GP011", "GP914"]),
     ],
 )
-def test_a_comment_that_does_not_do_what_is_meant_is_a_finding(text: str, expected: list[str], tmp_path: Path) -> None:
+def test_an_ineffective_comment_is_a_finding(text: str, expected: list[str], tmp_path: Path) -> None:
     assert codes(check(text, tmp_path)) == expected
 
 
@@ -91,7 +91,7 @@ def test_other_comments_are_left_alone(text: str, tmp_path: Path) -> None:
     assert check(f"{text}{HEAD}  ssh_port: 22\n", tmp_path) == []
 
 
-def test_what_is_wrong_with_a_comment_is_never_an_error(tmp_path: Path) -> None:
+def test_findings_about_comments_are_never_errors(tmp_path: Path) -> None:
     found = check(f"{HEAD}  ssh_port: 22 # gpolicy: ignore[nope] # gpolicy: ignore\n", tmp_path)
     assert {finding.severity for finding in found} == {"warning"}
 
@@ -99,7 +99,7 @@ def test_what_is_wrong_with_a_comment_is_never_an_error(tmp_path: Path) -> None:
 # --- comments and values -------------------------------------------------------------------------------------------
 
 
-def test_a_hash_in_a_value_is_no_comment() -> None:
+def test_a_hash_in_a_value_is_not_a_comment() -> None:
     text = (
         "a: '# no'\nb: \"x\n  # no\"\nc: |  # yes\n  # no\nd: [x, '# no', {e: f, '# no': g}]  # yes\n# yes\ne: x#no\n"
         "f: &x # yes\n  g: >-\n    # no\nh: *x # yes\ni: plain # yes\nj: !!str | # yes\n  # no\n--- # yes\n'# no'\n"
@@ -108,7 +108,7 @@ def test_a_hash_in_a_value_is_no_comment() -> None:
     assert found == ["# yes"] * text.count("# yes")
 
 
-def test_a_value_that_looks_like_such_a_comment_accepts_nothing(tmp_path: Path) -> None:
+def test_a_value_that_looks_like_a_suppression_accepts_nothing(tmp_path: Path) -> None:
     text = f"{HEAD}  oob_program: '/bin/x # gpolicy: ignore[GP106]'\n  ssh_port: 0\n"
     assert {"GP106"} <= set(codes(check(text, tmp_path)))
     assert not {"GP911", "GP912"} & set(codes(check(text, tmp_path)))
@@ -117,7 +117,7 @@ def test_a_value_that_looks_like_such_a_comment_accepts_nothing(tmp_path: Path) 
 # --- how it goes together with the rest ----------------------------------------------------------------------------
 
 
-def test_what_was_accepted_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_accepted_findings_are_listed_with_the_reason(tmp_path: Path) -> None:
     waiver = (
         "---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
         "  - {rule: GP107, where: group/gold, reason: no spindles yet, until: '2999-12-31'}\n"
@@ -136,7 +136,7 @@ def test_a_comment_about_an_ignored_rule_is_not_unused(tmp_path: Path) -> None:
     assert check_policy(policy, today=TODAY, settings=Settings(ignored=frozenset({"GP106"}))) == []
 
 
-def test_a_comment_in_a_base_is_not_unused_for_a_policy_that_has_no_need_of_it(tmp_path: Path) -> None:
+def test_a_comment_in_a_base_may_be_unused_in_one_policy(tmp_path: Path) -> None:
     base = "gpolicy: v1\nkind: NodeGroup\nname: base\ntemplate: true\nndparams:\n"
     (tmp_path / "one").mkdir()
     (tmp_path / "base.yaml").write_text(
@@ -169,7 +169,7 @@ def test_one_file_among_others_says_nothing_about_unused_comments(tmp_path: Path
     assert check_policy(load_policy(tmp_path / "cluster.yaml"), today=TODAY) == []
 
 
-def test_a_comment_that_only_a_cluster_shows_the_need_of_is_not_unused(tmp_path: Path) -> None:
+def test_a_comment_for_a_rule_that_needs_a_cluster_is_not_unused(tmp_path: Path) -> None:
     text = "gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy: {disk-templates: [drbd]}  # gpolicy: ignore[GP301]\n"
     assert check(text, tmp_path) == []
     state = cluster({"gold": {}})
@@ -202,7 +202,7 @@ def test_a_broken_policy_says_nothing_about_unused_comments(tmp_path: Path) -> N
         (f"# gpolicy: ignore-file[GP106]\n{HEAD}  ssh_port: 22\n", f"{HEAD}  ssh_port: 22\n"),
     ],
 )
-def test_an_unused_comment_is_taken_out(text: str, expected: str, tmp_path: Path) -> None:
+def test_an_unused_comment_is_removed(text: str, expected: str, tmp_path: Path) -> None:
     found = check(text, tmp_path)
     assert codes(found) == ["GP911"]
     assert fixed(text, found) == expected

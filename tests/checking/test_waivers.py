@@ -62,7 +62,7 @@ def test_each_unused_waiver_is_named(tmp_path: Path) -> None:
     ("rule", "code"),
     [("GP999", "GP903"), ("", "GP903"), ("unknown-key", "GP904"), ("waiver-unused", "GP904"), ("GP701", "GP904")],
 )
-def test_what_cannot_be_waived(rule: str, code: str, tmp_path: Path) -> None:
+def test_findings_that_cannot_be_waived(rule: str, code: str, tmp_path: Path) -> None:
     assert codes(check(gold(waiver(rule)), tmp_path)) == ["GP509", code]
 
 
@@ -123,7 +123,7 @@ def test_a_guard_and_a_test_are_named_by_their_kind(tmp_path: Path) -> None:
     assert check(f"{text}---\ngpolicy: v1\nkind: Waiver\nwaivers:\n{waivers}", tmp_path) == []
 
 
-def test_a_waiver_that_is_not_needed_can_be_taken_out(tmp_path: Path) -> None:
+def test_an_unused_waiver_can_be_removed(tmp_path: Path) -> None:
     group = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
     item = '  - {{rule: {}, where: {}, reason: agreed, until: "2999-12-31"}}\n'
     head = "---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"

@@ -147,7 +147,7 @@ HOSTILE = ('$(touch pwned)"; touch pwned; `touch pwned`', "x' || touch pwned #",
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_an_input_is_no_command(text: str, tmp_path: Path, workspace: Path, server: Comments) -> None:
+def test_an_input_is_not_run_as_a_command(text: str, tmp_path: Path, workspace: Path, server: Comments) -> None:
     for done in (
         act(tmp_path, workspace, server, path=text),
         act(tmp_path, workspace, server, state=text, allow=text, comment_name=text),
@@ -204,13 +204,13 @@ def test_no_expression_reaches_a_shell() -> None:
         assert "${{" not in step.get("run", ""), step["name"]
 
 
-def test_whatever_is_used_is_pinned() -> None:
+def test_every_used_action_is_pinned() -> None:
     used = [step["uses"] for step in STEPS if "uses" in step]
     assert len(used) == 2
     assert all(re.fullmatch(r"[a-z-]+(/[a-z-]+)+@[0-9a-f]{40}", name) for name in used)
 
 
-def test_what_is_installed_sees_no_secret(tmp_path: Path) -> None:
+def test_the_installation_sees_no_secret(tmp_path: Path) -> None:
     install = next(step for step in STEPS if step.get("name") == "Install gpolicy")
     environ = {"RUNNER_TEMP": str(tmp_path), "SOURCE": str(ROOT)}
     seen, by_git = environments(install["run"], tmp_path, environ)

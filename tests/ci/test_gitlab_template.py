@@ -104,7 +104,9 @@ def test_without_a_token_there_is_no_note(workspace: Path, server: Comments, sou
 
 
 @pytest.mark.parametrize("text", ['$(touch pwned)"; touch pwned; `touch pwned`', "--help"])
-def test_a_variable_is_no_command(text: str, workspace: Path, server: Comments, source: dict[str, str]) -> None:
+def test_a_variable_is_not_run_as_a_command(
+    text: str, workspace: Path, server: Comments, source: dict[str, str]
+) -> None:
     for name in ("GPOLICY_PATH", "GPOLICY_STATE", "GPOLICY_ALLOW"):
         job("gpolicy:plan", workspace, server, source, **{"GPOLICY_STATE": "sim:none", name: text})
         assert not list(workspace.parent.rglob("pwned"))
@@ -112,7 +114,7 @@ def test_a_variable_is_no_command(text: str, workspace: Path, server: Comments, 
     assert not list(workspace.parent.rglob("pwned"))
 
 
-def test_what_is_installed_sees_no_secret(tmp_path: Path) -> None:
+def test_the_installation_sees_no_secret(tmp_path: Path) -> None:
     source = repository(tmp_path / "source", {"ci/install": (ROOT / "ci" / "install").read_text(encoding="utf-8")})
     script = "\n".join(TEMPLATE[".gpolicy"]["before_script"])
     environ = {"CI_PROJECT_DIR": str(tmp_path), "GPOLICY_PATH": ".", "GPOLICY_RAPI_USER": "hush-90c1", **source}
@@ -123,7 +125,9 @@ def test_what_is_installed_sees_no_secret(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("commit", ["", "main", "v0.1.0", "0123abc", "--upload-pack=x" + 25 * "a", 41 * "a"])
-def test_what_to_install_must_be_said(commit: str, workspace: Path, server: Comments, source: dict[str, str]) -> None:
+def test_the_version_to_install_is_required(
+    commit: str, workspace: Path, server: Comments, source: dict[str, str]
+) -> None:
     done = job("gpolicy:check", workspace, server, source | {"GPOLICY_COMMIT": commit})
     assert done.returncode == 3
     assert "GPOLICY_COMMIT" in done.stderr

@@ -24,14 +24,14 @@ def locked(name: str) -> dict[str, Version]:
     return {found[1]: Version(found[2]) for found in ENTRY.finditer(rest)}
 
 
-def test_what_the_project_wants_is_locked() -> None:
+def test_the_requirements_of_the_project_are_locked() -> None:
     have = locked("requirements.txt")
     for text in (*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]):
         wanted = Requirement(text)
         assert have[canonicalize_name(wanted.name)] in wanted.specifier, text
 
 
-def test_what_these_want_is_locked_as_well() -> None:
+def test_the_requirements_of_requirements_are_locked() -> None:
     """As far as the releases installed here say it."""
     have = locked("requirements.txt")
     same = [name for name in have if Version(version(name)) == have[name]]

@@ -202,7 +202,9 @@ def test_nothing_outside_is_shown_or_written(plant: str, home: Path, capfd: pyte
         ("a snapshot", "GP025"),
     ],
 )
-def test_each_is_said_with_its_place(plant: str, said: str, home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_each_violation_of_the_boundary_has_its_place(
+    plant: str, said: str, home: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     PLANTS[plant](home)
     assert run(["check", str(home)]) in (1, 3)
     shown = capfd.readouterr()
@@ -232,7 +234,7 @@ def test_a_link_within_a_work_tree_is_read_and_without_git_within_the_directory(
 
 
 @pytest.mark.parametrize("is_repository", [False, True])
-def test_a_root_is_never_what_holds_all_of_a_system_or_of_a_user(
+def test_a_root_is_never_a_directory_of_unrelated_files(
     is_repository: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert boundary(Path("/etc")).root == Path("/etc")
@@ -263,7 +265,7 @@ def test_a_root_is_never_what_holds_all_of_a_system_or_of_a_user(
         lambda git: git.symlink_to(".git"),
     ],
 )
-def test_what_git_did_not_make_is_no_work_tree(plant: Plant, tmp_path: Path) -> None:
+def test_a_fake_git_directory_is_not_a_work_tree(plant: Plant, tmp_path: Path) -> None:
     home = tmp_path / "a" / "b" / "policy"
     home.mkdir(parents=True)
     _repository(tmp_path / "a")
@@ -289,7 +291,7 @@ def test_a_work_tree_is_ours_or_of_the_owner_of_its_directory(tmp_path: Path) ->
     assert work_tree(tmp_path) == tmp_path
 
 
-def test_what_is_swapped_for_a_link_while_it_is_read(home: Path) -> None:
+def test_a_file_swapped_for_a_link_while_reading(home: Path) -> None:
     """Between the look at a name and its opening, the directory becomes a link to another."""
     (home / "sub").mkdir()
     _write(home / "sub" / "x.yaml", BASE)
@@ -308,7 +310,7 @@ def test_what_is_swapped_for_a_link_while_it_is_read(home: Path) -> None:
 # --- what is named on the command line -------------------------------------------------------------------------------
 
 
-def test_a_named_link_leads_nowhere_out_of_its_work_tree(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_named_link_does_not_lead_out_of_its_work_tree(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
     _repository(home.parent)
     (home.parent / "other").symlink_to("../outside")
     for verb in ("check", "fmt", "show", "test"):
@@ -319,7 +321,7 @@ def test_a_named_link_leads_nowhere_out_of_its_work_tree(home: Path, capfd: pyte
     assert "leads out of" in said.err
 
 
-def test_a_named_link_that_is_in_no_work_tree_is_followed(tmp_path: Path) -> None:
+def test_a_named_link_outside_any_work_tree_is_followed(tmp_path: Path) -> None:
     (tmp_path / "releases" / "7").mkdir(parents=True)
     _write(tmp_path / "releases" / "7" / "c.yaml", "gpolicy: v1\nkind: Cluster\nname: c.example.org\n")
     (tmp_path / "current").symlink_to("releases/7")
@@ -340,7 +342,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize("call", NAMED, ids=" ".join)
-def test_a_file_that_is_named_is_a_regular_one_within_the_tree_of_its_links(
+def test_a_named_file_is_regular_and_in_the_tree_of_its_links(
     call: list[str], home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(home)
@@ -380,7 +382,7 @@ def test_no_output_goes_through_a_planted_link(
     assert (home / "out.json").is_symlink()
 
 
-def test_modes_and_owners_stay_and_writing_is_whole(home: Path) -> None:
+def test_writing_is_atomic_and_keeps_modes_and_owners(home: Path) -> None:
     file = home / "c.yaml"
     file.chmod(0o640)
     number = file.stat().st_ino

@@ -39,7 +39,7 @@ def test_the_score_is_shown_when_asked_for() -> None:
         ([], "--state"),
     ],
 )
-def test_what_cannot_be_counted_is_one_line_and_exit_code_3(arguments: list[str], message: str) -> None:
+def test_capacity_without_needed_figures_is_one_line_and_exit_code_3(arguments: list[str], message: str) -> None:
     done = gpolicy("capacity", *arguments)
     assert done.returncode == 3
     assert message in done.stderr
@@ -96,7 +96,7 @@ def test_declared_resources() -> None:
         (["/nonexistent"], "/nonexistent"),
     ],
 )
-def test_limits_and_policies_that_make_no_sense_are_one_line(arguments: list[str], message: str) -> None:
+def test_invalid_limits_and_policies_are_one_line(arguments: list[str], message: str) -> None:
     done = gpolicy("capacity", "--state", SNAPSHOT, *arguments)
     assert done.returncode == 3
     assert message in done.stderr

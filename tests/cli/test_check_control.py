@@ -83,7 +83,7 @@ def test_the_verdict_in_markdown_is_that_of_the_exit_code(tmp_path: Path) -> Non
         (["--diff", "-f", "json"], "--diff has no format 'json'", "--format"),
     ],
 )
-def test_what_makes_no_sense_is_one_clear_line(arguments: list[str], message: str, hint: str, tmp_path: Path) -> None:
+def test_invalid_options_are_one_clear_line(arguments: list[str], message: str, hint: str, tmp_path: Path) -> None:
     write(tmp_path)
     done = gpolicy("check", *arguments, cwd=tmp_path)
     assert done.returncode == 3
@@ -95,7 +95,7 @@ def test_what_makes_no_sense_is_one_clear_line(arguments: list[str], message: st
 # --- the settings file ---------------------------------------------------------------------------------------------
 
 
-def test_the_settings_are_found_and_the_command_line_goes_before_them(tmp_path: Path) -> None:
+def test_settings_are_found_and_the_command_line_overrides_them(tmp_path: Path) -> None:
     write(tmp_path / "policies")
     settings(tmp_path, '[check]\nignore = ["GP107"]\nfail-on = "never"\n[check.severity]\nport-range = "info"\n')
     assert codes(tmp_path / "policies") == (["GP106"], 0)
@@ -107,7 +107,7 @@ def test_the_settings_are_found_and_the_command_line_goes_before_them(tmp_path: 
     assert codes("policies", "--config", "other.toml", cwd=tmp_path) == ([], 0)
 
 
-def test_ignoring_all_that_the_file_selects_is_a_slip(tmp_path: Path) -> None:
+def test_ignoring_all_selected_rules_is_an_error(tmp_path: Path) -> None:
     write(tmp_path)
     settings(tmp_path, '[check]\nselect = ["GP106", "GP2"]\n')
     assert codes(tmp_path, "--ignore", "GP2") == (["GP106"], 1)
@@ -167,7 +167,7 @@ def test_several_policies_have_their_own_settings(tmp_path: Path) -> None:
     assert gpolicy("check", tmp_path).returncode == 0
 
 
-def test_a_policy_that_is_named_twice_is_one(tmp_path: Path) -> None:
+def test_a_policy_that_is_named_twice_is_checked_once(tmp_path: Path) -> None:
     write(tmp_path, f"gpolicy: v1\nkind: Cluster\nname: c.example.org\n---\n{BAD}")
     (tmp_path / "link.yaml").symlink_to("p.yaml")
     done = gpolicy("check", "p.yaml", "./p.yaml", "link.yaml", tmp_path / "p.yaml", "-f", "json", cwd=tmp_path)
@@ -259,7 +259,7 @@ def test_a_baseline_of_a_fleet_knows_a_shared_base_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "gpolicy.toml", "link", "p.yaml", "empty.yaml"])
-def test_a_baseline_replaces_nothing_but_a_baseline(name: str, tmp_path: Path) -> None:
+def test_a_baseline_replaces_only_a_baseline(name: str, tmp_path: Path) -> None:
     write(tmp_path)
     write(tmp_path, "", "empty.yaml")
     write(tmp_path, "do not lose me\n", "notes.txt")
@@ -338,7 +338,7 @@ def test_fix_says_what_it_fixed_and_reports_the_rest(tmp_path: Path) -> None:
     assert (tmp_path / "p.yaml").read_text() == SLIP.replace("spindel", "spindle") + "  ssh_port: 0\n"
 
 
-def test_with_another_format_what_was_fixed_is_told_aside(tmp_path: Path) -> None:
+def test_with_another_format_fixes_are_reported_on_stderr(tmp_path: Path) -> None:
     write(tmp_path, SLIP)
     done = gpolicy("check", "--fix", "-f", "json", "p.yaml", cwd=tmp_path)
     assert json.loads(done.stdout)["findings"] == []
@@ -358,14 +358,14 @@ def test_the_json_has_the_fix(tmp_path: Path) -> None:
     ("arguments", "comment"),
     [(["--ignore", "GP015"], ""), (["--select", "GP1"], ""), ([], "  # gpolicy: ignore[GP015]")],
 )
-def test_what_is_not_found_is_not_fixed(arguments: list[str], comment: str, tmp_path: Path) -> None:
+def test_fixes_of_findings_that_do_not_count_are_not_made(arguments: list[str], comment: str, tmp_path: Path) -> None:
     text = f"gpolicy: v1\nkind: Cluster\nname: c\nbeparams:\n  maxmem: 130{comment}\n"
     write(tmp_path, text)
     assert gpolicy("check", "--fix", tmp_path, *arguments).returncode == 0
     assert (tmp_path / "p.yaml").read_text() == text
 
 
-def test_what_the_baseline_accepts_is_not_fixed(tmp_path: Path) -> None:
+def test_findings_accepted_by_the_baseline_are_not_fixed(tmp_path: Path) -> None:
     text = "gpolicy: v1\nkind: Cluster\nname: c\nbeparams:\n  maxmem: 130\n"
     write(tmp_path, text)
     gpolicy("check", tmp_path, "--write-baseline", tmp_path / "b.json")
@@ -373,7 +373,7 @@ def test_what_the_baseline_accepts_is_not_fixed(tmp_path: Path) -> None:
     assert (tmp_path / "p.yaml").read_text() == text
 
 
-def test_a_byte_order_mark_and_a_mode_stay(tmp_path: Path) -> None:
+def test_fix_keeps_a_byte_order_mark_and_the_mode(tmp_path: Path) -> None:
     write(tmp_path / "policy", "\ufeff" + SLIP)
     (tmp_path / "policy" / "p.yaml").chmod(0o600)
     assert gpolicy("check", "--fix", tmp_path / "policy").returncode == 0
@@ -382,7 +382,7 @@ def test_a_byte_order_mark_and_a_mode_stay(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "policy" / "p.yaml").stat().st_mode) == 0o600
 
 
-def test_what_a_link_leads_to_is_checked_and_not_written(tmp_path: Path) -> None:
+def test_the_target_of_a_link_is_checked_and_not_written(tmp_path: Path) -> None:
     write(tmp_path / "real", SLIP)
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").touch()
@@ -394,7 +394,7 @@ def test_what_a_link_leads_to_is_checked_and_not_written(tmp_path: Path) -> None
     assert (tmp_path / "real" / "p.yaml").read_text() == SLIP
 
 
-def test_what_a_link_leads_to_outside_of_the_work_tree_is_not_written(tmp_path: Path) -> None:
+def test_the_target_of_a_link_outside_the_work_tree_is_not_written(tmp_path: Path) -> None:
     write(tmp_path / "elsewhere", SLIP)
     (tmp_path / "repository" / "policy").mkdir(parents=True)
     (tmp_path / "repository" / ".git").mkdir()
@@ -418,7 +418,7 @@ def test_a_base_is_fixed_only_if_it_is_given(tmp_path: Path) -> None:
     assert (tmp_path / "base.yaml").read_text() == base.replace("spindel", "spindle")
 
 
-def test_two_slips_that_mean_one_key_are_not_both_fixed(tmp_path: Path) -> None:
+def test_only_one_of_two_slips_of_the_same_key_is_fixed(tmp_path: Path) -> None:
     text = f"{HEAD}  spindel_count: 4\n  spindle_cuont: 5\n"
     write(tmp_path, text)
     assert gpolicy("check", "--fix", tmp_path).returncode == 1

@@ -49,14 +49,14 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_hook_sees_programs(checkout: Path) -> None:
+def test_the_audit_hook_sees_programs(checkout: Path) -> None:
     _, told = run(checkout, "plan", "policy", "--state", "local:")
     assert told == []  # there is no config.data: nothing is asked
     _, told = run(checkout, "plan", "policy", "--state", "ssh://nobody.invalid")
     assert any(event == "subprocess.Popen" for event, _ in told)
 
 
-def test_settings_have_no_key_that_could(checkout: Path) -> None:
+def test_settings_have_no_key_that_runs_programs(checkout: Path) -> None:
     assert set(CHECK_KEYS) == {"select", "ignore", "fail-on", "baseline", "severity", "per-file-ignores"}
     settings = checkout / "policy" / "gpolicy.toml"
     for key in NO_KEYS:

@@ -68,7 +68,7 @@ def test_the_json_of_a_plan_is_as_its_schema_says(
     assert out.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_schema_of_plans_refuses_what_is_none() -> None:
+def test_the_schema_of_plans_refuses_other_documents() -> None:
     validator = schema("plan.json")
     assert not validator.is_valid({})
     assert not validator.is_valid({"format_version": "2.0"})
@@ -206,7 +206,7 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     assert (closed.returncode, closed.stderr) == (CHANGES, "")
 
 
-def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
+def test_a_reader_that_closes_the_pipe(tmp_path: Path) -> None:
     call = [sys.executable, "-m", "gpolicy", "explain", "GP201"]
     with subprocess.Popen(
         call, env={"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -238,7 +238,7 @@ def test_an_interrupt_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_any_locale_will_do(tmp_path: Path, encoding: str) -> None:
+def test_any_locale_works(tmp_path: Path, encoding: str) -> None:
     done = gpolicy("plan", policy(tmp_path, CHANGE), "--state", STATE, env={"PYTHONIOENCODING": encoding})
     assert (done.returncode, "→" in done.stdout) == (FINE, True)
 

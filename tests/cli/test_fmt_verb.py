@@ -116,7 +116,9 @@ def test_a_broken_file_does_not_keep_others_from_being_formatted(tmp_path: Path)
         ("gpolicy: v1\nx: a\u2028\n", "a line ends in CR, NEL, LS or PS"),
     ],
 )
-def test_what_is_not_safe_is_left_and_named_without_an_error(tmp_path: Path, text: str, reason: str) -> None:
+def test_a_file_that_cannot_be_formatted_safely_is_named_without_an_error(
+    tmp_path: Path, text: str, reason: str
+) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(text, encoding="utf-8")
     run = gpolicy("fmt", "a.yaml", cwd=tmp_path)
@@ -131,7 +133,7 @@ def test_what_is_not_safe_is_left_and_named_without_an_error(tmp_path: Path, tex
     assert file.read_text(encoding="utf-8") == text
 
 
-def test_what_cannot_be_read_changes_nothing_at_all(tmp_path: Path) -> None:
+def test_an_unreadable_file_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(LOOSE, encoding="utf-8")
     (tmp_path / "b.yaml").write_bytes(b"name: \xff\n")
     run = gpolicy("fmt", cwd=tmp_path)

@@ -67,7 +67,7 @@ def test_capacity_as_markdown() -> None:
         (["check", str(EXAMPLE), "-f", "markdown", "--budget", "3999"], f"the least is {LEAST_BUDGET}"),
     ],
 )
-def test_what_a_verb_cannot_write_is_said_at_once(arguments: list[str], word: str) -> None:
+def test_a_format_that_a_verb_lacks_is_refused_at_once(arguments: list[str], word: str) -> None:
     run = gpolicy(*arguments)
     assert run.returncode == 3
     assert run.stdout == ""

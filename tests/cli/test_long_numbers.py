@@ -27,7 +27,7 @@ SNAPSHOT = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
         ("suggest", "-s", SNAPSHOT, "--pv-size", DIGITS),
     ],
 )
-def test_on_the_command_line(arguments: tuple[str, ...]) -> None:
+def test_in_arguments_of_the_command_line(arguments: tuple[str, ...]) -> None:
     done = gpolicy(*arguments)
     assert done.returncode == 3
     assert len(done.stderr.splitlines()) <= 2

@@ -11,7 +11,7 @@ POLICY = str(ROOT / "policies" / "two-groups")
 SCHEMA = json.loads((ROOT / "schemas" / "output" / "place.json").read_text())
 
 
-def test_the_answer_comes_first_and_the_exit_code_says_it() -> None:
+def test_the_answer_comes_first_and_the_exit_code_agrees() -> None:
     done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=20G")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
@@ -78,7 +78,7 @@ def test_a_group_that_was_not_tried_is_named_once(form: str) -> None:
         (["memory=1G", "group=none"], "there is no group 'none'"),
     ],
 )
-def test_what_cannot_be_asked_is_one_line_and_exit_code_3(words: list[str], message: str) -> None:
+def test_an_invalid_request_is_one_line_and_exit_code_3(words: list[str], message: str) -> None:
     done = gpolicy("place", "--state", STATE, *words)
     assert (done.returncode, done.stdout) == (3, "")
     assert message in done.stderr
@@ -96,7 +96,7 @@ def test_sizes_are_for_people_and_exact_where_they_are_compared() -> None:
     assert data["instance"]["memory"] == 20004
 
 
-def test_a_name_that_is_taken_is_said_beside_the_answer_of_hail() -> None:
+def test_a_name_in_use_is_noted_beside_hails_answer() -> None:
     done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=1G", "name=search1.example.org")
     assert done.returncode == 0
     assert "note: an instance search1.example.org exists already: Ganeti refuses a second one" in done.stdout

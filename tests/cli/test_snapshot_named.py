@@ -48,7 +48,7 @@ def test_json_has_the_file_and_its_time_beside_the_source(verb: str, snapshot: P
         ("suggest", "yaml"),
     ],
 )
-def test_words_name_the_file_and_its_time(verb: str, form: str, snapshot: Path) -> None:
+def test_text_names_the_file_and_its_time(verb: str, form: str, snapshot: Path) -> None:
     shown = " ".join(ask(verb, snapshot, form).replace("\n#", " ").split())
     assert f"snapshot:kept.json (taken from local:, at {AT})" in shown
 
@@ -62,14 +62,14 @@ def test_a_snapshot_keeps_when_the_cluster_was_read(snapshot: Path) -> None:
     assert json.loads((snapshot.parent / "again.json").read_text(encoding="utf-8"))["taken_at"] == AT
 
 
-def test_one_from_before_such_times_is_read_and_claims_none(snapshot: Path) -> None:
+def test_an_older_snapshot_without_a_time_is_read(snapshot: Path) -> None:
     content = json.loads(snapshot.read_text(encoding="utf-8"))
     del content["taken_at"]
     snapshot.write_text(json.dumps(content | {"format_version": "1.2"}), encoding="utf-8")
     assert "read from snapshot:kept.json (taken from local:)\n" in ask("capacity", snapshot, "text")
 
 
-def test_a_time_that_is_none_is_refused(snapshot: Path) -> None:
+def test_an_invalid_time_is_refused(snapshot: Path) -> None:
     content = json.loads(snapshot.read_text(encoding="utf-8"))
     snapshot.write_text(json.dumps(content | {"taken_at": "yesterday"}), encoding="utf-8")
     done = gpolicy("capacity", "--state", f"snapshot:{snapshot}")

@@ -64,7 +64,7 @@ def test_the_document_passes_check_and_is_never_written_over(tmp_path: Path) -> 
         (("--state", STATE, "--group", "x\x1b[31m"), "there is no group"),
     ],
 )
-def test_what_cannot_be_is_one_clear_line(arguments: tuple[str, ...], message: str) -> None:
+def test_impossible_requests_are_one_clear_line(arguments: tuple[str, ...], message: str) -> None:
     done = gpolicy("suggest", *arguments, cwd=ROOT)
     assert (done.returncode, done.stdout) == (3, "")
     assert message in done.stderr

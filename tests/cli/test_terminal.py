@@ -97,7 +97,7 @@ def _snapshot(directory: Path) -> Any:
 
 
 @pytest.mark.parametrize("source", ["config", "snapshot"])
-def test_of_a_cluster(source: str, said: Run, policy: Path, tmp_path: Path) -> None:
+def test_long_numbers_of_a_cluster(source: str, said: Run, policy: Path, tmp_path: Path) -> None:
     whole = json.loads(CONFIG.read_text()) if source == "config" else _snapshot(tmp_path)
     file = tmp_path / "state.json"
     for key in sorted(set(_keys(whole)) - {""}):
@@ -111,7 +111,7 @@ def test_of_a_cluster(source: str, said: Run, policy: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("key", ["name", "tags", "own", "ipolicy", "group", "groups", "nodes", "instances"])
-def test_of_a_cluster_in_all_forms(key: str, said: Run, policy: Path, tmp_path: Path) -> None:
+def test_long_numbers_of_a_cluster_in_all_forms(key: str, said: Run, policy: Path, tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     file.write_text(json.dumps(_with_payload(_snapshot(tmp_path), key)))
     state = f"snapshot:{file}"
@@ -125,7 +125,7 @@ def test_of_a_cluster_in_all_forms(key: str, said: Run, policy: Path, tmp_path: 
     said("htools", "hspace", "--simulate", f"p,2,1t,64g,16{PAYLOAD}")
 
 
-def test_of_a_plan(said: Run, policy: Path, tmp_path: Path) -> None:
+def test_long_numbers_of_a_plan(said: Run, policy: Path, tmp_path: Path) -> None:
     assert run(["plan", str(policy), "--state", STATE, "-o", str(tmp_path / "whole.json")]) in (0, 1)
     whole = json.loads((tmp_path / "whole.json").read_text())
     for guard in whole["guards"]:
@@ -157,7 +157,7 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize("place", DOCUMENTS)
 @pytest.mark.parametrize("quoted", [True, False])
-def test_of_a_policy(place: str, quoted: bool, said: Run, tmp_path: Path) -> None:
+def test_long_numbers_of_a_policy(place: str, quoted: bool, said: Run, tmp_path: Path) -> None:
     written = json.dumps(f"gold{PAYLOAD}") if quoted else "gold\u202e\u2066\u200b\u2028\x85##[group]\ufe0f"
     (tmp_path / "policy").mkdir()
     text = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n---\n" + DOCUMENTS[place].format(written)
@@ -169,7 +169,7 @@ def test_of_a_policy(place: str, quoted: bool, said: Run, tmp_path: Path) -> Non
     said("plan", tmp_path / "policy", "--state", STATE)
 
 
-def test_of_settings_and_names_of_files(said: Run, tmp_path: Path) -> None:
+def test_long_numbers_of_settings_and_names_of_files(said: Run, tmp_path: Path) -> None:
     home = tmp_path / f"home{PAYLOAD.replace('/', '')}"
     home.mkdir()
     for name in ("::error::forged.yaml", "a\n::error::forged\x1b[35m.yaml", os.fsdecode(b"\xff\x9b.yaml")):

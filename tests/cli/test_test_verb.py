@@ -37,7 +37,7 @@ def test_a_failing_test_is_exit_code_1(tmp_path: Path) -> None:
     assert gpolicy("test", written(other, LEGAL), "--name", "leg").returncode == 0
 
 
-def test_one_that_cannot_run_is_exit_code_1_as_well(tmp_path: Path) -> None:
+def test_a_test_that_cannot_run_is_exit_code_1(tmp_path: Path) -> None:
     test = "  - {name: t, capacity: {}, expect: {standard: 1}}\n"
     done = gpolicy("test", written(tmp_path, test))
     assert done.returncode == 1
@@ -69,7 +69,7 @@ def test_a_mistake_in_a_test_is_a_finding(tmp_path: Path) -> None:
         (["--state", "sim:x"], "sim: 1 sections"),
     ],
 )
-def test_what_could_not_run_is_exit_code_3(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_errors_before_the_tests_are_exit_code_3(arguments: list[str], message: str, tmp_path: Path) -> None:
     done = gpolicy("test", written(tmp_path, LEGAL), *arguments)
     assert (done.returncode, done.stdout) == (3, "")
     assert message in done.stderr

@@ -31,7 +31,7 @@ def without_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("htools", "hspace", "--simulate", "p,2,20g,2g,2"),
     ],
 )
-def test_it_says_once_that_it_is_slow(without_engine: Path, arguments: tuple[str, ...]) -> None:
+def test_a_slow_allocator_warns_once(without_engine: Path, arguments: tuple[str, ...]) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "gpolicy", *arguments],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(without_engine)},

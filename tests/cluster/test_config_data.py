@@ -132,7 +132,7 @@ def test_backend_parameters_are_filled_from_the_cluster() -> None:
     assert inst3.always_failover is False
 
 
-def test_a_forthcoming_instance_without_a_place_is_left_out_with_a_note(config: Any) -> None:
+def test_a_forthcoming_instance_without_a_node_is_skipped_with_a_note(config: Any) -> None:
     instance = next(item for item in config["instances"].values() if item["name"] == "inst1")
     instance.update(forthcoming=True, primary_node=None)
     state = parse(config)
@@ -163,7 +163,7 @@ def test_a_node_s_exclusive_storage_is_dropped_as_ganeti_does(config: Any) -> No
         (b'{"a": "\\ud800"}', "surrogate"),
     ],
 )
-def test_what_is_no_config_data_is_one_clear_error(content: bytes, message: str) -> None:
+def test_an_invalid_config_data_is_one_clear_error(content: bytes, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         parse_config(content, where="the file", source="config:x")
     assert caught.value.message.startswith("the file")

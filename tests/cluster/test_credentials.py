@@ -30,7 +30,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> No
 
 
 @pytest.mark.parametrize("text", ["", "hush", "a\nb\nhush\n", "to:ol\nhush", "\0\1hush"])
-def test_a_file_that_makes_no_sense(tmp_path: Path, text: str) -> None:
+def test_a_malformed_credentials_file(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError) as caught:
         find_credentials("host", file=private(tmp_path / "login", text), environ={})
     assert "hush" not in f"{caught.value!r} {caught.value.hint}"
@@ -50,13 +50,13 @@ def test_from_the_environment_before_netrc(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["GPOLICY_RAPI_USER", "GPOLICY_RAPI_PASSWORD"])
-def test_half_an_environment_is_an_error(name: str) -> None:
+def test_a_user_without_a_password_in_the_environment_is_an_error(name: str) -> None:
     with pytest.raises(UsageError, match="is not set") as caught:
         find_credentials("host", file=None, environ={name: "hush"})
     assert "hush" not in f"{caught.value!r} {caught.value.hint}"
 
 
-def test_from_netrc_for_this_very_host(tmp_path: Path) -> None:
+def test_from_netrc_for_exactly_this_host(tmp_path: Path) -> None:
     private(tmp_path / ".netrc", "machine host login tool password hush\ndefault login x password y\n")
     assert find_credentials("host", file=None, environ={"HOME": str(tmp_path)}) == Credentials("tool", "hush")
     assert find_credentials("other", file=None, environ={"HOME": str(tmp_path)}) is None

@@ -11,7 +11,7 @@ from gpolicy.errors import InputError
 from gpolicy.htools.rapi import CERTIFICATE_VARIABLE, read_rapi
 
 
-def test_the_certificate_that_is_named_is_trusted(ganeti_certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_named_certificate_is_trusted(ganeti_certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CERTIFICATE_VARIABLE, str(ganeti_certificate))
     with rapi_server.serve("full", ganeti_certificate) as server:
         data = read_rapi(f"127.0.0.1:{server.port}")
@@ -20,7 +20,7 @@ def test_the_certificate_that_is_named_is_trusted(ganeti_certificate: Path, monk
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_another_certificate_is_not(
+def test_another_certificate_is_not_trusted(
     ganeti_certificate: Path, other_certificate: Path, monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
     monkeypatch.delenv(CERTIFICATE_VARIABLE, raising=False)
@@ -33,12 +33,12 @@ def test_another_certificate_is_not(
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:99999", "127.0.0.1:x", "https://127.0.0.1:1"])
-def test_an_address_that_is_none_is_one_line(address: str) -> None:
+def test_an_invalid_address_is_one_line(address: str) -> None:
     with pytest.raises(InputError):
         read_rapi(address)
 
 
-def test_a_status_that_is_no_answer_is_told(ganeti_certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_status_is_reported(ganeti_certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CERTIFICATE_VARIABLE, str(ganeti_certificate))
     with rapi_server.serve("full", ganeti_certificate) as server:
         server.answers.clear()
@@ -46,7 +46,7 @@ def test_a_status_that_is_no_answer_is_told(ganeti_certificate: Path, monkeypatc
             read_rapi(f"127.0.0.1:{server.port}")
 
 
-def test_a_variable_that_names_no_file_is_an_error(
+def test_a_variable_with_a_missing_file_is_an_error(
     ganeti_certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "empty.pem").touch()

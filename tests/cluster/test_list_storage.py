@@ -62,7 +62,7 @@ KNOWN = {"node1": 2, "node2": 3, "node3": 4, "node4": 4, "node5": None}
 
 
 class TestMaster:
-    def test_all_nodes_that_answer_tell_their_volumes(self) -> None:
+    def test_volumes_of_all_nodes_that_answer_are_read(self) -> None:
         """Ganeti 3.0.2 has no other figure of their storage under exclusive storage (T61)."""
         state = by_master()
         assert counts(state) == KNOWN
@@ -74,7 +74,7 @@ class TestMaster:
         )
         assert not any("physical volumes" in note for note in state.notes)  # node5 is offline: it need not answer
 
-    def test_a_node_that_says_nothing_is_named(self) -> None:
+    def test_a_node_without_an_answer_is_named(self) -> None:
         lines = b"".join(line for line in LISTED.stdout.splitlines(keepends=True) if not line.startswith(b"node3"))
         state = by_master(Output(0, lines, ""))
         assert counts(state) == KNOWN | {"node3": None}
@@ -90,14 +90,14 @@ class TestMaster:
             (Output(0, b"\xff", ""), "not text"),
         ],
     )
-    def test_what_makes_no_sense_is_a_note(self, output: Output, message: str) -> None:
+    def test_a_malformed_answer_is_a_note(self, output: Output, message: str) -> None:
         state = by_master(output)
         assert set(counts(state).values()) == {None}
         assert "physical volumes are not known" in state.notes[-1]
         assert message in state.notes[-1]
         assert "\x1b" not in state.notes[-1]
 
-    def test_nothing_is_asked_unless_told_to(self, tmp_path: Path) -> None:
+    def test_volumes_are_read_only_on_request(self, tmp_path: Path) -> None:
         (tmp_path / "var/lib/ganeti").mkdir(parents=True)
         (tmp_path / "var/lib/ganeti/config.data").write_bytes(Recorded().config_data())
         (tmp_path / "bin").mkdir()
@@ -152,13 +152,13 @@ class TestRemoteApi:
         client = open_client(server.address, credentials, ca_file=self.certificate, timeout=10)
         return from_rapi(read_rapi(client), client, seconds=seconds)
 
-    def test_it_agrees_with_the_master(self, server: Server) -> None:
+    def test_the_remote_api_agrees_with_the_master(self, server: Server) -> None:
         state = self.read(server)
         mine = {name: node.physical_volumes for name, node in state.nodes.items()}
         assert mine == {name: node.physical_volumes for name, node in by_master().nodes.items()}
         assert "/2/nodes/node5/storage" not in "".join(server.asked)  # offline
 
-    def test_a_job_that_still_runs_is_asked_for_again(self, server: Server) -> None:
+    def test_a_running_job_is_polled(self, server: Server) -> None:
         early = recorded.load(CLUSTER, "rapi-job-not-yet.json")
         assert early["status"] in ("queued", "waiting", "running")
         waits = [2]
@@ -207,7 +207,7 @@ class TestRemoteApi:
         server.answers[job_path(3)] = job
         assert message in self.read(server).notes[-1]
 
-    def test_a_number_of_a_job_that_is_none(self, server: Server) -> None:
+    def test_an_invalid_job_number(self, server: Server) -> None:
         server.answers[STORAGE.format(1)] = {"x": 1}
         assert "should be the number of a job, but is a mapping" in self.read(server).notes[-1]
         server.answers[STORAGE.format(1)] = job_path(1).rpartition("/")[2]
@@ -215,14 +215,14 @@ class TestRemoteApi:
 
 
 class TestSnapshot:
-    def test_volumes_are_kept(self, tmp_path: Path) -> None:
+    def test_a_snapshot_keeps_volumes(self, tmp_path: Path) -> None:
         state = by_master()
         assert parse_snapshot(dump_snapshot(state), "x") == state
         file = tmp_path / "s.json"
         file.write_bytes(dump_snapshot(state))
         assert read_state(f"snapshot:{file}", SourceOptions(physical_volumes=True)) == state
 
-    def test_a_snapshot_of_an_older_format_has_none(self) -> None:
+    def test_a_snapshot_of_an_older_format_has_no_volumes(self) -> None:
         document = json.loads(dump_snapshot(by_master()))
         document["format_version"] = "1.1"
         for node in document["nodes"].values():
@@ -230,7 +230,7 @@ class TestSnapshot:
         state = parse_snapshot(json.dumps(document).encode(), "old")
         assert set(counts(state).values()) == {None}
 
-    def test_sources_that_have_none_say_so(self, tmp_path: Path) -> None:
+    def test_sources_without_volumes_say_so(self, tmp_path: Path) -> None:
         asked = SourceOptions(physical_volumes=True)
         file = tmp_path / "s.json"
         none = replace(by_master(), nodes={})

@@ -34,7 +34,7 @@ class Recorded:
 
 
 @pytest.mark.parametrize("cluster", recorded.CLUSTERS)
-def test_the_master_agrees_with_the_configuration_and_knows_more(cluster: str) -> None:
+def test_the_master_agrees_with_the_configuration_and_adds_measurements(cluster: str) -> None:
     state, config = read_master(Recorded(cluster)), recorded.from_config(cluster)
     assert recorded.own_disagreements(state, config) == []
     assert state_digest(state) == state_digest(config)
@@ -45,7 +45,7 @@ def test_the_master_agrees_with_the_configuration_and_knows_more(cluster: str) -
     assert not any("no live data:" in note for note in state.notes)
 
 
-def test_t61_question_marks_and_stars_are_no_numbers() -> None:
+def test_t61_question_marks_and_stars_are_not_numbers() -> None:
     state = read_master(Recorded("exclusive"))
     assert state.nodes["node4"].resources.memory_total is None
     assert state.nodes["node5"].resources.memory_total is None
@@ -62,7 +62,7 @@ def test_t61_question_marks_and_stars_are_no_numbers() -> None:
         (Output(1, b"", "\x1b[31m"), "gnt-node list failed"),
     ],
 )
-def test_without_live_data_the_state_says_so_and_is_there(output: Output, message: str) -> None:
+def test_without_live_data_the_state_is_read_with_a_note(output: Output, message: str) -> None:
     state = read_master(Recorded("full", output))
     notes = [note for note in state.notes if message in note]
     assert len(notes) == 1
@@ -109,7 +109,7 @@ def test_local_follows_a_link_of_the_administrator_s_own_from_any_directory(
     assert read_master(LocalMaster(environ(root))).nodes
 
 
-def test_local_elsewhere_says_what_it_needs(tmp_path: Path) -> None:
+def test_local_on_another_machine_gives_a_hint(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"config.data: no such file") as caught:
         read_master(LocalMaster({"GANETI_ROOTDIR": str(tmp_path)}))
     assert "master" in (caught.value.hint or "")
@@ -137,7 +137,7 @@ class TestSsh:
             "ssh://[",
         ],
     )
-    def test_what_is_no_host_is_refused(self, address: str) -> None:
+    def test_an_invalid_host_is_refused(self, address: str) -> None:
         with pytest.raises(UsageError):
             parse_ssh_address(address, {})
 
@@ -146,7 +146,7 @@ class TestSsh:
             parse_ssh_address("ssh://root:hush@host", {})
         assert "hush" not in f"{caught.value.message} {caught.value.hint}"
 
-    def test_it_reads_what_the_other_side_answers(self, root: Path) -> None:
+    def test_ssh_reads_the_answer_of_the_master(self, root: Path) -> None:
         command(root / "bin", "ssh", 'for last; do :; done; echo "$*" >> "$GANETI_ROOTDIR/calls"; exec sh -c "$last"')
         master = parse_ssh_address(f"ssh://root@host{root}/var/lib/ganeti/config.data", environ(root))
         state = read_master(master)
@@ -154,12 +154,12 @@ class TestSsh:
         assert state.source.startswith("ssh://root@host/")
         assert len((root / "calls").read_text().splitlines()) == 3
 
-    def test_ssh_s_own_failure_is_told(self, root: Path) -> None:
+    def test_a_failure_of_ssh_is_reported(self, root: Path) -> None:
         command(root / "bin", "ssh", "echo 'Host key verification failed.' >&2; exit 255")
         with pytest.raises(UnreachableError, match="ssh://host: Host key verification failed"):
             read_master(parse_ssh_address("ssh://host", environ(root)))
 
-    def test_a_host_that_is_no_master(self, root: Path) -> None:
+    def test_a_host_that_is_not_the_master(self, root: Path) -> None:
         command(root / "bin", "ssh", "echo 'cat: No such file or directory' >&2; exit 1")
         with pytest.raises(UnreachableError, match=r"cannot read /var/lib/ganeti/config\.data") as caught:
             read_master(parse_ssh_address("ssh://host", environ(root)))
@@ -167,21 +167,21 @@ class TestSsh:
 
 
 class TestProcess:
-    def test_too_slow(self) -> None:
+    def test_a_program_that_is_too_slow(self) -> None:
         begin = time.monotonic()
         with pytest.raises(UnreachableError, match="sleep: did not end"):
             run(["sleep", "30"], environ={}, seconds=0.2, limit=100)
         assert time.monotonic() - begin < 3
 
-    def test_closed_its_output_and_goes_on(self) -> None:
+    def test_a_program_that_closes_its_output_and_continues(self) -> None:
         with pytest.raises(UnreachableError, match="did not end"):
             run(["sh", "-c", "exec >&- 2>&-; sleep 30"], environ={"PATH": os.defpath}, seconds=0.2, limit=100)
 
-    def test_says_too_much(self) -> None:
+    def test_a_program_that_prints_too_much(self) -> None:
         with pytest.raises(UnreachableError, match="more than"):
             run(["yes"], environ={}, seconds=20, limit=100_000)
 
     @pytest.mark.parametrize("argv", [["no-such-program"], ["a\0b"]])
-    def test_cannot_be_run(self, argv: list[str]) -> None:
+    def test_a_program_that_cannot_be_run(self, argv: list[str]) -> None:
         with pytest.raises(GpolicyError, match="cannot be run"):
             run(argv, environ={}, seconds=1, limit=100)

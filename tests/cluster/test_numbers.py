@@ -46,7 +46,7 @@ def refused(tree: Any) -> str:
     return caught.value.message
 
 
-def test_the_message_says_where_what_and_how_much_there_can_be() -> None:
+def test_the_message_tells_place_name_and_bound() -> None:
     tree = changed(snapshot(), ("nodes", "node1", "resources", "disk_total"), 2**62)
     with pytest.raises(InputError) as caught:
         parse_snapshot(json.dumps(tree).encode(), "file")
@@ -57,7 +57,7 @@ def test_the_message_says_where_what_and_how_much_there_can_be() -> None:
 
 
 @pytest.mark.parametrize("name", Resources.__slots__)
-def test_what_a_node_measures(name: str) -> None:
+def test_numbers_of_a_node(name: str) -> None:
     bound, place = BOUNDS[name], ("nodes", "node1", "resources", name)
     for number in (bound.least - 1, bound.most + 1, -(2**62), 2**62):
         assert f"node node1: {name} is {number}" in refused(changed(snapshot(), place, number))
@@ -73,7 +73,7 @@ def test_free_amounts_may_be_below_zero(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["minmem", "maxmem", "vcpus", "spindle_use", "oper_ram", "nic_count"])
-def test_what_an_instance_has(name: str) -> None:
+def test_numbers_of_an_instance(name: str) -> None:
     for number in (-1, BOUNDS[name].most + 1):
         tree = changed(snapshot(), ("instances", "inst1", name), number)
         assert f"instance inst1: {name} is {number}" in refused(tree)
@@ -121,7 +121,7 @@ def test_physical_volumes() -> None:
         ),
     ],
 )
-def test_what_is_configured(place: tuple[str | int, ...], number: Any, words: str) -> None:
+def test_numbers_of_parameters(place: tuple[str | int, ...], number: Any, words: str) -> None:
     assert words in refused(changed(snapshot(), place, number))
 
 
@@ -235,7 +235,7 @@ def test_json_with_thousands_of_digits(digits: str, tmp_path: Path) -> None:
         parse_snapshot(text.replace("123454321", digits).encode(), "file")
 
 
-def test_a_ratio_that_is_nearly_nothing() -> None:
+def test_a_ratio_that_is_almost_zero() -> None:
     """Divided by it, shares leave the range of floating point numbers."""
     tree = changed(snapshot(), ("groups", "default", "own", "ipolicy"), {"spindle-ratio": 1e-300})
     assert refused(tree).endswith("spindle-ratio is 1e-300: no cluster has so little, the least is 0.000010")

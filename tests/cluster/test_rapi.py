@@ -53,7 +53,7 @@ def test_rapi_agrees_with_the_configuration(cluster: str, ganeti_certificate: Pa
 
 
 @pytest.mark.parametrize("cluster", recorded.CLUSTERS)
-def test_rapi_without_a_password_agrees_as_well(cluster: str, ganeti_certificate: Path) -> None:
+def test_rapi_without_a_password_agrees_with_the_configuration(cluster: str, ganeti_certificate: Path) -> None:
     with rapi_server.serve(cluster, ganeti_certificate) as server:
         state = read_rapi(open_client(server.address, None, ca_file=ganeti_certificate))
     _agrees(state, recorded.from_config(cluster))
@@ -68,7 +68,7 @@ def _agrees(state: ClusterState, config: ClusterState) -> None:
         assert recorded.known_differences(instance, config.instances[name], but=("identity",)) == []
 
 
-def test_t35_hv_state_is_shown_to_nobody(client: Client) -> None:
+def test_t35_rapi_never_shows_hv_state(client: Client) -> None:
     state = read_rapi(client)
     assert not any(state.readable(level, ("hv_state", "fake", "mem_node")) for level in Level)
     assert not state.readable(Level.CLUSTER, ("modify_etc_hosts",))
@@ -81,7 +81,7 @@ def test_t36_a_node_s_own_parameters_come_from_a_query(client: Client) -> None:
     assert state.nodes["node4"].own == {}  # eight spindles, but its group's
 
 
-def test_what_nodes_measured_and_whether_instances_run(client: Client) -> None:
+def test_measurements_of_nodes_and_run_time_state_of_instances(client: Client) -> None:
     state = read_rapi(client)
     assert state.software_version == "3.0.2"
     assert state.nodes["node1"].resources.memory_total == 65536
@@ -121,7 +121,7 @@ def test_a_cluster_that_changes_once_is_read_again(client: Client, server: Serve
     assert len(server.asked) == 12
 
 
-def test_a_cluster_that_never_rests_is_an_error(client: Client, server: Server) -> None:
+def test_a_cluster_that_keeps_changing_is_an_error(client: Client, server: Server) -> None:
     def behave(_: BaseHTTPRequestHandler) -> bool:
         server.answers["/2/info"]["mtime"] += 1
         return False
@@ -179,7 +179,7 @@ def test_without_a_password_the_hint_says_how_to_give_one(server: Server, ganeti
         (b"[" * 100_000, "nested too deeply"),
     ],
 )
-def test_garbage_is_one_clear_error(client: Client, server: Server, body: bytes, message: str) -> None:
+def test_a_malformed_answer_is_one_clear_error(client: Client, server: Server, body: bytes, message: str) -> None:
     def behave(handler: BaseHTTPRequestHandler) -> bool:
         send(handler, 200, body)
         return True
@@ -202,7 +202,7 @@ def test_an_answer_that_ends_early(client: Client, server: Server) -> None:
 
 
 @pytest.mark.parametrize("part", ["headers", "body", "nothing"])
-def test_a_server_that_drips_is_cut_off_in_time(client: Client, server: Server, part: str) -> None:
+def test_a_slow_server_is_cut_off_in_time(client: Client, server: Server, part: str) -> None:
     rest = threading.Event()
 
     def behave(handler: BaseHTTPRequestHandler) -> bool:
@@ -293,7 +293,7 @@ class TestTrust:
         with rapi_server.serve("full", host_certificate) as server:
             assert read_rapi(open_client(server.address, None, ca_file=host_certificate)).name == "cluster"
 
-    def test_insecure_has_to_be_asked_for_and_is_told(self, server: Server) -> None:
+    def test_insecure_is_an_option_and_noted(self, server: Server) -> None:
         state = read_rapi(open_client(server.address, None, insecure=True), insecure=True)
         assert any("not verified" in note for note in state.notes)
 
@@ -301,21 +301,21 @@ class TestTrust:
         "content",
         [b"", b" \n", b"nothing", b"\xff\0\x8f", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"],
     )
-    def test_a_ca_file_without_a_certificate_is_not_the_authorities_of_the_system(
+    def test_a_ca_file_without_a_certificate_does_not_mean_the_systems_authorities(
         self, content: bytes, tmp_path: Path, server: Server
     ) -> None:
         (tmp_path / "ca.pem").write_bytes(content)
         with pytest.raises(InputError, match=r"no readable certificate|not text"):
             open_client(server.address, None, ca_file=tmp_path / "ca.pem")
 
-    def test_a_key_is_no_certificate(self, ganeti_certificate: Path, tmp_path: Path) -> None:
+    def test_a_key_is_not_a_certificate(self, ganeti_certificate: Path, tmp_path: Path) -> None:
         key = ganeti_certificate.read_text().partition("-----BEGIN PRIVATE KEY")
         (tmp_path / "key.pem").write_text(key[1] + key[2])
         with pytest.raises(InputError, match="no readable certificate"):
             open_client("rapi://host", None, ca_file=tmp_path / "key.pem")
 
     @pytest.mark.parametrize("name", ["", ".", "missing.pem", "\0"])
-    def test_a_ca_file_that_is_none(self, name: str) -> None:
+    def test_an_invalid_ca_file(self, name: str) -> None:
         with pytest.raises(InputError):
             open_client("rapi://host", None, ca_file=Path(name))
 
@@ -364,14 +364,14 @@ class TestAddress:
             "rapi://[",
         ],
     )
-    def test_anything_else_is_refused(self, address: str) -> None:
+    def test_other_addresses_are_refused(self, address: str) -> None:
         with pytest.raises(UsageError):
             parse_address(address)
 
     @pytest.mark.parametrize(
         "address", ["rapi://tool:hush@host", "rapi://tool:hush@host:x", "rapi://:hush@host", "rapi://tool:12/hush@host"]
     )
-    def test_a_password_in_it_is_refused_and_not_repeated(self, address: str) -> None:
+    def test_a_password_in_an_address_is_refused_and_not_repeated(self, address: str) -> None:
         with pytest.raises(UsageError) as caught:
             parse_address(address)
         assert "hush" not in f"{caught.value.message} {caught.value.hint}"

@@ -147,7 +147,7 @@ def states(draw: st.DrawFn) -> ClusterState:
 
 @given(states())
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-def test_law_what_is_written_is_read_back(state: ClusterState) -> None:
+def test_law_a_written_snapshot_reads_back(state: ClusterState) -> None:
     again = parse_snapshot(dump_snapshot(state), "file")
     assert again == state
     assert state_digest(again) == state_digest(state)
@@ -173,14 +173,14 @@ class TestFile:
     def state(self) -> ClusterState:
         return recorded.from_config("base")
 
-    def test_only_its_owner_can_read_it(self, state: ClusterState, tmp_path: Path) -> None:
+    def test_only_the_owner_can_read_a_snapshot(self, state: ClusterState, tmp_path: Path) -> None:
         (tmp_path / "state.json").write_text("old")
         (tmp_path / "state.json").chmod(0o644)
         write_snapshot(state, tmp_path / "state.json")
         assert stat.S_IMODE((tmp_path / "state.json").stat().st_mode) == 0o600
         assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
 
-    def test_a_failure_leaves_what_was_there(
+    def test_a_failure_keeps_the_old_snapshot(
         self, state: ClusterState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "state.json").write_text("old")
@@ -194,7 +194,7 @@ class TestFile:
         assert (tmp_path / "state.json").read_text() == "old"
         assert len(list(tmp_path.iterdir())) == 1
 
-    def test_through_no_link(self, state: ClusterState, tmp_path: Path) -> None:
+    def test_a_snapshot_is_not_written_through_a_link(self, state: ClusterState, tmp_path: Path) -> None:
         (tmp_path / "real").write_text("old")
         (tmp_path / "link").symlink_to("real")
         with pytest.raises(GpolicyError, match="is a symbolic link"):
@@ -203,15 +203,15 @@ class TestFile:
         assert (tmp_path / "real").read_text() == "old"
 
     @pytest.mark.parametrize("name", ["", "missing/state.json", "a\0b"])
-    def test_where_it_cannot_be_written(self, state: ClusterState, tmp_path: Path, name: str) -> None:
+    def test_a_snapshot_that_cannot_be_written(self, state: ClusterState, tmp_path: Path, name: str) -> None:
         with pytest.raises(GpolicyError, match="cannot be written"):
             write_snapshot(state, tmp_path / name)
 
-    def test_no_device_is_ever_replaced(self, state: ClusterState) -> None:
+    def test_a_device_is_never_replaced(self, state: ClusterState) -> None:
         with pytest.raises(GpolicyError, match="not a regular file"):
             write_snapshot(state, Path("/dev/null"))
 
-    def test_a_number_that_is_none_is_not_written(self, state: ClusterState) -> None:
+    def test_nan_is_not_written(self, state: ClusterState) -> None:
         own = {**state.cluster.own, ("ipolicy", "vcpu-ratio"): float("nan")}
         with pytest.raises(GpolicyError, match="cannot carry"):
             dump_snapshot(replace(state, cluster=ClusterObject(own=own)))
@@ -240,7 +240,7 @@ class TestReader:
             ("instances", {"i": 3}, "instances: i: should be a mapping"),
         ],
     )
-    def test_what_is_wrong_is_named(self, document: Any, key: str, value: Any, message: str) -> None:
+    def test_errors_of_a_snapshot_name_their_place(self, document: Any, key: str, value: Any, message: str) -> None:
         document[key] = value
         with pytest.raises(InputError, match=message):
             parse_snapshot(json.dumps(document).encode(), "file")
@@ -287,7 +287,7 @@ class TestDigest:
         assert state_digest(blind) == state_digest(state, besides=unreadable.RAPI)
 
 
-def test_what_the_allocator_needs_survives_and_does_not_count_in_the_digest() -> None:
+def test_fields_for_the_allocator_are_kept_and_do_not_count_in_the_digest() -> None:
     state = text.read_text_file(recorded.path("full", "htools.data"))
     again = parse_snapshot(dump_snapshot(state), "x")
     for kind in ("groups", "nodes", "instances"):

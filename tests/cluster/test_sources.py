@@ -13,7 +13,7 @@ from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.errors import GpolicyError, UsageError
 
 
-def test_files(tmp_path: Path) -> None:
+def test_file_sources(tmp_path: Path) -> None:
     config = read_state(f"config:{recorded.path('full', 'config.data')}")
     assert config.source.startswith("config:")
     assert read_state(f"text:{recorded.path('full', 'htools.data')}").name == "htools"
@@ -35,7 +35,7 @@ def test_rapi_with_all_its_options(tmp_path: Path, ganeti_certificate: Path) -> 
     "src",
     ["", "sim:", "http://host", "rapi:host", "config:", "ssh:host", "nonsense", "a\0b", "rapis://u:hush@h"],
 )
-def test_what_is_no_source_is_a_usage_error_that_lists_them(src: str) -> None:
+def test_an_unknown_source_is_a_usage_error_that_lists_all(src: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_state(src)
     assert "rapi://" in (caught.value.hint or "") or "write " in (caught.value.hint or "")
@@ -68,7 +68,7 @@ def test_a_file_needs_neither_network_nor_processes() -> None:
 
 
 @pytest.mark.parametrize("src", ["", "nope"])
-def test_an_address_without_a_kind_is_told_what_to_write(src: str) -> None:
+def test_an_address_without_a_kind_gets_a_hint(src: str) -> None:
     with pytest.raises(UsageError, match="--state does not say what kind of source it is") as caught:
         read_state(src)
     assert str(caught.value.hint).startswith("write one of: rapi://HOST[:PORT], Ganeti's remote API; local:")

@@ -41,7 +41,7 @@ def test_effective_policies_are_those_of_the_text() -> None:
     assert state.groups["gold"].own == {("alloc_policy",): "last_resort"}
 
 
-def test_own_values_are_unreadable_but_what_is_only_own() -> None:
+def test_own_values_are_unreadable_except_alloc_policy() -> None:
     state = text.read_text_file(RECORDED)
     assert state.readable(Level.CLUSTER, ("ipolicy", "minmax"))
     assert state.readable(Level.GROUP, ("alloc_policy",))
@@ -58,13 +58,13 @@ def test_nodes_keep_the_parameters_that_the_text_shows() -> None:
     assert state.nodes["node1"].resources.spindles_total is None
 
 
-def test_a_group_without_a_line_has_the_built_in_policy_and_not_the_cluster_s() -> None:
+def test_a_group_without_a_policy_line_has_the_built_in_policy() -> None:
     lines = RECORDED.read_text().splitlines()
     state = parse("\n".join(line for line in lines if not line.startswith("gold|128")))
     assert state.groups["gold"].effective["ipolicy", "vcpu-ratio"] == 4.0
 
 
-def test_without_a_line_for_the_cluster_its_policy_is_unreadable() -> None:
+def test_without_a_policy_line_for_the_cluster_its_policy_is_unreadable() -> None:
     state = parse("\n".join(line for line in RECORDED.read_text().splitlines() if not line.startswith("|")))
     assert not state.readable(Level.CLUSTER, ("ipolicy", "minmax"))
 
@@ -105,7 +105,7 @@ def test_disks() -> None:
         (lambda text: text.replace("node2|65", "node1|65"), "'node1' occurs twice"),
     ],
 )
-def test_what_is_wrong_is_one_clear_error(change: Callable[[str], str], message: str) -> None:
+def test_errors_are_one_clear_line(change: Callable[[str], str], message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         parse(change(RECORDED.read_text()))
     assert caught.value.message.startswith("x.data")

@@ -34,7 +34,7 @@ def found(state: ClusterState, *documents: str) -> DriftReport:
 GOLD_AT_4 = cluster(groups={"gold": {RATIO: 4.0}})
 
 
-def test_what_is_declared_and_otherwise_is_drift() -> None:
+def test_a_declared_value_that_differs_is_drift() -> None:
     report = found(GOLD_AT_4, GOLD)
     (drift,) = report.drift
     assert (drift.object, drift.name, drift.declared, drift.found) == ("group/gold", "ipolicy.vcpu-ratio", 2.0, 4.0)
@@ -43,7 +43,7 @@ def test_what_is_declared_and_otherwise_is_drift() -> None:
     assert drift.span.line == 4
 
 
-def test_what_is_not_declared_is_no_drift() -> None:
+def test_an_undeclared_value_is_not_drift() -> None:
     assert found(GOLD_AT_4, CLUSTER, "NodeGroup\nname: gold\n").drift == ()
 
 
@@ -53,7 +53,7 @@ def test_an_own_value_where_none_is_declared_is_drift_even_if_it_is_equal() -> N
     assert drift.effective_declared == drift.effective_found == 4.0
 
 
-def test_an_access_mode_that_is_to_be_inherited_is_told_as_that() -> None:
+def test_an_access_mode_that_should_be_inherited_is_shown_so() -> None:
     state = cluster(groups={"gold": {("diskparams", "rbd", "access"): "userspace"}})
     (drift,) = found(state, "NodeGroup\nname: gold\ndiskparams: {rbd: {access: inherit}}\n").drift
     assert (drift.inherits, drift.declared, drift.found) == (True, None, "userspace")
@@ -96,7 +96,7 @@ def test_a_waiver_accepts_a_value_an_object_or_a_file(where: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["group/gold:ipolicy.spindle-ratio", "group/silver", "cluster", "gold"])
-def test_a_waiver_of_something_else_accepts_nothing_and_is_told_of(where: str) -> None:
+def test_a_waiver_of_something_else_accepts_nothing_and_is_reported(where: str) -> None:
     report = found(GOLD_AT_4, GOLD, waiver(where))
     assert len(report.drift) == 1
     assert report.accepted == ()
@@ -127,7 +127,7 @@ def test_two_waivers_of_one_value_are_both_used() -> None:
     assert len(report.accepted) == 1
 
 
-def test_what_a_source_cannot_show_is_listed_apart() -> None:
+def test_unreadable_values_are_listed_separately() -> None:
     hidden = (Unreadable(level=Level.GROUP, prefix=("hv_state",)),)
     state = cluster(groups={"gold": {}}, unreadable=hidden)
     report = found(state, "NodeGroup\nname: gold\nhv_state: {kvm: {mem_node: 5}}\n", waiver("group/gold:hv_state.*"))

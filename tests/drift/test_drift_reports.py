@@ -75,13 +75,13 @@ def test_json_is_as_its_schema_says(report: DriftReport) -> None:
     assert data["accepted"][0]["waiver"]["reason"] == "agreed"
 
 
-def test_the_schema_refuses_what_is_promised_and_missing(report: DriftReport) -> None:
+def test_the_schema_refuses_missing_fields(report: DriftReport) -> None:
     data = drift_data(report, compared_at=NOW)
     for key in SCHEMA["required"]:
         assert not Draft7Validator(SCHEMA).is_valid({name: value for name, value in data.items() if name != key})
 
 
-def test_text_says_what_was_found_since_when_and_what_is_accepted(report: DriftReport) -> None:
+def test_text_shows_drift_its_date_and_accepted_drift(report: DriftReport) -> None:
     text = render(drift_answer(report, {}), Look())
     assert "  ipolicy.vcpu-ratio: found 6.0, declared 99.0" in text
     assert "group/nowhere  since when is not known\n  is declared; the cluster has no such group" in text
@@ -107,7 +107,7 @@ def test_markdown_and_the_page_have_every_difference(report: DriftReport) -> Non
         assert "GP901" in text or "GP901" in str(html.tables)
 
 
-def test_since_when_is_told_as_exactly_as_it_is_known() -> None:
+def test_the_date_of_a_change_is_as_exact_as_known() -> None:
     assert since_text(Identity(serial_no=7, mtime=NOW)) == (
         "since 2026-01-01T00:00:00Z at the latest, the last write to it (serial 7)"
     )
@@ -133,7 +133,7 @@ def test_metrics_are_read_by_prometheus_own_parser(report: DriftReport) -> None:
     assert ("group/nowhere",) not in modified
 
 
-def test_a_run_that_fails_says_so_and_keeps_what_the_last_good_one_found(report: DriftReport) -> None:
+def test_a_failed_run_says_so_and_keeps_the_last_good_result(report: DriftReport) -> None:
     good = drift_metrics(report, policy="/p", now=NOW)
     before, after = metrics(good), metrics(failure_metrics(good, policy="/p", now=NOW + 60))
     assert samples(after["up"]) == {(): 0}

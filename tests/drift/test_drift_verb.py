@@ -46,9 +46,7 @@ def test_exit_codes(tmp_path: Path, text: str, code: int, form: str) -> None:
         ('[check]\nselect = ["GP2"]\nignore = ["GP8"]\n', FINE, 1),
     ],
 )
-def test_what_the_settings_ignore_does_not_count_and_is_said(
-    tmp_path: Path, settings: str, code: int, notes: int
-) -> None:
+def test_ignored_drift_does_not_count_and_is_noted(tmp_path: Path, settings: str, code: int, notes: int) -> None:
     file = policy(tmp_path, CHANGE)
     (tmp_path / "gpolicy.toml").write_text(settings, encoding="utf-8")
     done = gpolicy("drift", file, "--state", STATE, "--format", "json")
@@ -57,7 +55,7 @@ def test_what_the_settings_ignore_does_not_count_and_is_said(
     assert len(said) == notes
 
 
-def test_a_cluster_that_is_not_there_and_a_form_that_is_none(tmp_path: Path) -> None:
+def test_an_unreachable_cluster_and_an_unknown_form(tmp_path: Path) -> None:
     file = policy(tmp_path)
     assert gpolicy("drift", file, "--state", "config:/nonexistent").returncode == COULD_NOT_RUN
     done = gpolicy("drift", file, "--state", STATE, "--format", "xml")

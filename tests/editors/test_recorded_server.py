@@ -37,7 +37,7 @@ def test_every_case_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.ask == "complete"])
-def test_what_was_offered_is_still_in_the_schema(name: str) -> None:
+def test_offered_completions_are_still_in_the_schema(name: str) -> None:
     offered = [word for word in RECORDED["answers"][name] if not word.startswith(SNIPPETS_OF_THE_SERVER)]
     assert offered
     known = words(schemas()["policy.json"])
@@ -46,7 +46,7 @@ def test_what_was_offered_is_still_in_the_schema(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.ask == "marks"])
-def test_what_was_marked_was_on_the_line_that_is_wrong(name: str) -> None:
+def test_marks_are_on_the_line_of_the_error(name: str) -> None:
     marks = RECORDED["answers"][name]
     lines = CASES[name].text.count("\n") + 2
     assert marks
@@ -54,7 +54,7 @@ def test_what_was_marked_was_on_the_line_that_is_wrong(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.ask == "hover"])
-def test_what_was_said_on_hover_is_in_the_schema(name: str) -> None:
+def test_hover_texts_are_in_the_schema(name: str) -> None:
     text = json.dumps(schemas()["policy.json"], ensure_ascii=False)
     sentence = RECORDED["answers"][name].split("\n\n")[1].split(". ")[0]
     assert json.dumps(sentence, ensure_ascii=False)[1:-1] in text

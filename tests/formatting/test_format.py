@@ -39,17 +39,17 @@ def body(text: str) -> str:
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_example_is_in_form(path: Path) -> None:
+def test_every_example_is_formatted(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert formatted(text) == text
 
 
-def test_what_init_writes_is_in_form() -> None:
+def test_the_output_of_init_is_formatted() -> None:
     files = {name: text for name, text in starter_files("c.example.org").items() if name.endswith(".yaml")}
     assert {name: formatted(text) for name, text in files.items()} == files
 
 
-def test_what_suggest_writes_is_in_form() -> None:
+def test_the_output_of_suggest_is_formatted() -> None:
     state = read_state(f"snapshot:{ROOT / 'policies/two-groups.snapshot.json'}")
     report = suggest(state, SuggestRequest())
     assert report.groups
@@ -58,7 +58,7 @@ def test_what_suggest_writes_is_in_form() -> None:
 
 
 @pytest.mark.parametrize("path", CLUSTERS, ids=lambda path: path.parent.name)
-def test_what_adopt_writes_is_in_form(path: Path) -> None:
+def test_the_output_of_adopt_is_formatted(path: Path) -> None:
     files = {name: text for name, text in adopt(read_state(f"config:{path}")).files.items() if name.endswith(".yaml")}
     assert len(files) > 1
     assert {name: formatted(text) for name, text in files.items()} == files
@@ -102,7 +102,7 @@ def test_the_top_of_a_document_stays_at_the_top() -> None:
     )
 
 
-def test_empty_lines_at_the_begin_of_a_part_do_not_wander() -> None:
+def test_empty_lines_at_the_beginning_of_a_part_stay() -> None:
     assert formatted("# top\n\nkind: X\n\ngpolicy: v1\nname: z\n") == "# top\n\ngpolicy: v1\nkind: X\nname: z\n"
     assert formatted("---\n\nkind: X\ngpolicy: v1\n") == "gpolicy: v1\nkind: X\n"
     text = "ipolicy:\n\n  vcpu-ratio: 4\n  minmax: inherit\n"
@@ -141,7 +141,7 @@ def test_brackets_over_several_lines_are_joined_if_there_is_no_comment() -> None
         """)
 
 
-def test_what_does_not_fit_becomes_a_block_and_a_suppressed_line_does_not() -> None:
+def test_a_long_line_becomes_a_block_unless_it_has_a_suppression() -> None:
     nodes = ", ".join(f"node{number}.example.org" for number in range(9))
     assert body(f"nodes: [{nodes}]\n").splitlines()[:2] == ["nodes:", "  - node0.example.org"]
     kept = f"nodes: [{nodes}]  # gpolicy: ignore[GP201] they are all there\n"
@@ -186,19 +186,19 @@ def test_aligned_comments_keep_their_column() -> None:
     assert body(text) == "name: a              # one\nnodes: [b]           # two\n"
 
 
-def test_a_comment_behind_something_that_goes_on_below() -> None:
+def test_a_comment_that_continues_on_the_next_lines() -> None:
     text = "tags: [a]         # one\n                  # two\nnodes: [b]\n"
     assert body(text) == "nodes: [b]\ntags: [a]         # one\n                  # two\n"
     not_so = "tags:  # one\n       # of the item\n       - a\n"
     assert body(not_so) == "tags:  # one\n  # of the item\n  - a\n"
 
 
-def test_a_dash_in_the_second_line_of_a_comment_is_no_item() -> None:
+def test_a_dash_in_the_second_line_of_a_comment_is_not_an_item() -> None:
     text = "nodes:\n  - a     # one\n          # and - two\n  -       # three\n    - b\n"
     assert body(text) == text
 
 
-def test_the_example_of_the_readme_is_in_form() -> None:
+def test_the_example_of_the_readme_is_formatted() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
     assert formatted(text) == text
 
@@ -222,11 +222,11 @@ def test_documents_with_nothing_in_them_are_dropped_and_their_comments_are_kept(
 
 
 @pytest.mark.parametrize("value", ["a b\n  c d", "|\n  a b\n  c d", '"a\n  b"'])
-def test_a_comment_behind_the_key_of_a_text_of_several_lines_stands_above_it(value: str) -> None:
+def test_a_comment_behind_the_key_of_a_long_text_moves_above_it(value: str) -> None:
     assert body(f"description: # why\n  {value}\n") == f"# why\ndescription: {value}\n"
 
 
-def test_the_order_of_keys_is_read_and_not_made_anew() -> None:
+def test_the_order_of_keys_comes_from_the_generated_schema() -> None:
     program = (
         "import sys; from gpolicy.formatting.formatting import format_text;"
         "print(format_text('kind: Cluster\\ngpolicy: v1\\n', 'f').text, 'gpolicy.policy.schema_kinds' in sys.modules)"
@@ -270,7 +270,7 @@ _WORDS = [
     st.sampled_from([path.read_text(encoding="utf-8") for path in POLICIES]),
     st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 30), st.sampled_from(_WORDS)), min_size=1, max_size=4),
 )
-def test_damaged_files_are_formatted_truly_or_left(text: str, damages: list[tuple[int, int, str]]) -> None:
+def test_damaged_files_are_formatted_correctly_or_unchanged(text: str, damages: list[tuple[int, int, str]]) -> None:
     for place, length, word in damages:
         start = place % (len(text) + 1)
         text = text[:start] + word + text[start + length :]

@@ -38,7 +38,7 @@ def comments(text: str) -> Counter[str]:
 
 @LAWS
 @given(written_policies())
-def test_the_values_the_comments_and_a_fixed_point(written: Written) -> None:
+def test_formatting_keeps_values_and_comments_and_is_a_fixed_point(written: Written) -> None:
     made = format_text(written.text, "x.yaml")
     assert made.reason == ""
     assert shown(roots(made.text)) == shown(roots(written.text))
@@ -50,7 +50,7 @@ def test_the_values_the_comments_and_a_fixed_point(written: Written) -> None:
 
 @LAWS
 @given(written_policies())
-def test_each_comment_stays_with_what_it_is_about(written: Written) -> None:
+def test_each_comment_stays_with_its_entry(written: Written) -> None:
     text = format_text(written.text, "x.yaml").text
     begin = pointers_by_line(roots(text))
     lines = text.splitlines()
@@ -104,7 +104,7 @@ def _is_end_of(pointer: tuple[Any, ...], number: int, begin: dict[int, list[Any]
 
 @LAWS
 @given(written_policies())
-def test_the_form(written: Written) -> None:
+def test_the_canonical_form(written: Written) -> None:
     text = format_text(written.text, "x.yaml").text
     assert "\r" not in text
     assert text.endswith("\n")

@@ -34,7 +34,7 @@ def fed(target: str, inputs: int, first: int, directory: Path) -> tuple[dict[str
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_nothing_but_findings_and_errors_of_ours(name: str, tmp_path: Path) -> None:
+def test_random_input_gives_only_findings_and_our_errors(name: str, tmp_path: Path) -> None:
     count, faults = fed(name, TARGETS[name].inputs, 0, tmp_path)
     assert [fault["fault"] for fault in faults] == []
     assert count["inputs"] == TARGETS[name].inputs
@@ -43,14 +43,14 @@ def test_nothing_but_findings_and_errors_of_ours(name: str, tmp_path: Path) -> N
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", TARGETS)
-def test_nothing_else_in_the_large(name: str, tmp_path: Path) -> None:
+def test_much_random_input_gives_only_findings_and_our_errors(name: str, tmp_path: Path) -> None:
     count, faults = fed(name, 50 * TARGETS[name].inputs, 1_000_000, tmp_path)
     assert [fault["fault"] for fault in faults] == []
     assert count["peak_MiB"] < MOST_MEMORY
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_was_found_once(name: str, tmp_path: Path) -> None:
+def test_inputs_that_once_failed(name: str, tmp_path: Path) -> None:
     """Each file below `found/TARGET` ended in a traceback, or never, when it was found."""
     assert fault_of(TARGETS[name.split("/", maxsplit=1)[0]], (HERE / "found" / name).read_bytes(), tmp_path) is None
 
@@ -70,7 +70,7 @@ def test_damage_is_the_same_for_the_same_seed() -> None:
     assert len(set(made)) > 190
 
 
-def test_a_fault_is_seen(tmp_path: Path) -> None:
+def test_the_fuzzer_detects_a_fault(tmp_path: Path) -> None:
     """The harness itself: an exception, an endless loop and too much memory are faults."""
     from targets import Target
 

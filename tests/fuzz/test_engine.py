@@ -55,7 +55,7 @@ def test_inputs_reach_answers_of_all_kinds() -> None:
 
 
 @pytest.mark.skipif(not sanitizers.ACTIVE, reason="only with sanitizers (scripts/sanitize)")
-def test_the_engine_gives_all_memory_back() -> None:
+def test_the_engine_frees_all_memory() -> None:
     options = os.environ["ASAN_OPTIONS"].replace("detect_leaks=0", "detect_leaks=1")
     done = subprocess.run(
         [sys.executable, *FEEDING, "0", "1000"],
@@ -73,14 +73,14 @@ CRASHING = (
 )
 
 
-def test_a_crash_is_told_with_its_seed() -> None:
+def test_a_crash_is_reported_with_its_seed() -> None:
     code = CRASHING.format("int(sys.argv[1])", "int(sys.argv[2])")
     lines = list(in_children(["-c", code], 1, 4, seconds=60))
     assert [(seed, isinstance(line, Died)) for seed, line in lines] == [(1, False), (2, False), (3, True), (4, False)]
     assert lines[2][1].startswith("exit code -9: ")
 
 
-def test_a_hang_is_told_with_its_seed() -> None:
+def test_a_hang_is_reported_with_its_seed() -> None:
     ((seed, line),) = in_children(["-c", "import time; time.sleep(100)"], 7, 1, seconds=0.5)
     assert seed == 7
     assert line.startswith("needs more than 0.5 s: ")

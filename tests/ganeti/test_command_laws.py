@@ -155,7 +155,7 @@ def at_start(data: st.DataObject, level: Level) -> dict[Path, Value]:
 @pytest.mark.parametrize("level", list(Level))
 @many
 @given(data=st.data())
-def test_stored_by_ganeti_the_own_values_are_the_wanted_ones(level: Level, data: st.DataObject) -> None:
+def test_ganeti_stores_the_wanted_own_values(level: Level, data: st.DataObject) -> None:
     own = at_start(data, level)
     wanted = data.draw(assignments(level, sane=True))
     command = modify(level, wanted)
@@ -180,7 +180,7 @@ def test_a_new_group_stores_what_is_wanted(wanted: Assignments) -> None:
 @pytest.mark.parametrize("level", list(Level))
 @settings(many, max_examples=2 * EXAMPLES)
 @given(data=st.data())
-def test_whatever_is_asked_nothing_else_is_ever_stored(level: Level, data: st.DataObject) -> None:
+def test_ganeti_never_stores_anything_else(level: Level, data: st.DataObject) -> None:
     """Refused by us, refused by Ganeti, or stored exactly: there is no fourth way."""
     wanted = data.draw(wild_assignments(level))
     try:

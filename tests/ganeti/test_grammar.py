@@ -92,7 +92,7 @@ def test_the_first_word_is_never_an_assignment_or_a_keyword() -> None:
     assert grammar.shell_line(["if"]) == "'if'"
 
 
-def test_what_no_process_can_be_given_is_refused() -> None:
+def test_arguments_that_no_process_can_get_are_refused() -> None:
     with pytest.raises(ValueError, match="NUL"):
         grammar.shell_line(["a", "\0"])
     with pytest.raises(ValueError, match="no command"):

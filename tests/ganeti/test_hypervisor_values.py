@@ -79,7 +79,7 @@ def both_consoles(values: Values) -> bool:
 class TestGaneti:
     pytestmark = needs_ganeti
 
-    def test_the_answers_are_what_it_says(self) -> None:
+    def test_the_recorded_answers_match(self) -> None:
         if TREES[-1].parts[4] != "3.0":
             pytest.skip(f"the answers are of 3.0, {TREES[-1].parts[4]} is installed")
         assert ask() == ANSWERS

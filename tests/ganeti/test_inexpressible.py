@@ -99,7 +99,9 @@ CASES: list[tuple[Level, Path, Value | Reset, str]] = [
 
 
 @pytest.mark.parametrize(("level", "path", "value", "reason"), CASES)
-def test_it_is_refused_with_a_reason_and_a_way_out(level: Level, path: Path, value: Value | Reset, reason: str) -> None:
+def test_unsupported_changes_are_refused_with_a_reason_and_a_hint(
+    level: Level, path: Path, value: Value | Reset, reason: str
+) -> None:
     with pytest.raises(InexpressibleError, match=reason) as raised:
         modify(level, path, value)
     assert raised.value.hint
@@ -121,7 +123,7 @@ def test_a_new_group_resets_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\0", "\udcff"])
-def test_names_that_are_none_are_refused(name: str) -> None:
+def test_invalid_names_are_refused(name: str) -> None:
     with pytest.raises(InexpressibleError):
         group_add(name, {})
     with pytest.raises(InexpressibleError):

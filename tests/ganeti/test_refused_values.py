@@ -97,7 +97,7 @@ def is_told(level: Level, path: Path, value: Any, directory: FilePath) -> bool:
 
 
 @pytest.mark.parametrize(("level", "parameter"), asked(), ids=lambda item: getattr(item, "name", str(item)))
-def test_what_ganeti_refuses_is_told(level: Level, parameter: Parameter, tmp_path: FilePath) -> None:
+def test_refusals_of_ganeti_are_explained(level: Level, parameter: Parameter, tmp_path: FilePath) -> None:
     path = tuple("xenvg" if key == "*" else key for key in parameter.path)
     refused = [value for value in ASKED[parameter.type] if not takes(level, parameter, path, value)]
     untold = [value for value in refused if not is_told(level, path, value, tmp_path)]

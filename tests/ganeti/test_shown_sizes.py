@@ -30,11 +30,11 @@ def test_an_exact_size_is_read_back_as_it_was(mib: int) -> None:
 
 
 @given(st.lists(st.integers(0, 2**40), min_size=2, max_size=3))
-def test_sizes_that_differ_never_look_alike(sizes: list[int]) -> None:
+def test_different_sizes_are_shown_differently(sizes: list[int]) -> None:
     shown = compared_sizes(*sizes)
     assert len(set(shown)) == len(set(sizes))
 
 
-def test_a_mib_too_little_is_seen() -> None:
+def test_a_missing_mib_is_visible() -> None:
     assert compared_sizes(102400, 102399) == ["102400M", "102399M"]
     assert compared_sizes(102528, 100000) == ["100.1G", "97.7G"]

@@ -107,7 +107,7 @@ def hardware(*sizes: int, count: int | None = None) -> Hardware:
         (hardware(TIB, TIB + 4, count=4), 4, 4 * TIB + 16, 4 * 1018034),
     ],
 )
-def test_what_a_node_has_at_most(
+def test_the_greatest_resources_of_a_node(
     described: Hardware, count: int | None, shared: int | None, exclusive: int | None
 ) -> None:
     assert described.volume_count == count

@@ -65,20 +65,20 @@ def chosen(name: str, case: Case) -> tuple[tuple[str, ...], ...]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_ends_soon_and_says_why(name: str, runner: Runner, tmp_path: Path) -> None:
+def test_hostile_input_ends_soon_with_a_reason(name: str, runner: Runner, tmp_path: Path) -> None:
     laid_out(tmp_path, CASES[name].maker(SMALL_SIZE))
     assert faults(runner, tmp_path, chosen(name, CASES[name]), CASES[name].environ) == []
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
-def test_it_ends_soon_in_the_large(name: str, runner: Runner, tmp_path: Path) -> None:
+def test_much_hostile_input_ends_soon(name: str, runner: Runner, tmp_path: Path) -> None:
     laid_out(tmp_path, CASES[name].maker(LARGE_ONES.get(name, FULL_SIZE)))
     assert faults(runner, tmp_path, CASES[name].commands, CASES[name].environ) == []
 
 
 @pytest.mark.full
-def test_numbers_that_no_cluster_has_in_a_snapshot(runner: Runner, tmp_path: Path) -> None:
+def test_impossible_numbers_in_a_snapshot(runner: Runner, tmp_path: Path) -> None:
     found = []
     for name, data in states.absurd_snapshots():
         laid_out(tmp_path, {"snapshot.json": data, "policy/policy.yaml": SMALL})
@@ -88,7 +88,7 @@ def test_numbers_that_no_cluster_has_in_a_snapshot(runner: Runner, tmp_path: Pat
 
 
 @pytest.mark.full
-def test_numbers_that_no_cluster_has_in_text(runner: Runner, tmp_path: Path) -> None:
+def test_impossible_numbers_in_text(runner: Runner, tmp_path: Path) -> None:
     found = []
     for name, data in states.absurd_texts():
         laid_out(tmp_path, {"cluster.data": data})
@@ -111,7 +111,7 @@ def test_a_long_text_in_each_place_of_a_policy(letters: str, runner: Runner, tmp
     assert found == []
 
 
-def test_a_run_that_takes_too_much_is_seen() -> None:
+def test_a_run_that_uses_too_much_is_detected() -> None:
     """The harness itself: what breaks a limit, or ends in a traceback, is a fault."""
     good = Ended(0, "", "", 0.1, 40, 0)
     assert good.fault() == ""

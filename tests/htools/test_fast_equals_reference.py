@@ -266,7 +266,7 @@ def test_whole_runs(seed: int, checks: bool, tiered: bool) -> None:
     assert dict(fast.instances) == dict(law.instances)
 
 
-def test_equal_nodes_in_great_number_are_put_into_classes() -> None:
+def test_many_equal_nodes_are_grouped() -> None:
     """An empty cluster of equal nodes: every pair ties, and the last one must win."""
     rows = "\n".join(f"n{place}|4096|0|4096|40000|40000|8|N|u0" for place in range(180))
     where = merge(parse_cluster(f"g0|u0|preferred||\n\n{rows}\n\n\n\n"))

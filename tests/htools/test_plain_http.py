@@ -90,7 +90,7 @@ def no_text(handler: BaseHTTPRequestHandler) -> None:
         (no_text, "utf-8"),
     ],
 )
-def test_what_is_no_answer_is_one_line(answer: Answer, words: str) -> None:
+def test_a_malformed_answer_is_one_line(answer: Answer, words: str) -> None:
     with serving(answer) as address, pytest.raises(InputError, match=words) as caught:
         rapi.read_rapi(address)
     assert "\n" not in str(caught.value)

@@ -77,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("test", shelltests(), ids=lambda test: str(test.command)[:60])
-def test_ours_pass(test: ShellTest, folder: Path) -> None:
+def test_ganetis_shelltests_pass(test: ShellTest, folder: Path) -> None:
     environment = {**os.environ, "T": str(folder), "TESTDATA_DIR": str(SUITE / "data" / "htools")}
     done = subprocess.run(
         ["sh", "-c", test.command], cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -93,5 +93,5 @@ def test_ours_pass(test: ShellTest, folder: Path) -> None:
             assert found.strip() == expected
 
 
-def test_all_of_them_are_here() -> None:
+def test_all_shelltests_are_included() -> None:
     assert len(shelltests()) >= 77

@@ -251,7 +251,7 @@ def test_broken_json_is_one_clear_line(text: str, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("template", ["drbd", "plain", "diskless"])
-def test_strange_numbers_do_not_break_anything(node: str, template: str, tmp_path: Path) -> None:
+def test_unusual_numbers_are_read(node: str, template: str, tmp_path: Path) -> None:
     path = tmp_path / "cluster"
     path.write_text(f"{GROUP}\n{node}\n{NODES}\n\n\n".replace("\nn1|1024", "\nn3|1024"))
     code, _, err = call("hspace", "-t", str(path), f"--disk-template={template}", "-l", "5", "--machine-readable")

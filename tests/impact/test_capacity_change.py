@@ -76,7 +76,7 @@ def counted(state: ClusterState) -> list[int]:
     return [*(item.fits for item in found.specs), sum(size.count for size in found.tiered), found.standard.fits]
 
 
-def test_both_sides_are_what_capacity_counts() -> None:
+def test_both_sides_equal_capacity() -> None:
     before, after = cluster(), cluster(vcpu_ratio=1.0)
     item = only(capacity_change(before, after, names=PairNames((), {"g": ("big", "small")})))
     assert [name for name, _, _ in figures(item)] == ["big", "small", "tiered", "standard"]
@@ -91,7 +91,7 @@ def test_both_sides_are_what_capacity_counts() -> None:
     assert row.percent == pytest.approx(100 * (row.after.fits - row.before.fits) / row.before.fits)
 
 
-def test_a_pair_that_is_gone_is_counted_under_the_new_policy() -> None:
+def test_a_removed_pair_is_counted_under_the_new_policy() -> None:
     item = only(capacity_change(cluster(), cluster(minmax=[SMALL])))
     small, big = item.rows
     assert (small.name, small.before and small.before.fits == small.after.fits if small.after else None) == ("1", True)
@@ -121,7 +121,7 @@ def test_a_new_pair_has_nothing_before() -> None:
     ]
 
 
-def test_another_standard_size_shows_what_fits_of_the_old_one() -> None:
+def test_another_standard_size_shows_how_many_of_the_old_one_fit() -> None:
     before = cluster()
     after = cluster(std=spec(2048, 1, 5120))
     after = replace(before, groups={"g": replace(before.groups["g"], effective={
@@ -132,7 +132,7 @@ def test_another_standard_size_shows_what_fits_of_the_old_one() -> None:
     assert row.old_size_after.fits == row.before.fits
 
 
-def test_what_is_the_same_is_counted_once() -> None:
+def test_equal_clusters_are_counted_once() -> None:
     told: list[str] = []
     before = cluster()
     change = capacity_change(before, cluster(), observer=told.append)
@@ -233,7 +233,7 @@ def mirrored() -> ClusterState:
 
 
 @pytest.mark.parametrize("state", [cluster(), cluster(vcpu_ratio=0.5), cluster(minmax=[SMALL]), mirrored()])
-def test_stranded_is_what_is_left_when_the_law_has_placed_all_that_fits(state: ClusterState) -> None:
+def test_stranded_resources_are_the_rest_after_the_laws_placements(state: ClusterState) -> None:
     data = cluster_data(state)
     found = capacity(state).cluster
     assert found is not None
@@ -282,7 +282,7 @@ def box(memory: int, cpus: int, disk: int) -> SpecPair:
     return SpecPair(Spec(1, 1, 1, 1, 1, 1), Spec(memory, cpus, disk, 1, 1, 1))
 
 
-def test_pairs_are_matched_by_what_they_are() -> None:
+def test_pairs_are_matched_by_their_bounds() -> None:
     full, half, quarter = box(4096, 4, 40960), box(2048, 2, 20480), box(1024, 1, 10240)
     assert matched_pairs([full, half], [full, half]) == [(0, 0), (1, 1)]
     assert matched_pairs([full, half], [half, full]) == [(1, 0), (0, 1)]

@@ -114,7 +114,7 @@ def test_a_spec_that_is_removed_is_lost_but_for_what_still_fits_of_its_size(tmp_
     assert not judged(tmp_path, "spec: half, at_least: 1", gone).ok
 
 
-def test_only_what_is_wrong_is_said_and_not_all_of_it(tmp_path: Path) -> None:
+def test_a_failed_guard_lists_only_some_of_the_failures(tmp_path: Path) -> None:
     many = with_capacity(group("g", *[row(f"s{n}", 10, 5) for n in range(9)], row("fine", 5, 5)))
     result = judged(tmp_path, "capacity_loss: {at_most: 1}", many)
     assert result.message.startswith("group g, spec s0: 10 fit now, 5 after, -5 > 1; ")
@@ -187,7 +187,7 @@ def test_node_failures(tmp_path: Path) -> None:
     assert "(as now)" in judged(tmp_path, "node_failures: 1", redundancy(0, now=0)).message
 
 
-def test_more_failures_than_were_looked_at_are_not_taken_as_survived(tmp_path: Path) -> None:
+def test_more_failures_than_examined_do_not_count_as_survived(tmp_path: Path) -> None:
     result = judged(tmp_path, "node_failures: 3", redundancy(2, asked=2))
     assert (result.ok, result.message) == (
         False,
@@ -212,5 +212,5 @@ def test_redundancy_is_examined_for_as_many_failures_as_a_guard_asks_for(tmp_pat
     assert failures_asked(load_policy(tmp_path).guards) == 1
 
 
-def test_the_names_that_are_taken_are_those_of_the_guards_that_every_plan_has() -> None:
+def test_reserved_names_are_those_of_the_built_in_guards() -> None:
     assert set(GUARDS) == BUILT_IN

@@ -164,23 +164,23 @@ class TestVolumes:
         found = self.groups(node1=[(1000, 1000), (1030, 1030)], node2=[(1000, 1000)])
         assert found.differ_on == ("node1",)
 
-    def test_partly_used_ones_are_neither_empty_nor_full(self) -> None:
+    def test_partly_used_volumes_are_neither_empty_nor_full(self) -> None:
         found = self.groups(node1=[(1000, 1000), (1000, 0), (1000, 400)])
         assert found.partly_used == (PartlyUsedVolume(node="node1", volume="/dev/sdd", size=1000, free=400),)
         assert found.unusable_free == 400
 
-    def test_measured_wins_over_promised(self) -> None:
+    def test_measured_hardware_overrides_promised_hardware(self) -> None:
         found = self.groups(hardware(TIB, count=12), node1=[(1000, 1000)])
         assert (found.known_from, found.largest) == (VolumesFrom.MEASURED, 1000)
         assert found.not_measured == ("node2",)
 
-    def test_promised_hardware_stands_in(self) -> None:
+    def test_promised_hardware_replaces_missing_measurements(self) -> None:
         found = self.groups(hardware(TIB, TIB + 30000, count=12))
         assert (found.known_from, found.smallest, found.differ) == (VolumesFrom.PROMISED, TIB, True)
         assert found.counts == (("node1", 12), ("node2", 12))
         assert found.unusable_free is None
 
-    def test_where_nothing_is_known_nothing_is_said(self) -> None:
+    def test_without_figures_the_volumes_are_unknown(self) -> None:
         found = self.groups()
         assert found == GroupVolumes(group="default", known_from=VolumesFrom.UNKNOWN, not_measured=("node1", "node2"))
 
@@ -196,11 +196,11 @@ class TestInstances:
         found = self.one(disk(TIB, 1), disk(1018034, 1), before=ON, after=ON, promised=hardware(TIB, count=12))
         assert troubles(found) == [(0, DiskTrouble.TOO_FEW_SPINDLES, 2)]
 
-    def test_without_a_size_of_volumes_nobody_knows(self) -> None:
+    def test_without_a_size_of_volumes_the_number_is_unknown(self) -> None:
         item = replace(instance("a", "node1"), disks=(disk(TIB, 1),))
         assert exclusive_storage_change(*states(ON, ON, item)).instances == ()
 
-    def test_turning_it_on_leaves_existing_disks_on_shared_volumes(self) -> None:
+    def test_turning_exclusive_storage_on_leaves_existing_disks_on_shared_volumes(self) -> None:
         found = self.one(disk(100, 1), disk(100), before={}, after=ON)
         assert (found.turn, found.unsuitable) == (Turn.ON, False)
         assert troubles(found) == [
@@ -214,7 +214,7 @@ class TestInstances:
         assert (troubles(found), found.unsuitable) == ([(1, DiskTrouble.NOT_PLAIN, None)], True)
         assert self.one(before=ON, after=ON).unsuitable
 
-    def test_turning_it_off_leaves_spindles_without_a_meaning(self) -> None:
+    def test_turning_exclusive_storage_off_leaves_spindles_without_a_meaning(self) -> None:
         found = self.one(disk(100, 1), disk(100), before=ON, after={})
         assert (found.turn, troubles(found)) == (Turn.OFF, [(0, DiskTrouble.SPINDLES_LEFT, None)])
         assert (found.exclusive_nodes, found.unsuitable) == ((), False)
@@ -232,10 +232,10 @@ class TestInstances:
         back = exclusive_storage_change(new, old)
         assert (back.turned_off, back.groups, back.not_reported) == (("node2",), (), ())
 
-    def test_nothing_is_said_where_nobody_has_it(self) -> None:
+    def test_without_exclusive_storage_nothing_is_reported(self) -> None:
         assert exclusive_storage_change(*states({}, {}, instance("a", "node1"))) == ExclusiveStorageChange()
 
-    def test_what_is_called_spindles_is_kept_apart(self) -> None:
+    def test_the_two_meanings_of_spindles_are_kept_apart(self) -> None:
         item = replace(instance("a", "node1"), disks=(disk(1, 2), disk(1, 3)), spindle_use=7)
         own: Values = {("ndparams", "spindle_count"): 24, ("ipolicy", "spindle-ratio"): 8.0}
         old, new = states(own, own | ON, item, volumes={"node1": [(1000, 1000)] * 12})
@@ -253,7 +253,7 @@ class TestInstances:
         assert found.before == before
         assert found.after == replace(before, compared=5, in_use=False)
 
-    def test_ganetis_own_count_of_volumes_wins(self) -> None:
+    def test_ganetis_own_number_of_volumes_overrides(self) -> None:
         old, new = states({}, ON, instance("a", "node1"), volumes={"node1": [(1000, 1000)] * 12})
         counted = replace(new.nodes["node1"], resources=Resources(spindles_total=11))
         new = replace(new, nodes={**new.nodes, "node1": counted})
@@ -263,6 +263,6 @@ class TestInstances:
 @pytest.mark.parametrize(
     ("version", "named"), [("2.16.2", False), ("3.0.2", True), ("3.1.0~rc2", True), (None, True), ("odd", True)]
 )
-def test_the_defect_of_the_node_daemon_is_told_where_it_is(version: str | None, named: bool) -> None:
+def test_the_bug_of_the_node_daemon_is_noted_where_it_applies(version: str | None, named: bool) -> None:
     old, new = (replace(state, software_version=version) for state in states({}, ON))
     assert exclusive_storage_change(old, new).not_reported == (("node1", "node2") if named else ())

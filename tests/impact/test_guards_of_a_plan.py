@@ -43,7 +43,7 @@ def test_the_capacity_that_a_guard_names_is_counted_again() -> None:
     assert named >= 2
 
 
-def test_one_guard_is_passed_alone_and_by_name() -> None:
+def test_a_guard_is_overridden_alone_and_by_name() -> None:
     failing = {result.name for result in declared_guards(POLICY.guards, CHANGES, IMPACT) if not result.ok}
     assert failing
     name = min(failing)

@@ -47,7 +47,7 @@ def at(nodes: dict[str, str], *instances: Instance, tags: Iterable[str] = (), **
 
 
 class TestSharedDomains:
-    def test_each_shared_tag_is_new_still_or_gone(self) -> None:
+    def test_each_shared_tag_is_new_remaining_or_gone(self) -> None:
         items = drbd("a", "node1", "node2"), drbd("b", "node2", "node3")
         before = at(NODES, *items, tags=[RACKS, ROOMS], node1="rack:1 room:1", node2="rack:1 room:2", node3="room:2")
         after = at(NODES, *items, tags=[RACKS, ROOMS], node1="rack:1 room:2", node2="rack:1 room:2", node3="rack:3")
@@ -74,7 +74,7 @@ class TestExclusion:
         found = location_change(at(NODES, *self.WEB), at(NODES, *self.WEB, tags=[SERVICE])).exclusion_conflicts
         assert found.new == (ExclusionConflict(tag="service:web", node="node1", instances=("a", "b")),)
 
-    def test_the_prefix_is_bare(self) -> None:
+    def test_exclusion_tags_are_compared_as_bare_prefixes(self) -> None:
         change = location_change(at(NODES, *self.WEB), at(NODES, *self.WEB, tags=["htools:iextags:serv"]))
         assert [item.tag for item in change.exclusion_conflicts.new] == ["service:web"]
 
@@ -146,7 +146,7 @@ class TestMigration:
         assert [item.instance for item in found] == ["b"]
 
     @pytest.mark.parametrize("template", ["plain", "file"])
-    def test_what_never_migrates_is_not_stranded_by_tags(self, template: str) -> None:
+    def test_an_instance_that_never_migrates_is_not_stranded_by_tags(self, template: str) -> None:
         assert self.stranded(instance("a", "node1", template), node1="hv:new") == ()
 
     def test_without_any_other_node_in_use_tags_are_not_to_blame(self) -> None:
@@ -199,7 +199,7 @@ def random_state(seed: int) -> ClusterState:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_is_listed_adds_up_to_the_cluster_score(seed: int) -> None:
+def test_the_listed_components_add_up_to_the_cluster_score(seed: int) -> None:
     state = random_state(seed)
     values = component_values(statistics(merge(cluster_data(state)).nodes.values()))
     score = dict(zip((component.name for component in COMPONENTS), values, strict=True))
@@ -219,7 +219,7 @@ def wanted(state: ClusterState, item: Instance) -> set[str]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_stranded_is_what_the_design_document_says(seed: int) -> None:
+def test_stranded_resources_equal_the_design_document(seed: int) -> None:
     """From the node that it is on, for all migration tags: the target has the tag, or one that may receive it."""
     state = random_state(seed)
     tags, nodes = state.cluster.tags, state.nodes

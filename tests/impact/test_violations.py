@@ -113,7 +113,7 @@ class TestVerdict:
         base = cluster({}, {"default": policy}, {"node1": "default"}).groups["default"].effective
         return violated(violations_of(item, base, group="default", exclusive_storage=exclusive).violation)
 
-    def test_it_must_fit_one_pair_whole(self) -> None:
+    def test_an_instance_must_fit_entirely_into_one_pair(self) -> None:
         policy = bounds(
             {"memory-size": (0, 512), "cpu-count": (0, 2)}, {"memory-size": (1024, 2048), "cpu-count": (4, 8)}
         )
@@ -127,7 +127,7 @@ class TestVerdict:
         found = self.of(sized("a", "node1", maxmem=value), bounds({"memory-size": (512, 1024)}))
         assert [item.beyond for item in found] == ([] if beyond is None else [beyond])
 
-    def test_each_disk_is_compared_and_told_by_its_number(self) -> None:
+    def test_each_disk_is_compared_and_named_by_its_number(self) -> None:
         disks = (Disk(size=100, template="plain"), Disk(size=300, template="plain"), Disk(size=500, template="plain"))
         found = self.of(sized("a", "node1", disks=disks), bounds({"disk-size": (200, 400)}))
         assert [(item.disk, item.beyond) for item in found] == [(0, -100), (2, 100)]
@@ -182,7 +182,7 @@ class TestChange:
                           exclusive_storage=False).violation,
         )  # fmt: skip
 
-    def test_minmem_alone_is_told_apart(self) -> None:
+    def test_a_breach_of_minmem_alone_is_marked(self) -> None:
         """Seen on a real cluster: no warning and nothing in verify, but every gnt-instance modify is refused."""
         found = self.change(sized("a", "node1", minmem=256, maxmem=1024), before={}, after=self.LARGE)
         assert (found.newly, names(found.minmem_newly)) == ((), ["a"])
@@ -223,7 +223,7 @@ class TestChange:
 class TestUnknown:
     """The text format has no network interfaces, and one disk for all of them."""
 
-    def test_what_is_not_shown_makes_a_verdict_unknown_where_the_policy_changes(self) -> None:
+    def test_an_unreadable_value_makes_a_verdict_unknown_where_the_policy_changes(self) -> None:
         state = read_text_file(CLUSTERS / "full" / "htools.data")
         assert state.instances
         assert violation_change(state, state) == ViolationChange()
@@ -232,7 +232,7 @@ class TestUnknown:
         assert {item.instance for item in found.unknown} == set(state.instances)
         assert set(found.unknown[0].parameters) <= {"nic-count", "disk-size", "disk-count"}
 
-    def test_what_is_shown_and_violates_is_known(self) -> None:
+    def test_a_readable_breach_is_known(self) -> None:
         state = read_text_file(CLUSTERS / "full" / "htools.data")
         tight = self.with_policy(state, {"memory-size": (10**5, 10**6)})
         found = violation_change(tight, tight)

@@ -84,7 +84,7 @@ def cases() -> list[tuple[ClusterState, ClusterState]]:
     return found
 
 
-def test_every_verdict_is_ganetis(cases: list[tuple[ClusterState, ClusterState]]) -> None:
+def test_every_verdict_equals_ganetis(cases: list[tuple[ClusterState, ClusterState]]) -> None:
     seen: Counter[str] = Counter()
     told = zip(told_by_ganeti([old for old, _ in cases]), told_by_ganeti([new for _, new in cases]), strict=True)
     for (old, new), (before, after) in zip(cases, told, strict=True):

@@ -30,13 +30,13 @@ def test_a_guard_that_is_allowed_passes_and_says_so() -> None:
     assert [(guard.name, guard.allowed) for guard in plan.guards] == [("master-network", True)]
 
 
-def test_no_command_can_be_allowed() -> None:
+def test_the_guard_expressible_cannot_be_allowed() -> None:
     assert sorted(OVERRIDABLE) == ["disks-stay", "exclusive-storage", "master-network", "right-cluster"]
     plan = plan_for(cluster(), CLUSTER + "diskparams: {rbd: {user-id: x}}", allow=tuple(GUARDS))
     assert list(failed(plan)) == ["expressible"]
 
 
-def test_only_a_guard_that_can_be_passed_may_be_allowed() -> None:
+def test_only_a_guard_that_can_be_overridden_may_be_allowed() -> None:
     here = Span("g.yaml", 1, 1, 1, 1)
     mine = Guard(name=Located("mine", here), measure=Measure.MAX_CHANGES, limit=1, span=here)
     policy = Policy(paths=(), guards=(mine,))
@@ -49,7 +49,7 @@ def test_only_a_guard_that_can_be_passed_may_be_allowed() -> None:
     assert futile.value.hint == f"guards that can be passed: {', '.join(sorted(OVERRIDABLE))}, mine"
 
 
-def test_a_list_that_names_what_would_not_be_enabled() -> None:
+def test_a_list_that_names_a_template_that_would_not_be_enabled() -> None:
     state = cluster({}, {"g": {ALLOWED: ["file"]}})
     assert (
         "the cluster's policy allows file"

@@ -40,7 +40,7 @@ def test_inherit_removes_the_own_value_and_follows_the_cluster_as_it_will_be() -
     assert plan_for(cluster(), "NodeGroup\nname: default\nipolicy: {vcpu-ratio: inherit}").changes == ()
 
 
-def test_what_is_not_declared_is_not_compared() -> None:
+def test_undeclared_values_are_not_compared() -> None:
     state = cluster({RATIO: 99.0}, {"g": {RATIO: 98.0}, "undeclared": {RATIO: 97.0}})
     assert plan_for(state, "Cluster\nname: cluster.example.org", "NodeGroup\nname: g").changes == ()
 
@@ -65,7 +65,7 @@ def test_a_change_of_a_group_names_the_nodes_that_follow_it() -> None:
     assert change(same, "group/g", "ndparams.spindle_count").affects == ()
 
 
-def test_each_change_says_when_it_takes_effect_and_where_it_is_asked_for() -> None:
+def test_each_change_tells_when_it_takes_effect_and_its_place() -> None:
     plan = plan_for(cluster(), "Cluster\nname: cluster.example.org\ndiskparams:\n  drbd: {resync-rate: 5}")
     found = change(plan, "cluster", "diskparams.drbd.resync-rate")
     assert found.takes_effect == TakesEffect.DISK_ACTIVATION
@@ -74,7 +74,7 @@ def test_each_change_says_when_it_takes_effect_and_where_it_is_asked_for() -> No
 
 
 @pytest.mark.parametrize("family", ["hv_state", "disk_state"])
-def test_what_the_source_cannot_show_is_neither_changed_nor_unchanged(family: str) -> None:
+def test_unreadable_values_are_neither_changed_nor_unchanged(family: str) -> None:
     state = cluster(unreadable=tuple(Unreadable(level=level, prefix=(family,)) for level in Level))
     value = "{kvm: {mem_node: 1024}}" if family == "hv_state" else "{plain: {xenvg: {disk_reserved: 4}}}"
     plan = plan_for(

@@ -165,7 +165,7 @@ def step_of(content: dict[str, Any], words: str) -> dict[str, Any]:
     return found
 
 
-def test_a_parameter_beside_those_of_the_step_is_refused_and_named() -> None:
+def test_a_parameter_outside_the_step_is_refused_and_named() -> None:
     content = honest()
     step = step_of(content, "modify the cluster")
     step["rapi"]["body"]["hvparams"]["kvm"]["kvm_path"] = "/tmp/x"
@@ -252,7 +252,7 @@ def test_commands_are_those_that_the_changes_make(key: str, values: list[Any], p
         (("guards", 0, "more"), "keys"),
     ],
 )
-def test_what_follows_from_the_changes_is_what_follows(place: tuple[Any, ...], value: Any) -> None:
+def test_derived_parts_of_a_plan_follow_from_its_changes(place: tuple[Any, ...], value: Any) -> None:
     content = honest()
     parent = at(content, place[:-1])
     assert parent.get(place[-1]) != value
@@ -260,7 +260,7 @@ def test_what_follows_from_the_changes_is_what_follows(place: tuple[Any, ...], v
     refusal(content)
 
 
-def test_whole_numbers_truth_and_fractions_are_three_things() -> None:
+def test_integers_booleans_and_floats_differ() -> None:
     content = honest()
     change = next(change for change in content["changes"] if change["path"] == "candidate_pool_size")
     for value in (5.0, "5"):
@@ -283,7 +283,7 @@ def test_steps_come_in_their_order_and_all_of_them(first: int) -> None:
     refusal(content)
 
 
-def test_a_key_that_stands_twice_is_refused() -> None:
+def test_a_duplicate_key_is_refused() -> None:
     text = _text()
     twice = text.replace(
         '"cluster": "cluster.example.org",', '"cluster": "cluster.example.org", "cluster": "other",', 1
@@ -292,7 +292,7 @@ def test_a_key_that_stands_twice_is_refused() -> None:
     assert "'cluster' twice" in refusal(twice.encode())
 
 
-def test_a_plan_of_another_gpolicy_that_makes_other_commands_is_to_be_made_anew() -> None:
+def test_a_plan_with_other_commands_of_another_gpolicy_is_refused() -> None:
     content = honest() | {"gpolicy": "0.0.1"}
     assert len(read(content).steps) == len(content["steps"])
     content["steps"][0]["argv"] = ["gnt-cluster", "modify", "--other-words"]
@@ -326,7 +326,7 @@ def test_a_part_of_a_wrong_type_is_refused(key: str, value: Any) -> None:
         b'{"format_version": "%s"}' % (b"x" * 1_000_000),
     ],
 )
-def test_what_is_no_plan_is_refused_in_one_line(content: bytes) -> None:
+def test_an_invalid_plan_is_refused_in_one_line(content: bytes) -> None:
     assert len(refusal(content)) < 700
     refusal(_text().encode()[:-20])
 
@@ -452,14 +452,14 @@ def test_an_inherited_value_that_was_not_seen_is_not_brought_back() -> None:
     assert "stays an own value" in " ".join(plan.steps[0].inverse.not_restored)
 
 
-def test_a_value_that_ganeti_cannot_hold_stands_in_no_step() -> None:
+def test_no_step_has_a_value_that_ganeti_cannot_store() -> None:
     content = honest()
     _changed("cluster candidate_pool_size", after=-5, effective_after=-5)(content)
     with pytest.raises(InputError, match="guard expressible"):
         read(content)
 
 
-def test_the_way_back_of_an_inherited_value_follows_from_what_was_seen_of_the_cluster() -> None:
+def test_the_inverse_of_an_inherited_value_follows_from_the_observed_cluster() -> None:
     content = json.loads(
         plan_text(plan_for(cluster(), "NodeGroup\nname: default\ndiskparams: {rbd: {access: userspace}}"))
     )
@@ -485,7 +485,7 @@ CLAIMS: Final = {
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_change_to_a_plan_changes_what_is_done(seed: int) -> None:
+def test_an_edited_plan_file_is_refused_or_means_the_same(seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311 (no secret)
     content = honest()
     plan, everywhere = read(content), list(places(content))
@@ -506,7 +506,7 @@ def test_no_change_to_a_plan_changes_what_is_done(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whoever_changes_all_of_it_has_it_shown(seed: int) -> None:
+def test_a_completely_rewritten_plan_shows_its_changes(seed: int) -> None:
     """What is forged well is another plan: of two plans whose commands differ, the words differ as well."""
     rng = random.Random(seed)  # noqa: S311 (no secret)
     content = honest()
@@ -527,7 +527,7 @@ def test_whoever_changes_all_of_it_has_it_shown(seed: int) -> None:
 # --- words and marks --------------------------------------------------------------------------------------------------
 
 
-def test_what_root_meets_is_marked() -> None:
+def test_values_that_root_runs_or_opens_are_marked() -> None:
     plan = plan_for(seen(), *POLICY)
     told = {change.path: (change.risk, change.reason) for change in plan.changes}
     assert told["hvparams", "kvm", "kvm_path"] == ("medium", "root on the nodes runs the program that this names")
@@ -546,7 +546,7 @@ def test_every_parameter_that_sounds_like_a_program_or_a_file_is_marked() -> Non
     assert [path for path in named if reach_of(path) is None] == []
 
 
-def test_a_long_value_is_cut_in_its_middle_with_a_word() -> None:
+def test_a_long_value_is_shortened_in_the_middle() -> None:
     told = effect_words(Effect("cluster", ("reserved_lvs",), [], ["x" * 5000, "y"]))
     assert "cut: 1009 more characters are in the plan" in told
     assert told.endswith('xxx", "y"]')
@@ -554,7 +554,7 @@ def test_a_long_value_is_cut_in_its_middle_with_a_word() -> None:
     assert '"a"' in other
 
 
-def test_of_two_long_values_the_part_in_which_they_differ_is_shown() -> None:
+def test_two_long_values_show_the_part_that_differs() -> None:
     before: list[Value] = [f"xenvg/lv{number}" for number in range(1000)]
     after: list[Value] = [*before[:500], "/etc/passwd", *before[501:]]
     told = effect_words(Effect("cluster", ("reserved_lvs",), before, after))

@@ -37,7 +37,7 @@ def test_only_empty_volumes_count_and_not_all_of_each() -> None:
     assert (found.disk_total, found.memory_free) == (3000, 500)
 
 
-def test_turned_off_all_free_space_counts() -> None:
+def test_without_exclusive_storage_all_free_space_counts() -> None:
     measured = replace(MEASURED, disk_free=970, spindles_total=3, spindles_free=1)
     found = resources_when_turned(node((1000, 1000), (1000, 400), (1000, 0), measured=measured), on=False)
     assert (found.disk_free, found.spindles_total, found.spindles_free) == (1600, None, None)
@@ -50,7 +50,7 @@ def test_without_volumes_or_with_those_of_other_groups_it_is_unknown(on: bool) -
         assert (found.disk_free, found.spindles_total, found.spindles_free) == (None, None, None)
 
 
-def test_what_was_not_measured_is_not_measured_then() -> None:
+def test_unmeasured_figures_stay_unmeasured() -> None:
     silent = node((1000, 0), measured=Resources())
     assert resources_when_turned(silent, on=True) == Resources()
 
@@ -74,13 +74,13 @@ class TestProjection:
         assert after.notes == state.notes
 
     @pytest.mark.parametrize("document", DOCUMENTS)
-    def test_what_is_lost_is_said(self, document: str) -> None:
+    def test_lost_figures_are_noted(self, document: str) -> None:
         state = self.state()
         after = projected(state, plan_for(state, document).changes)
         assert after.nodes["node1"].resources.disk_free is None
         assert "exclusive storage changes what is free on node1" in after.notes[-1]
 
-    def test_other_changes_leave_it_alone(self) -> None:
+    def test_other_changes_do_not_touch_the_disk_figures(self) -> None:
         state = self.state()
         plan = plan_for(state, "NodeGroup\nname: default\nipolicy: {vcpu-ratio: 2}")
         assert projected(state, plan.changes).nodes == state.nodes

@@ -24,7 +24,7 @@ RATIO = ("ipolicy", "vcpu-ratio")
 
 @law
 @given(cases())
-def test_nothing_differs_any_more_from_the_policy(case: tuple[ClusterState, GeneratedPolicy]) -> None:
+def test_the_projected_cluster_equals_the_policy(case: tuple[ClusterState, GeneratedPolicy]) -> None:
     state, generated = case
     policy = loaded(generated.text)
     changes = diff(policy, state).changes
@@ -40,7 +40,7 @@ def test_nothing_differs_any_more_from_the_policy(case: tuple[ClusterState, Gene
 
 @law
 @given(cases())
-def test_it_is_what_ganetis_jobs_make(case: tuple[ClusterState, GeneratedPolicy]) -> None:
+def test_the_projection_equals_the_result_of_ganetis_jobs(case: tuple[ClusterState, GeneratedPolicy]) -> None:
     state, generated = case
     plan = plan_of(generated, state)
     event(f"safe: {plan.safe}")
@@ -105,7 +105,7 @@ def test_the_remote_apis_gaps_do_not_keep_a_plan_from_converging(case: tuple[Clu
 
 @law
 @given(cluster_states())
-def test_one_node_parameter_is_as_among_all_of_them(state: ClusterState) -> None:
+def test_one_node_parameter_equals_the_one_among_all(state: ClusterState) -> None:
     for node in state.nodes.values():
         filled = state.effective_of_node(node)
         for path in [path for path in filled if path[0] == "ndparams"]:
@@ -170,7 +170,7 @@ class TestTextFormat:
         assert after.effective_of_node(after.nodes["node-shared"])[ES] is True
         assert after.notes == state.notes
 
-    def test_what_nobody_shows_is_said_to_be_unknown(self) -> None:
+    def test_unreadable_values_are_noted_as_unknown(self) -> None:
         state = self.read(("shared", "N"), ("dedicated", "Y"))
         empty = replace(state, groups={**state.groups, "empty": Group(name="empty", own={}, effective={})})
         plan = plan_for(empty, "NodeGroup\nname: empty\nnodes: [node-shared]")

@@ -37,7 +37,7 @@ def test_risk_and_reason(wanted: str, path: str, risk: Risk, reason: str) -> Non
     assert bool(found.reason) is bool(reason)
 
 
-def test_what_changes_nothing_in_force_is_no_risk() -> None:
+def test_a_change_without_effect_is_not_a_risk() -> None:
     pinned = change(
         plan_for(cluster(), "NodeGroup\nname: default\nndparams: {ssh_port: 22}"), "group/default", "ndparams.ssh_port"
     )

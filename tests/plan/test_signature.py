@@ -74,7 +74,7 @@ def test_a_signed_plan_is_read_and_names_its_signer(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("principal", ["-x", "--help", "*@example.org", "a@b.org,-f"])
-def test_names_of_signers_are_no_options(bench: Bench, principal: str) -> None:
+def test_names_of_signers_are_not_options(bench: Bench, principal: str) -> None:
     bench.allow(principal)
     bench.sign()
     names = principal.split(",")
@@ -117,7 +117,7 @@ def test_a_signature_of_somebody_else_does_not_count(bench: Bench) -> None:
     assert "no signer in" in bench.refusal()
 
 
-def test_a_key_whose_time_is_over_does_not_count(bench: Bench) -> None:
+def test_an_expired_key_does_not_count(bench: Bench) -> None:
     bench.allow(f'{CI} valid-before="20200101"')
     bench.sign()
     bench.refusal()

@@ -42,7 +42,7 @@ def test_templates_are_enabled_first_and_disabled_after_groups_let_go() -> None:
     ]
 
 
-def test_storage_is_taken_away_only_with_the_templates_that_need_it() -> None:
+def test_storage_is_removed_only_with_the_templates_that_need_it() -> None:
     state = cluster({}, {"g": {ALLOWED: ["drbd"]}}, enabled=("plain", "drbd"))
     plan = plan_for(
         state,
@@ -67,7 +67,7 @@ def test_enabling_alone_is_one_step_before_the_groups() -> None:
     assert argv(plan)[0] == "gnt-cluster modify --enabled-disk-templates=plain,file --ipolicy-disk-templates=file,plain"
 
 
-def test_a_group_that_is_removed_lets_go_too_and_its_list_comes_back_in_time() -> None:
+def test_a_removed_group_releases_its_templates_and_the_rollback_restores_them_in_time() -> None:
     state = cluster({}, {"a": {}, "old": {ALLOWED: ["drbd"], ("ndparams", "ovs"): True}}, enabled=("plain", "drbd"))
     plan = plan_for(
         state,
@@ -83,7 +83,7 @@ def test_a_group_that_is_removed_lets_go_too_and_its_list_comes_back_in_time() -
     assert undo(plan.steps[2]) == ["gnt-group add --alloc-policy=preferred --node-parameters=ovs=true old"]
 
 
-def test_all_of_an_object_goes_in_one_command() -> None:
+def test_all_changes_of_an_object_are_one_command() -> None:
     plan = plan_for(
         cluster(nodes={"n1": "default"}),
         CLUSTER + "max_running_jobs: 3\nndparams: {ssh_port: 23, ovs: true}\nbeparams: {vcpus: 2}",
@@ -105,7 +105,7 @@ def test_all_of_an_object_goes_in_one_command() -> None:
     ]
 
 
-def test_what_has_a_route_of_its_own_goes_in_a_step_of_its_own() -> None:
+def test_a_parameter_with_another_route_has_its_own_step() -> None:
     plan = plan_for(
         cluster(),
         CLUSTER + "compression_tools: [gzip]\nmax_running_jobs: 3\ndata_collector_interval: {drbd: 1000000}",
@@ -202,7 +202,7 @@ def test_a_group_that_is_made_stays_when_nodes_stay_in_it() -> None:
     assert undone["create group empty"] == (["gnt-group remove empty"], ())
 
 
-def test_no_group_gets_the_name_back_that_a_group_has_that_stays() -> None:
+def test_the_rollback_does_not_give_a_group_a_name_in_use() -> None:
     """Group a becomes b, b becomes c, and a new a gets nodes that cannot leave it; d becomes e beside them."""
     pair = instance("i", "n1", "drbd", ("n2",))
     both: Value = ["file", "drbd"]
@@ -257,7 +257,7 @@ def test_a_removed_group_comes_back_with_its_tags_and_says_what_does_not() -> No
     )
 
 
-def test_what_no_command_brings_back_is_said() -> None:
+def test_changes_that_no_command_can_undo_are_noted() -> None:
     plan = plan_for(cluster(), CLUSTER + "install_image: /image\nmax_running_jobs: 3\nhv_state: {kvm: {mem_hv: 1}}")
     step = plan.steps[0]
     assert "install_image" in step.inverse.not_restored[0]
@@ -271,7 +271,7 @@ def test_what_no_command_brings_back_is_said() -> None:
     )
 
 
-def test_a_step_that_no_command_can_make_is_none_and_fails_the_guard() -> None:
+def test_a_change_without_a_command_has_no_step_and_fails_the_guard() -> None:
     plan = plan_for(cluster(), CLUSTER + "diskparams: {rbd: {user-id: x}}")
     assert plan.steps == ()
     assert [guard.name for guard in plan.guards if not guard.ok] == ["expressible"]

@@ -54,11 +54,11 @@ def test_a_spec_beyond_any_cluster(name: str, value: str, message: str, tmp_path
 
 
 @pytest.mark.parametrize("name", SPEC_PARAMETERS)
-def test_the_greatest_spec_of_all_is_taken(name: str, tmp_path: Path) -> None:
+def test_the_greatest_possible_spec_is_accepted(name: str, tmp_path: Path) -> None:
     assert findings(tmp_path, pair(name, str(BOUNDS[name].most))) == []
 
 
-def test_every_parameter_that_is_counted_with_has_its_bound() -> None:
+def test_every_parameter_of_the_counts_has_a_bound() -> None:
     for parameter in PARAMETERS:
         number = parameter.type in {Type.INT, Type.SIZE, Type.MIB, Type.FLOAT}
         if parameter.family in BOUNDED_FAMILIES and number and parameter.name != "ndparams.ssh_port":

@@ -86,7 +86,7 @@ f: {x: 1, y: 2}
         (("f", "y"), BLOCK.replace(", y: 2", "")),
     ],
 )
-def test_an_entry_goes_with_its_comments(pointer: Pointer, expected: str) -> None:
+def test_an_entry_is_removed_with_its_comments(pointer: Pointer, expected: str) -> None:
     assert removed(BLOCK, *pointer) == expected
 
 
@@ -103,7 +103,7 @@ f: {
 """
 
 
-def test_an_entry_of_a_mapping_in_braces_goes_with_its_lines() -> None:
+def test_an_entry_of_a_mapping_in_braces_is_removed_with_its_lines() -> None:
     assert removed(LINES, "f", "a") == LINES.replace("  # about a\n  a: 1,  # behind a\n", "")
     assert removed(LINES, "f", "b") == LINES.replace("  # about b\n  b: [2,\n      3],\n", "")
     assert removed(LINES, "f", "b", 1) == LINES.replace(",\n      3", "")
@@ -144,11 +144,11 @@ def test_items_of_a_list() -> None:
         ("a: !!map {b: 1, c: 2}\n", ("a", "b")),
     ],
 )
-def test_what_cannot_be_taken_out_safely_stays(text: str, pointer: Pointer) -> None:
+def test_an_entry_that_cannot_be_removed_safely_stays(text: str, pointer: Pointer) -> None:
     assert removed(text, *pointer) is None
 
 
-def test_an_emptied_mapping_goes_if_that_is_wanted() -> None:
+def test_an_emptied_mapping_is_removed_on_request() -> None:
     text = "a: 1\n# all of b\nb:\n  c:\n    d: 1\n"
     assert removed(text, "b", "c", "d") is None
     assert removed(text, "b", "c", "d", climb=True) == "a: 1\n"
@@ -188,7 +188,7 @@ def test_a_value_is_replaced(text: str, pointer: Pointer, expected: str) -> None
         "a:\n- 1\n",
     ],
 )
-def test_a_value_that_is_more_than_it_seems_stays(text: str) -> None:
+def test_a_value_that_is_not_a_simple_entry_is_not_replaced(text: str) -> None:
     assert replaced(text, "NEW", "a") is None
 
 
@@ -328,7 +328,7 @@ def parent_of(data: Any, pointer: Pointer) -> Any:
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(documents(), st.data())
-def test_what_is_taken_out_takes_its_own_comments_and_nothing_else(
+def test_a_removed_entry_takes_only_its_own_comments(
     written: tuple[str, dict[str, Pointer]], data: st.DataObject
 ) -> None:
     text, owners = written
@@ -388,7 +388,7 @@ def test_comments_behind_a_document_stay_unless_they_are_indented() -> None:
     assert without_document(f"{waiver}---\nc: 1\n", 1) == "a: 1\n---\nc: 1\n"
 
 
-def test_a_document_goes_with_its_mark_and_comments() -> None:
+def test_a_document_is_removed_with_its_mark_and_comments() -> None:
     assert without_document(DOCUMENTS, 0) is None
     assert without_document(DOCUMENTS, 1) == "a: 1\n# behind b\n\n---\nc: 1\n"
     assert without_document(DOCUMENTS, 2) == DOCUMENTS.removesuffix("---\nc: 1\n")

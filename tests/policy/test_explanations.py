@@ -63,7 +63,7 @@ def test_an_explanation(body: str, place: tuple[int, int], message: str, hint: s
     assert (finding.span.line, finding.span.column) == place
 
 
-def test_a_number_without_quotes_is_not_told_to_lose_them(tmp_path: Path) -> None:
+def test_a_number_without_quotes_gets_no_hint_about_quotes(tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text(f"{GROUP}ndparams: {{spindle_count: {'9' * 5000}}}\n", encoding="utf-8")
     (finding,) = load_policy(tmp_path).findings
     assert (finding.code, finding.hint) == ("GP012", "")
@@ -136,7 +136,7 @@ def test_how_places_and_forms_are_named(text: str, message: str, hint: str, tmp_
     assert (hint in finding.hint) if hint else (finding.hint == "")
 
 
-def test_a_yes_in_the_place_of_a_number_is_not_told_of_booleans(tmp_path: Path) -> None:
+def test_a_yes_instead_of_a_number_gets_no_hint_about_booleans(tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text(f"{GROUP}ndparams: {{ssh_port: yes}}\n", encoding="utf-8")
     (finding,) = load_policy(tmp_path).findings
     assert (finding.hint, finding.fix) == ("", None)

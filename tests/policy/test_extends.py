@@ -126,7 +126,7 @@ def test_two_that_refine_one_base_disagree_and_the_base_stands_behind_both_once(
 
 
 @pytest.mark.parametrize("circle", [["gold"], ["silver", "gold"], ["silver", "copper", "gold"]])
-def test_a_circle_is_a_finding(circle: list[str], tmp_path: Path) -> None:
+def test_a_cycle_is_a_finding(circle: list[str], tmp_path: Path) -> None:
     names = ["gold", *circle]
     documents = [group(name, extends=base) for name, base in zip(names, circle, strict=False)]
     policy = load(tmp_path, *documents)
@@ -211,7 +211,7 @@ def test_a_link_leads_nowhere_outside(repository: Path) -> None:
     assert codes(policy) == ["GP021"]
 
 
-def test_what_is_wrong_in_a_base_file_is_found_there(repository: Path) -> None:
+def test_errors_in_a_base_file_are_found_there(repository: Path) -> None:
     (repository / "common" / "base.yaml").write_text(
         "gpolicy: v1\nkind: NodeGroup\nname: base\nx: 1\n", encoding="utf-8"
     )
@@ -220,7 +220,7 @@ def test_what_is_wrong_in_a_base_file_is_found_there(repository: Path) -> None:
     assert any(finding.span and finding.span.file.endswith("base.yaml") for finding in policy.findings)
 
 
-def test_a_base_file_that_is_no_yaml_is_not_unknown(repository: Path) -> None:
+def test_a_base_file_with_invalid_yaml_is_not_unknown(repository: Path) -> None:
     (repository / "common" / "base.yaml").write_text(group("base", "x: [\n"), encoding="utf-8")
     assert codes(load(repository / "policies", group("gold", extends='"../common/base.yaml"'))) == ["GP002"]
 
@@ -235,7 +235,7 @@ def test_a_base_file_is_read_once_for_all(repository: Path) -> None:
 
 
 @pytest.mark.parametrize(("count", "found"), [(MOST_BASES, []), (MOST_BASES + 1, ["GP012"])])
-def test_a_document_extends_so_many_at_most(count: int, found: list[str], tmp_path: Path) -> None:
+def test_a_document_extends_a_limited_number_of_bases(count: int, found: list[str], tmp_path: Path) -> None:
     bases = [group(f"base{number}", template=True) for number in range(count)]
     names = ", ".join(f"base{number}" for number in range(count))
     policy = load(tmp_path, *bases, group("gold", extends=f"[{names}]"))

@@ -65,7 +65,7 @@ def test_a_size_is_what_ganeti_would_store(written: str, mib: int, rounded: bool
 
 
 @pytest.mark.parametrize("written", ["1K", "1P", "-1", "1GG", "1 2", "true", "[1]", "'1,5G'", "''", ".nan", "9" * 50])
-def test_what_is_no_size_is_a_finding_at_its_place(written: str, tmp_path: Path) -> None:
+def test_an_invalid_size_is_a_finding_at_its_place(written: str, tmp_path: Path) -> None:
     policy = load(tmp_path, f"{CLUSTER}beparams: {{maxmem: {written}}}\n")
     assert codes(policy) == ["GP012"]
     assert policy.findings[0].span is not None
@@ -93,7 +93,7 @@ def test_figures_that_no_command_rounds_are_not_rounded(tmp_path: Path) -> None:
     assert leaf(policy, "hv_state", "kvm", "mem_node") == 4097
 
 
-def test_the_hardware_is_as_it_is_and_not_rounded(tmp_path: Path) -> None:
+def test_hardware_is_not_rounded(tmp_path: Path) -> None:
     policy = load(tmp_path, f"{GROUP}hardware: {{memory: 4097, pv_size: [1021, 1022.9M]}}\n")
     hardware = policy.groups["gold"].hardware
     assert policy.findings == ()
@@ -134,7 +134,7 @@ def test_the_three_states_of_a_leaf(tmp_path: Path) -> None:
         'gpolicy: v1\nkind: NodeGroup\nname: "a\\nb"\n',
     ],
 )
-def test_what_ganeti_could_not_hold_is_an_error(text: str, tmp_path: Path) -> None:
+def test_a_value_that_ganeti_cannot_store_is_an_error(text: str, tmp_path: Path) -> None:
     findings = load(tmp_path, text).findings
     assert findings
     assert {finding.severity for finding in findings} == {Severity.ERROR}
@@ -234,7 +234,7 @@ def test_a_pipe_cannot_block(tmp_path: Path) -> None:
     assert codes(load_policy(tmp_path)) == ["GP001"]
 
 
-def test_where_there_is_nothing_to_read_the_run_ends(tmp_path: Path) -> None:
+def test_without_files_the_run_ends(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no YAML files"):
         load_policy(tmp_path)
     with pytest.raises(InputError, match="no such file"):
@@ -248,19 +248,19 @@ def test_where_there_is_nothing_to_read_the_run_ends(tmp_path: Path) -> None:
         *("gpolicy: v1\nkind: [Cluster]\n", "gpolicy: v1\nkind: {Cluster: x}\n"),
     ],
 )
-def test_what_is_no_policy_is_said_once(text: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_policy_is_reported_once(text: str, tmp_path: Path) -> None:
     assert codes(load(tmp_path, text)) == ["GP010"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_made_of_a_document_is_in_its_field_of_the_policy(kind: str, tmp_path: Path) -> None:
+def test_the_result_of_a_document_is_in_its_field_of_the_policy(kind: str, tmp_path: Path) -> None:
     document = next(item for item in DOCUMENTS if item["kind"] == kind and not item.get("template"))
     policy = load(tmp_path, json.dumps(document).replace("{", "{\n", 1))
     assert Severity.ERROR not in {finding.severity for finding in policy.findings}
     assert getattr(policy, KINDS[kind].field)
 
 
-def test_empty_documents_are_nothing(tmp_path: Path) -> None:
+def test_empty_documents_are_ignored(tmp_path: Path) -> None:
     assert load(tmp_path, f"---\n---\n{GROUP}---\n# the end\n").findings == ()
 
 

@@ -85,7 +85,7 @@ def test_what_is_written_comes_out(tmp_path: Path) -> None:
         ("'on': {}", 5, "tests[1].on is empty"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_a_finding(body: str, line: int, message: str, tmp_path: Path) -> None:
+def test_an_impossible_test_is_a_finding(body: str, line: int, message: str, tmp_path: Path) -> None:
     found = load(tmp_path, f"{HEAD}    {body}\n{CHECK}").findings
     assert [(at, text.startswith(message)) for _, at, text in complaints(found)] == [(line, True)]
 
@@ -110,7 +110,7 @@ def test_what_cannot_be_is_a_finding(body: str, line: int, message: str, tmp_pat
         ("place: {memory-size: 1G, bound: max}", "{refused: true}", "bound is an end of a spec"),
     ],
 )
-def test_what_cannot_be_asked_or_expected(action: str, expect: str, message: str, tmp_path: Path) -> None:
+def test_questions_and_expectations_that_are_impossible(action: str, expect: str, message: str, tmp_path: Path) -> None:
     found = load(tmp_path, f"{HEAD}    {action}\n    expect: {expect}\n").findings
     assert [text.startswith(message) for _, _, text in complaints(found)] == [True], complaints(found)
 
@@ -186,7 +186,7 @@ def test_guards_know_their_measure_and_limit(tmp_path: Path) -> None:
         ("at_least: 1, max_changes: 1", "exactly one of at_least, capacity_loss"),
     ],
 )
-def test_guards_that_make_no_sense(guard: str, message: str, tmp_path: Path) -> None:
+def test_invalid_guards(guard: str, message: str, tmp_path: Path) -> None:
     found = load(tmp_path, f"gpolicy: v1\nkind: Guards\nguards:\n  - {{name: a, {guard}}}\n").findings
     assert [text.startswith(message) for _, _, text in complaints(found)] == [True]
 
@@ -216,7 +216,7 @@ def test_the_names_that_a_pattern_stands_for_are_those_that_match_it(parts: list
 
 
 @pytest.mark.parametrize("pattern", ["node*", "node?", "[!a]", "[a", "a]", "[0-9][0-9][0-9][0-9]", "[]", ""])
-def test_what_leaves_open_which_nodes_there_are_stands_for_none(pattern: str) -> None:
+def test_an_indefinite_pattern_promises_no_nodes(pattern: str) -> None:
     assert promised_nodes(group(pattern, "b")) is None or pattern == ""
 
 

@@ -71,7 +71,7 @@ def test_the_examples_conform_both_ways_and_to_the_schema_of_all_kinds(document:
 
 @settings(max_examples=150, deadline=None)
 @given(mutations())
-def test_what_does_not_conform_has_a_finding(document: Any) -> None:
+def test_a_document_that_does_not_conform_has_a_finding(document: Any) -> None:
     from gpolicy.policy.source_file import SourceFile, YamlDocument
 
     read = YamlDocument(SourceFile("f", ""), document, (1, 1, 1, 1))
@@ -83,7 +83,7 @@ def test_what_does_not_conform_has_a_finding(document: Any) -> None:
         assert [finding.code for finding in found] == ["GP010"]
 
 
-def test_a_keyword_that_nobody_compiled_is_no_silent_yes() -> None:
+def test_an_unknown_schema_keyword_is_an_error() -> None:
     with pytest.raises(UnknownKeywordError):
         compile_schema({"type": "object", "patternProperties": {}})
 

@@ -12,7 +12,7 @@ from gpolicy.policy.yaml_reader import read_yaml
 
 
 @given(st.text(alphabet="ab\r\n\x85\u2028é"))
-def test_offsets_and_places_are_each_others_inverse(text: str) -> None:
+def test_offsets_and_places_are_inverse(text: str) -> None:
     file = SourceFile("f", text)
     for place in range(len(text) + 1):
         if text[max(place - 1, 0) : place + 1] != "\r\n":

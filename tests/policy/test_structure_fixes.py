@@ -38,14 +38,14 @@ def fixed(text: str, directory: Path) -> str | None:
         (f"{CLUSTER}beparams: {{maxmem: 130}}\n", "130", "132"),
     ],
 )
-def test_what_can_only_mean_one_thing_is_mended(text: str, wrong: str, right: str, tmp_path: Path) -> None:
+def test_a_word_with_only_one_meaning_is_corrected(text: str, wrong: str, right: str, tmp_path: Path) -> None:
     assert fixed(text, tmp_path) == text.replace(wrong, right)
     assert load_policy(tmp_path).findings != ()
     (tmp_path / "p.yaml").write_text(text.replace(wrong, right), encoding="utf-8")
     assert load_policy(tmp_path).findings == ()
 
 
-def test_of_two_slips_of_one_word_none_is_mended(tmp_path: Path) -> None:
+def test_two_slips_of_the_same_word_are_not_corrected(tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(f"{GROUP}ipolicy:\n  vcpu_ratio: 3\n  vcpu-ration: 4\n", encoding="utf-8")
     assert [finding.fix for finding in load_policy(tmp_path).findings] == [None, None]
     (tmp_path / "p.yaml").write_text(f"{GROUP}ipolicy:\n  vcpu_ratio: 3\n  spindle_ratio: 4\n", encoding="utf-8")
@@ -67,11 +67,11 @@ def test_of_two_slips_of_one_word_none_is_mended(tmp_path: Path) -> None:
         f"{CLUSTER}ganeti_version: 3.10\n",
     ],
 )
-def test_what_could_mean_something_else_is_left(text: str, tmp_path: Path) -> None:
+def test_an_ambiguous_word_is_not_corrected(text: str, tmp_path: Path) -> None:
     assert fixed(text, tmp_path) is None
 
 
-def test_a_slip_is_one_letter_or_the_writing() -> None:
+def test_a_slip_is_one_letter_or_another_case_or_hyphen() -> None:
     known = ["spindle_count", "ssh_port", "drbd", "rbd", "plain", "vcpu-ratio", "spindle-ratio"]
     assert surely_meant("spindle_cont", known) == "spindle_count"
     assert surely_meant("spindle_countt", known) == "spindle_count"

@@ -35,14 +35,14 @@ def test_a_character_that_yaml_forbids_has_a_place(letter: str) -> None:
 @pytest.mark.parametrize(
     "text", ["a:\n\tb: 1\n", "a:\n  b: 1\n\tc: 2\n", "a:\n\t- b\n", "a: |\n\tb\n", "a:\n  \tb: 1\n"]
 )
-def test_a_tab_that_indents_is_called_by_its_name(text: str) -> None:
+def test_a_tab_for_indentation_is_named(text: str) -> None:
     (finding,) = read_yaml(text, "f").findings
     assert finding.message == "this is not YAML: a tab: YAML indents with blanks only"
     assert finding.span is not None
     assert text.splitlines()[finding.span.line - 1][finding.span.column - 1] == "\t"
 
 
-def test_what_is_wrong_behind_a_tab_is_not_laid_on_the_tab() -> None:
+def test_an_error_behind_a_tab_is_not_blamed_on_the_tab() -> None:
     (finding,) = read_yaml("a: {\n\tb: @x}\n", "f").findings
     assert "a tab" not in finding.message
 
@@ -50,7 +50,7 @@ def test_what_is_wrong_behind_a_tab_is_not_laid_on_the_tab() -> None:
 # --- duplicates ----------------------------------------------------------------------------------------------------
 
 
-def test_a_key_that_stands_twice_names_both_places() -> None:
+def test_a_duplicate_key_names_both_places() -> None:
     (finding,) = read_yaml("a:\n  b: 1\n  c: 2\n  b: 3\n", "f").findings
     assert finding.code == "GP003"
     assert str(finding.span) == "f:4:3"
@@ -66,14 +66,14 @@ def test_the_value_of_a_dropped_key_is_dropped_whole() -> None:
     assert reading.documents[0].root == {"a": 1, "d": 3}
 
 
-def test_the_same_key_in_two_mappings_is_no_duplicate() -> None:
+def test_the_same_key_in_two_mappings_is_not_a_duplicate() -> None:
     assert found("a: {x: 1}\nb: {x: 1}\n---\na: 1\n") == []
 
 
 # --- anchors -------------------------------------------------------------------------------------------------------
 
 
-def test_an_alias_is_what_its_anchor_is() -> None:
+def test_an_alias_equals_its_anchor() -> None:
     root = read_yaml("a: &x {b: 1}\nc: *x\nd: [*x, *x]\n", "f").documents[0].root
     assert root == {"a": {"b": 1}, "c": {"b": 1}, "d": [{"b": 1}, {"b": 1}]}
 
@@ -139,14 +139,14 @@ def test_too_many_documents_are_bounded_too() -> None:
         "? {a: 1}\n: 2\n",
     ],
 )
-def test_what_readers_disagree_about_is_a_finding(text: str) -> None:
+def test_yaml_that_readers_disagree_about_is_a_finding(text: str) -> None:
     assert {code for code, *_ in found(text)} == {"GP005"}
 
 
 @pytest.mark.parametrize(
     "text", ["a: [1\n", "\tb: 1\n", "a: b: c\n", "%YAML 9\n", "a: \x00\n", "a: \x07\n", "- a\nb: 1\n", "'", "&", "*"]
 )
-def test_what_is_not_yaml_is_one_finding(text: str) -> None:
+def test_invalid_yaml_is_one_finding(text: str) -> None:
     assert [code for code, *_ in found(text)] == ["GP002"]
 
 
@@ -226,7 +226,7 @@ def test_the_text_at_a_span_is_the_scalar(value: dict[str, object], flow: bool) 
     check_places(text, document, document.root, ())
 
 
-def test_what_is_not_there_has_the_place_of_its_parent() -> None:
+def test_a_missing_value_has_the_place_of_its_parent() -> None:
     (document,) = read_yaml("a:\n  b: [1, 2]\n", "f").documents
     assert str(document.value_span(("a", "b", 7))) == "f:2:6"
     assert str(document.value_span(("a", "x", "y"))) == "f:2:3"

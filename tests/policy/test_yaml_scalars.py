@@ -68,7 +68,7 @@ def test_not_a_number_is_a_float() -> None:
 
 
 @pytest.mark.parametrize("written", ['"12"', "'12'", "!!str 12", "|\n  12", ">-\n  12"])
-def test_what_is_quoted_or_marked_is_text(written: str) -> None:
+def test_quoted_or_tagged_scalars_are_text(written: str) -> None:
     root = read_yaml(f"key: {written}\n", "f").documents[0].root
     assert root["key"].strip() == "12"
 

@@ -71,7 +71,7 @@ def test_the_comment_is_found_behind_many_others(service: str, server: Comments,
 
 @pytest.mark.parametrize("service", SERVICES)
 @pytest.mark.parametrize("knows_user", [True, False])
-def test_a_stranger_with_our_marker_is_passed_by(
+def test_a_comment_of_another_user_with_our_marker_stays(
     service: str, knows_user: bool, server: Comments, text: Path, tmp_path: Path
 ) -> None:
     server.knows_user = knows_user
@@ -81,7 +81,7 @@ def test_a_stranger_with_our_marker_is_passed_by(
 
 
 @pytest.mark.parametrize(("viewer", "other"), [(None, APP), (BOT, APP), (APP, BOT)])
-def test_another_bot_with_our_marker_is_passed_by(
+def test_a_comment_of_another_bot_with_our_marker_stays(
     viewer: dict[str, Any] | None, other: dict[str, Any], server: Comments, text: Path, tmp_path: Path
 ) -> None:
     server.viewer = viewer
@@ -94,7 +94,7 @@ def test_another_bot_with_our_marker_is_passed_by(
 
 
 @pytest.mark.parametrize("answer", [b"[]", b'{"data": null}', b'{"data": {"viewer": {"login": 7}}}', b"<html>"])
-def test_whoever_cannot_be_told_is_the_workflow(answer: bytes, server: Comments, text: Path, tmp_path: Path) -> None:
+def test_an_unknown_login_counts_as_the_workflow(answer: bytes, server: Comments, text: Path, tmp_path: Path) -> None:
     server.answers["/graphql"] = server.answers["/user"] = (200, answer)
     server.add("<!-- gpolicy: policy -->\nold", BOT)
     assert main(["github", "policy", str(text)], environment("github", server, tmp_path)) == 0
@@ -158,7 +158,7 @@ def test_the_request_is_read_from_the_ref_as_well(server: Comments, text: Path, 
         (200, b"[" * 100_000, "is not JSON"),
     ],
 )
-def test_a_strange_answer_is_one_line(
+def test_a_malformed_answer_is_one_line(
     service: str,
     code: int,
     body: bytes,
@@ -197,7 +197,7 @@ def test_a_token_that_cannot_be_sent_is_not_shown(
     assert server.asked == []
 
 
-def test_a_line_end_behind_a_token_is_no_part_of_it(server: Comments, text: Path, tmp_path: Path) -> None:
+def test_a_line_end_after_a_token_is_not_part_of_it(server: Comments, text: Path, tmp_path: Path) -> None:
     assert (
         main(["github", "p", str(text)], environment("github", server, tmp_path) | {"GITHUB_TOKEN": f"{TOKEN}\n"}) == 0
     )
@@ -227,7 +227,7 @@ def test_no_proxy_sees_a_token_and_no_file_the_keys_of_a_connection(
     assert not keys.exists()
 
 
-def test_nobody_there(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreachable_service(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running() as server:
         environ = environment("gitlab", server, tmp_path)
     assert main(["gitlab", "policy", str(text)], environ) == 3
@@ -266,7 +266,7 @@ def test_too_long_a_text_is_refused_before_anything_is_asked(
     assert server.asked == []
 
 
-def test_missing_and_empty_files_are_nothing_to_say(
+def test_missing_and_empty_files_are_not_posted(
     server: Comments, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["github", "policy", str(tmp_path / "none.md")], environment("github", server, tmp_path)) == 0

@@ -107,7 +107,7 @@ def test_the_script_is_sound_shell(tmp_path: Path, shell: str) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_it_stops_at_the_first_failure_with_its_exit_code(tmp_path: Path) -> None:
+def test_the_script_stops_at_the_first_failure_with_its_exit_code(tmp_path: Path) -> None:
     script = render_script(plan(("gnt-node", "modify", "a"), ("gnt-node", "modify", "b"), ("gnt-node", "modify", "c")))
     done, called = run(tmp_path, script, fails="b")
     assert done.returncode == 7
@@ -116,13 +116,13 @@ def test_it_stops_at_the_first_failure_with_its_exit_code(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("cluster", ["other", "", "c'1 "])
-def test_it_refuses_another_cluster(tmp_path: Path, cluster: str) -> None:
+def test_the_script_refuses_another_cluster(tmp_path: Path, cluster: str) -> None:
     done, called = run(tmp_path, render_script(plan(("gnt-node", "modify", "a"))), cluster=cluster)
     assert (done.returncode, called) == (1, [])
     assert "nothing was done" in done.stderr
 
 
-def test_it_refuses_another_cluster_of_the_same_name(tmp_path: Path) -> None:
+def test_the_script_refuses_another_cluster_of_the_same_name(tmp_path: Path) -> None:
     done, called = run(tmp_path, render_script(plan(("gnt-node", "modify", "a"), cluster_uuid="uuid-2")))
     assert (done.returncode, called) == (1, [])
     assert "with the UUID uuid-2, but this one has the UUID uuid-1: nothing was done" in done.stderr
@@ -187,7 +187,7 @@ def test_the_candidate_pool_is_undone_last(tmp_path: Path) -> None:
     assert called == [["gnt-node", "modify", "undo", "a"], ["gnt-node", "modify", "undo", "b"]]
 
 
-def test_nothing_to_do_is_said(tmp_path: Path) -> None:
+def test_an_empty_plan_says_that_nothing_is_to_do(tmp_path: Path) -> None:
     done, called = run(tmp_path, render_script(plan()))
     assert (done.returncode, called, done.stdout) == (0, [], "nothing to do\n")
 
@@ -212,7 +212,7 @@ def test_titles_cannot_move_the_cursor(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
-def test_each_step_says_what_becomes_of_each_value(tmp_path: Path) -> None:
+def test_each_step_shows_the_change_of_each_value(tmp_path: Path) -> None:
     effects = (
         Effect("cluster", ("ipolicy", "vcpu-ratio"), 4.0, 7.0),
         Effect("cluster", ("hvparams", "kvm", "kvm_path"), "/usr/bin/kvm", "/bin/x\nreboot #"),

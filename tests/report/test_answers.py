@@ -151,7 +151,7 @@ def test_tables_of_words_are_lists_on_a_narrow_screen() -> None:
 
 
 @pytest.mark.parametrize("shown", FORMS, ids=FORM_NAMES)
-def test_good_outcomes_are_one_line_and_none_are_said(shown: Callable[[Answer], Page]) -> None:
+def test_passed_outcomes_are_one_line_and_no_outcomes_are_reported(shown: Callable[[Answer], Page]) -> None:
     page = shown(outcomes_answer(OUTCOMES[:1]))
     assert page.summaries in (["1 test passes"], [])
     assert any("1 test, all passed" in text for text in page.prose)

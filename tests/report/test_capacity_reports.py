@@ -60,7 +60,7 @@ def test_one_group_has_no_cluster_beside_it(report: CapacityReport) -> None:
     assert data["cluster"] is None
 
 
-def test_what_is_no_number_is_null(report: CapacityReport) -> None:
+def test_nan_is_null(report: CapacityReport) -> None:
     score = Score(math.nan, (ScoreComponent("spindles_cv", math.inf, 0.5),))
     odd = replace(report, groups=(replace(report.groups[0], score=score),), cluster=None)
     data = json.loads(capacity_json(odd))

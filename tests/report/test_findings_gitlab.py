@@ -68,7 +68,7 @@ def test_an_entry() -> None:
     assert second["severity"] == "info"
 
 
-def test_no_finding_is_an_empty_report() -> None:
+def test_without_findings_the_report_is_empty() -> None:
     assert report([]) == []
 
 

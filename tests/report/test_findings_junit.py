@@ -31,7 +31,7 @@ def cases(root: ET.Element, file: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_what_fails_the_check_fails_the_rest_is_skipped_and_a_clean_file_passes() -> None:
+def test_errors_fail_other_findings_are_skipped_and_a_clean_file_passes() -> None:
     root = report([OVERLAP, WARNING, WITHOUT_PLACE], ["policies/gold.yaml", "b.yaml", "c.yaml"])
     assert cases(root, "policies/gold.yaml") == [("GP201 spec-overlap: small overlaps large", "3", "failure")]
     assert cases(root, "b.yaml") == [("GP202 spec-order: 1 < 2 & 3", "4", "skipped"), ("gpolicy check", "1", "passed")]

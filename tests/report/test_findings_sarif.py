@@ -98,7 +98,7 @@ def test_a_name_of_a_file_is_a_relative_reference_whatever_is_in_it() -> None:
     assert uri == "a%3Ab%3F%23%25%C3%A9%FF.yaml"
 
 
-def test_what_two_policies_share_is_reported_once() -> None:
+def test_findings_that_two_policies_share_are_reported_once() -> None:
     assert len(sarif([OVERLAP, OVERLAP])["results"]) == 1
 
 

@@ -60,12 +60,12 @@ def test_of_several_lines_the_first_is_underlined() -> None:
     assert text.splitlines()[1:3] == ["  2 |   - name: a", "    |     ^^^^^^^"]
 
 
-def test_a_place_behind_the_end_of_a_line_has_a_caret() -> None:
+def test_a_place_after_the_end_of_a_line_has_a_caret() -> None:
     assert excerpt("ab", 3, 4) == ["  1 | ab", "    |   ^"]
     assert excerpt("", 1, 1) == ["  1 |", "    | ^"]
 
 
-def test_a_long_line_is_clipped_around_what_is_wrong() -> None:
+def test_a_long_line_is_clipped_around_the_error() -> None:
     line = "x" * 500 + "WRONG" + "y" * 500
     shown, carets = excerpt(line, 501, 506, width=60)
     assert shown.startswith("  1 | …x")
@@ -76,7 +76,7 @@ def test_a_long_line_is_clipped_around_what_is_wrong() -> None:
     assert len(shown) < 80
 
 
-def test_a_line_of_any_length_costs_no_more_than_what_is_shown_of_it() -> None:
+def test_the_cost_of_a_line_depends_on_its_shown_part_only() -> None:
     line = "x" * 20_000 + "WRONG" + "y" * 20_000
     shown, carets = excerpt(line, 20_001, 20_006, width=60)
     assert shown.startswith("  1 | …x")
@@ -87,7 +87,7 @@ def test_a_line_of_any_length_costs_no_more_than_what_is_shown_of_it() -> None:
     assert time.process_time() - began < 10  # each of them with the whole line takes minutes
 
 
-def test_what_is_wrong_may_itself_be_longer_than_the_width() -> None:
+def test_an_error_may_be_longer_than_the_width() -> None:
     shown, carets = excerpt("y" * 30 + "x" * 5000, 31, 5031, width=60)
     assert len(shown) < 80
     assert len(carets) < 80

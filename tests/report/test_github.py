@@ -49,7 +49,7 @@ def test_a_finding_beside_its_line() -> None:
     ]
 
 
-def test_columns_only_within_one_line_and_no_place_at_all() -> None:
+def test_columns_need_one_line_and_a_place_is_optional() -> None:
     several = finding(Severity.INFO, span=Span("a,b:c.yaml", 3, 7, 5, 2))
     text = findings_github([several, finding(Severity.INFO, span=None)])
     assert text.splitlines()[:2] == [

@@ -36,7 +36,7 @@ def test_every_kind_of_fact_conforms_to_the_schema() -> None:
     assert [error.message for error in VALIDATOR.iter_errors(as_written(full_impact()))] == []
 
 
-def test_what_is_not_known_is_null_with_its_reason() -> None:
+def test_an_unknown_figure_is_null_with_its_reason() -> None:
     data = as_written(Impact(unavailable={"capacity": "config: has no measured memory"}))
     assert list(VALIDATOR.iter_errors(data)) == []
     assert data["capacity"] is None
@@ -103,7 +103,7 @@ def test_figures_that_follow_from_others() -> None:
     assert data["exclusive_storage"]["instances"][0]["disks"][0]["trouble"] == "not-plain"
 
 
-def test_a_number_that_is_none_is_null() -> None:
+def test_a_number_that_is_not_finite_is_null() -> None:
     change = capacity_change()
     assert change.cluster
     assert change.cluster.before

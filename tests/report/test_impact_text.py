@@ -62,7 +62,7 @@ def test_the_figures_of_the_capacity_table_are_those_of_the_impact() -> None:
         assert " ".join(line.split()) == " ".join(" ".join(row).split())
 
 
-def test_what_does_not_change_is_one_line() -> None:
+def test_unchanged_groups_are_one_line() -> None:
     shown = text(Impact(violations=ViolationChange(), location=LocationChange(), unavailable={"capacity": "no memory"}))
     assert shown.splitlines() == [
         "Impact",
@@ -81,12 +81,12 @@ def test_a_group_without_a_change_is_no_row() -> None:
     assert "    nothing fits, now or then: fresh" in lines
 
 
-def test_a_removed_size_says_what_becomes_of_its_instances() -> None:
+def test_a_removed_size_tells_how_many_of_its_instances_still_fit() -> None:
     shown = text(full_impact())
     assert re.search(r"· old size +32G · 8 CPU · 1T +8 +0 +-8 +-100 % +ipolicy.minmax \(was memory\)", shown)
 
 
-def test_breaches_say_by_how_much() -> None:
+def test_breaches_have_their_amounts() -> None:
     shown = text(full_impact())
     assert "memory-size 96G is 32G above 64G; disk-size of disk 1 5G is 5G below 10G" in shown
     assert "disk template file is not allowed (drbd, plain)" in shown

@@ -112,7 +112,7 @@ def test_the_junit_form_has_a_suite_a_file_and_a_case_a_test() -> None:
     assert error.text == "b.yaml:10:5: there is no group 'x'\nwrite it"
 
 
-def test_nothing_from_the_policy_breaks_the_form() -> None:
+def test_no_text_of_a_policy_breaks_the_form() -> None:
     text = text_of(outcomes_answer([HOSTILE]))
     assert "\x1b" not in text
     assert "\u202e" not in text

@@ -66,7 +66,7 @@ def test_a_plan_that_can_be_applied_says_what_gets_worse() -> None:
     )
 
 
-def test_what_is_needed_to_decide_stands_above_the_folds() -> None:
+def test_the_facts_for_a_decision_are_above_the_folds() -> None:
     """Why fewer fit, what gets no worse, what is touched, and what the rows of the table are."""
     before, after = Fit(650, Binding(Cause.SPINDLE_RATIO), None), Fit(0, Binding(Cause.BOUNDS), None)
     known = full_impact()
@@ -101,7 +101,7 @@ def test_a_refused_plan_says_why() -> None:
     assert "- **error** GP601 no-such-node `a.yaml:1:2`: there is no node x *Hint:* fix" in text
 
 
-def test_an_unknown_part_is_said_before_the_folds() -> None:
+def test_an_unknown_part_is_reported_above_the_folds() -> None:
     text = plan_markdown(full_plan(), impact=Impact(unavailable={"capacity": "config: has no measured memory"}))
     assert "- Capacity: not known: config: has no measured memory" in text.partition("<details>")[0]
 
@@ -175,7 +175,7 @@ def test_a_budget_is_used_to_the_last_item() -> None:
     assert "`large`" in cut
 
 
-def test_what_is_least_important_goes_first() -> None:
+def test_the_least_important_part_is_dropped_first() -> None:
     plan, impact = full_plan(many=400), full_impact()
     small = plan_markdown(plan, impact=impact, budget=9_000)
     assert re.search(r"\*Left out, no room in this comment: .*\d+ steps", small)

@@ -88,5 +88,5 @@ def test_every_rule_finds_what_it_is_for(info: RuleInfo, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("info", CATALOGUE, ids=lambda info: info.name)
-def test_every_rule_leaves_alone_what_is_in_order(info: RuleInfo, tmp_path: Path) -> None:
+def test_every_rule_accepts_correct_policies(info: RuleInfo, tmp_path: Path) -> None:
     assert info.code not in found(info, wrong=False, directory=tmp_path)

@@ -48,7 +48,7 @@ def test_the_bad_example_has_this_finding_and_no_other(info: RuleInfo, tmp_path:
 
 
 @pytest.mark.parametrize("info", WITH_EXAMPLE, ids=lambda info: info.name)
-def test_the_good_example_has_nothing_to_mend(info: RuleInfo, tmp_path: Path) -> None:
+def test_the_good_example_has_nothing_to_fix(info: RuleInfo, tmp_path: Path) -> None:
     findings = check(info.good, tmp_path, state=UNIFORM if info.code == "GP412" else STATES.get(info.code))
     assert info.code not in codes(findings)
     assert [finding for finding in findings if finding.severity is not Severity.INFO] == []

@@ -63,6 +63,6 @@ def test_many_tags_and_nodes(tmp_path: Path) -> None:
         "memory: 64G, cpus: 32, pv_size: [1T, 99999999999999999999999T]",
     ],
 )
-def test_of_a_promised_size_that_was_refused_nothing_else_is_said(hardware: str, tmp_path: Path) -> None:
+def test_a_refused_promised_size_has_one_finding(hardware: str, tmp_path: Path) -> None:
     text = f"gpolicy: v1\nkind: NodeGroup\nname: g\nhardware: {{{hardware}}}\n"
     assert codes(check(text, tmp_path)) == ["GP012"]

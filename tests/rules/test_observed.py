@@ -60,7 +60,7 @@ def test_many_users_of_a_template_are_counted(tmp_path: Path) -> None:
         ("", ""),
     ],
 )
-def test_a_move_is_held_against_the_new_group(silver: str, reason: str, tmp_path: Path) -> None:
+def test_a_move_is_checked_against_the_new_group(silver: str, reason: str, tmp_path: Path) -> None:
     state = replace(WITH_WEB, nodes={**WITH_WEB.nodes, "n3": replace(WITH_WEB.nodes["n2"], name="n3")})
     text = f"{GOLD}nodes: [n1, n2]\n{silver}---\n{SILVER}"
     found = [found.message for found in check(text, tmp_path, state=state) if found.code == "GP723"]
@@ -70,7 +70,7 @@ def test_a_move_is_held_against_the_new_group(silver: str, reason: str, tmp_path
     assert "GP723" not in codes(check(staying, tmp_path, state=state))
 
 
-def test_a_move_into_exclusive_storage_is_held_against_spindles(tmp_path: Path) -> None:
+def test_a_move_into_exclusive_storage_is_checked_for_spindles(tmp_path: Path) -> None:
     text = f"{GOLD}nodes: [n1, n2]\nndparams: {{exclusive_storage: true}}\n{specs(spindles='2 2')}"
     web = WITH_WEB.instances["web1.example.org"]
 
@@ -90,7 +90,7 @@ def test_a_renamed_group_is_no_other_group(tmp_path: Path) -> None:
     assert "GP723" not in codes(check(text, tmp_path, state=WITH_WEB))
 
 
-def test_the_last_group_is_one_that_nothing_takes_the_place_of(tmp_path: Path) -> None:
+def test_the_last_group_has_no_replacement(tmp_path: Path) -> None:
     removed = "".join(f"{head}removed: true\n---\n" for head in (GOLD, SILVER))
     empty = replace(STATE, nodes={})
     assert codes(check(removed, tmp_path, state=empty)) == ["GP721"]
@@ -122,7 +122,7 @@ def test_volumes_are_compared_over_the_group(second: int, differs: bool, tmp_pat
     assert ("GP418" in codes(check(text, tmp_path, state=state))) is differs
 
 
-def test_a_spec_is_held_against_the_largest_node(tmp_path: Path) -> None:
+def test_a_spec_is_checked_against_the_largest_node(tmp_path: Path) -> None:
     small = Resources(memory_total=32 * 1024, cpu_total=4, disk_total=100 * 1024)
     state = with_resources(STATE, memory_total=64 * 1024, cpu_total=16, disk_total=1024 * 1024)
     both = f"{GOLD}nodes: [n1, n2]\n"
@@ -139,7 +139,7 @@ def test_a_spec_is_held_against_the_largest_node(tmp_path: Path) -> None:
     assert codes(check(f"{GOLD}{cpus}", tmp_path, state=few)) == ["GP724"]
 
 
-def test_hardware_may_keep_a_little_for_itself(tmp_path: Path) -> None:
+def test_hardware_may_keep_a_small_reserve(tmp_path: Path) -> None:
     text = f"{GOLD}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
     measured = with_resources(with_volumes(STATE, 1024**2, 1024**2), memory_total=62 * 1024, cpu_total=16)
     assert check(text, tmp_path, state=measured) == []

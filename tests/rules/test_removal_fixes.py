@@ -57,7 +57,7 @@ def test_fix(text: str, code: str, fixed: str | None, tmp_path: Path) -> None:
     assert [found for found in check(text, tmp_path) if found.severity is not Severity.INFO] == []
 
 
-def test_a_parameter_that_wins_over_a_base_is_not_taken_out(tmp_path: Path) -> None:
+def test_a_parameter_that_overrides_a_base_is_not_removed(tmp_path: Path) -> None:
     base = "gpolicy: v1\nkind: NodeGroup\nname: base\ntemplate: true\nipolicy: {spindle-ratio: 16}\n---\n"
     text = f"{base}{EXCLUSIVE}extends: base\nipolicy: {{spindle-ratio: 32}}\n"
     (found,) = [found for found in check(text, tmp_path) if found.code == "GP409"]

@@ -30,7 +30,7 @@ def test_at_least_95_percent_are_caught(made: list[Mutant]) -> None:
 
 
 @pytest.mark.full
-def test_of_many_more_just_as_many_are_caught(tmp_path: Path) -> None:
+def test_at_least_95_percent_of_many_more_are_caught(tmp_path: Path) -> None:
     found = mutants(tmp_path, most=24)
     assert len(found) >= 3000
     assert sum(mutant.caught for mutant in found) >= 0.95 * len(found)
@@ -42,7 +42,7 @@ def test_every_kind_of_mistake_is_made(made: list[Mutant]) -> None:
     assert {mutant.base for mutant in made} == {base.name for base in BASES}
 
 
-def test_what_is_not_caught_has_a_reason(made: list[Mutant]) -> None:
+def test_each_missed_mistake_has_a_reason(made: list[Mutant]) -> None:
     missed = {mutant.defect.name for mutant in made if not mutant.caught}
     assert missed == set(REASONS)
 

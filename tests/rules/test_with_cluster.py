@@ -31,7 +31,7 @@ def tagged(nodes: dict[str, str], cluster_tags: str = "") -> ClusterState:
 
 
 @pytest.mark.parametrize("text", [CLUSTER, GROUP], ids=["cluster", "group"])
-def test_dynamic_resync_is_held_against_the_plan_ahead_that_the_cluster_has(text: str, tmp_path: Path) -> None:
+def test_dynamic_resync_is_checked_against_the_clusters_plan_ahead(text: str, tmp_path: Path) -> None:
     text += "diskparams:\n  drbd: {dynamic-resync: true}\n"
     assert check(text, tmp_path) == []
     assert check(text, tmp_path, state=having({PLAN: 20})) == []
@@ -62,13 +62,13 @@ def test_a_renamed_group_keeps_what_it_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wild", ["20", None, True, [20], {"a": 1}])
-def test_what_is_not_of_the_type_of_its_parameter_is_not_judged(wild: object, tmp_path: Path) -> None:
+def test_a_value_of_a_wrong_type_is_not_judged(wild: object, tmp_path: Path) -> None:
     text = f"{CLUSTER}diskparams:\n  drbd: {{c-min-rate: 100M, dynamic-resync: true}}\n"
     state = having({("diskparams", "drbd", "c-max-rate"): wild, PLAN: wild})  # type: ignore[dict-item]
     assert check(text, tmp_path, state=state) == []
 
 
-def test_rates_and_memory_are_held_against_what_the_cluster_has(tmp_path: Path) -> None:
+def test_rates_and_memory_are_checked_against_the_cluster(tmp_path: Path) -> None:
     text = f"{CLUSTER}diskparams:\n  drbd: {{c-min-rate: 100M}}\nbeparams: {{minmem: 4G}}\n"
     own: Values = {("diskparams", "drbd", "c-max-rate"): 61440, ("beparams", "maxmem"): 1024}
     assert codes(check(text, tmp_path, state=having(own))) == ["GP121", "GP108"]
@@ -80,7 +80,7 @@ def test_a_parameter_that_the_controller_of_the_cluster_does_not_read(tmp_path: 
     assert codes(check(text, tmp_path, state=having({DYNAMIC: False}))) == ["GP122"]
 
 
-def test_the_metadata_group_is_held_against_the_cluster_s_own(tmp_path: Path) -> None:
+def test_the_metadata_group_is_checked_against_the_clusters_own(tmp_path: Path) -> None:
     text = f"{CLUSTER}diskparams:\n  drbd: {{metavg: ssdvg}}\n"
     assert check(text, tmp_path) == []
     assert codes(check(text, tmp_path, state=having({("volume_group_name",): "xenvg"}))) == ["GP127"]
@@ -93,7 +93,7 @@ def test_a_switch_without_a_link_in_the_cluster(tmp_path: Path) -> None:
     assert codes(check(text, tmp_path, state=state)) == ["GP142", "GP144"]
 
 
-def test_stripes_are_held_against_the_volumes_that_were_read(tmp_path: Path) -> None:
+def test_stripes_are_checked_against_the_volumes(tmp_path: Path) -> None:
     text = f"{GROUP}diskparams:\n  plain: {{stripes: 4}}\n"
     state = having({})
     volume = PhysicalVolume(name="/dev/sda", size=1024, free=1024, used=0)
@@ -107,7 +107,7 @@ def test_stripes_are_held_against_the_volumes_that_were_read(tmp_path: Path) -> 
     ("template", "hypervisor", "expected"),
     [("rbd", "xen-pvm", ["GP126"]), ("rbd", "kvm", []), ("ext", "xen-pvm", [])],
 )
-def test_userspace_is_held_against_the_instances(
+def test_userspace_is_checked_against_the_instances(
     template: str, hypervisor: str, expected: list[str], tmp_path: Path
 ) -> None:
     text = "diskparams:\n  rbd: {access: userspace}\n"
@@ -117,7 +117,7 @@ def test_userspace_is_held_against_the_instances(
     assert check(GROUP.replace("gold", "other") + text, tmp_path, state=state) == []
 
 
-def test_figures_are_held_against_what_nodes_report_where_they_count(tmp_path: Path) -> None:
+def test_figures_are_checked_against_reported_ones_where_they_count(tmp_path: Path) -> None:
     state = with_resources(having({}), memory_total=64 * 1024, cpu_total=16)
     figures = "hv_state:\n  kvm: {mem_total: 128G, cpu_total: 17}\n"
     found = [finding for finding in check(CLUSTER + figures, tmp_path, state=state) if finding.code == "GP154"]
@@ -140,14 +140,14 @@ RULES = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n"
         ({"n1": "rack:1"}, []),
     ],
 )
-def test_failure_domains_are_held_against_the_tags_of_the_nodes(
+def test_failure_domains_are_checked_against_the_tags_of_nodes(
     nodes: dict[str, str], expected: list[str], tmp_path: Path
 ) -> None:
     assert check(RULES, tmp_path) == []
     assert codes(check(RULES, tmp_path, state=tagged(nodes))) == expected
 
 
-def test_tags_that_the_policy_takes_away_no_longer_count(tmp_path: Path) -> None:
+def test_tags_that_the_policy_removes_do_not_count(tmp_path: Path) -> None:
     state = tagged({"n1": "rack:1", "n2": "rack:1"})
     moved = '---\ngpolicy: v1\nkind: NodeSet\nname: moved\nnodes: [n2]\ntags: ["rack:2"]\n'
     owns = 'owns: [{prefix: "rack:", "on": [node]}]\n'
@@ -172,7 +172,9 @@ def test_a_domain_that_only_the_cluster_has_is_judged_where_the_policy_tags_its_
         ({"n1": "hv:1"}, "", []),
     ],
 )
-def test_a_node_that_nothing_can_leave(nodes: dict[str, str], allow: str, expected: list[str], tmp_path: Path) -> None:
+def test_a_node_that_no_instance_can_leave(
+    nodes: dict[str, str], allow: str, expected: list[str], tmp_path: Path
+) -> None:
     text = f"gpolicy: v1\nkind: TagRules\nmigration: {{domains: [hv], allow: [{allow}]}}\n"
     assert codes(check(text, tmp_path, state=tagged(nodes))) == expected
 
@@ -183,7 +185,7 @@ def test_an_exception_that_the_cluster_has_counts_too(tmp_path: Path) -> None:
     assert check(text, tmp_path, state=tagged(nodes, "htools:allowmigration:hv:1::hv:2")) == []
 
 
-def test_a_line_of_policy_is_said_once_to_lack_nodes_in_whatever_groups_and_domains(tmp_path: Path) -> None:
+def test_a_line_without_matching_nodes_is_reported_once(tmp_path: Path) -> None:
     groups: dict[str, Values] = {"a": {}, "b": {}}
     state = cluster(groups, {"a1": "a", "a2": "a", "b1": "b", "b2": "b"})
     tags = {"a1": {"rack:1", "feed:1"}, "b1": {"rack:2", "feed:1"}}

@@ -113,12 +113,12 @@ def test_inherit_gives_the_value_of_the_level_above(view: EffectivePolicy) -> No
     assert found.span.line == 22
 
 
-def test_inherit_of_what_nobody_manages_is_not_known(view: EffectivePolicy) -> None:
+def test_inherit_without_a_managed_value_is_unknown(view: EffectivePolicy) -> None:
     found = value(view, "group/plain", SPINDLES)
     assert (found.state, found.value, found.origin) == (Declaration.INHERIT, None, None)
 
 
-def test_what_a_group_does_not_say_comes_from_the_cluster(view: EffectivePolicy) -> None:
+def test_missing_values_of_a_group_come_from_the_cluster(view: EffectivePolicy) -> None:
     found = value(view, "group/plain", RATIO)
     assert found.origin is not None
     assert (found.state, found.value, found.origin.object) == (Declaration.UNMANAGED, 4.0, "cluster")

@@ -54,19 +54,19 @@ def violations(first: int, count: int) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("hundred", range(20))
-def test_whatever_happens_what_must_hold_holds(hundred: int) -> None:
+def test_the_invariants_hold_on_every_schedule(hundred: int) -> None:
     """Each seed that fails is shown in full by `scripts/simulate --seed SEED`."""
     assert violations(FIRST + 100 * hundred, 100) == {}
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("thousand", range(200))
-def test_the_same_on_hundreds_of_thousands(thousand: int) -> None:
+def test_the_invariants_hold_on_hundreds_of_thousands_of_schedules(thousand: int) -> None:
     assert violations(FIRST + 1_000_000 + 1000 * thousand, 1000) == {}
 
 
 @pytest.mark.parametrize("seed", FOUND)
-def test_what_was_found_stays_mended(seed: str) -> None:
+def test_schedules_that_once_failed_pass(seed: str) -> None:
     assert simulate(seed, without=APART).violations == []
 
 

@@ -18,7 +18,7 @@ TODAY = date(2026, 1, 1)
 
 
 @pytest.mark.parametrize("name", ["cluster.example.org", "no", "1:30", "name: x", "a #b", '"', "010", "\\"])
-def test_it_passes_check_whatever_the_cluster_is_called(tmp_path: Path, name: str) -> None:
+def test_the_starter_passes_check_for_any_cluster_name(tmp_path: Path, name: str) -> None:
     write_files(starter_files(name), tmp_path)
     policy = load_policy(tmp_path)
     assert policy.cluster is not None
@@ -29,7 +29,7 @@ def test_it_passes_check_whatever_the_cluster_is_called(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m", "x" * 256])
-def test_a_name_that_nothing_could_show_is_refused(name: str) -> None:
+def test_an_unprintable_cluster_name_is_refused(name: str) -> None:
     with pytest.raises(UsageError):
         starter_files(name)
 

@@ -52,14 +52,14 @@ def test_full_half_and_quarter_of_a_real_node() -> None:
     assert found.bounds == "fixed"
 
 
-def test_hspace_keeps_the_room_of_one_node_and_hail_does_not() -> None:
+def test_hspace_keeps_n1_and_hail_does_not() -> None:
     found = one(group(*[EVEN] * 4, exclusive=True))
     assert [size.then.fits for size in found.sizes] == [3, 6, 12]
     assert {size.then.binding.cause for size in found.sizes} <= {Cause.MEMORY, Cause.REDUNDANCY}
     assert [size.placeable.fits for size in found.sizes if size.placeable] == [4, 8, 16]
 
 
-def test_measured_volumes_count_and_not_the_average() -> None:
+def test_measured_volumes_count_instead_of_the_average() -> None:
     state = group(EVEN, EVEN, exclusive=True)
     volumes = tuple(PhysicalVolume(name=f"/dev/sd{letter}", size=1040000, free=1040000, used=0) for letter in "abc")
     nodes = {name: replace(node, physical_volumes=volumes) for name, node in state.nodes.items()}
@@ -69,7 +69,7 @@ def test_measured_volumes_count_and_not_the_average() -> None:
     assert one(state, SuggestRequest(volume=1000000)).volume == 1000000
 
 
-def test_volumes_of_unlike_sizes_are_said_to_be_so() -> None:
+def test_volumes_of_different_sizes_are_noted() -> None:
     odd = replace(EVEN, disk=12 * 1000000)
     (_, note) = one(group(EVEN, odd, exclusive=True)).notes[:2]
     assert "too different" in note
@@ -88,7 +88,7 @@ def test_volumes_of_unlike_sizes_are_said_to_be_so() -> None:
         (9, 45, ["full", "third", "ninth"]),
     ],
 )
-def test_the_sizes_are_what_the_volumes_can_be_parted_into(volumes: int, cpus: int, sizes: list[str]) -> None:
+def test_the_sizes_divide_the_volumes(volumes: int, cpus: int, sizes: list[str]) -> None:
     node = Hardware(memory=524288, cpus=cpus, own_cpus=0, volumes=volumes, disk=volumes * 1048576)
     found = one(group(node, node, exclusive=True))
     assert named(found) == sizes
@@ -108,7 +108,7 @@ def test_prime_numbers_of_cpus(cpus: int) -> None:
 # --- mirrors and shared nodes --------------------------------------------------------------------------------------
 
 
-def test_with_drbd_memory_is_parted_by_what_one_other_node_would_hand_over() -> None:
+def test_with_drbd_the_division_of_memory_counts_fail_overs_of_one_node() -> None:
     node = Hardware(memory=102400, kept=0, disk=1048576, cpus=64)
     found = one(group(*[node] * 5), SuggestRequest(template="drbd", margin=0))
     parts = {size.name: 102399 // size.pair.max.memory for size in found.sizes}
@@ -139,7 +139,7 @@ def test_nodes_of_unlike_hardware_get_sizes_that_divide_both() -> None:
     assert all(left.share < 0.02 for left in found.stranded if left.name != "full")
 
 
-def test_what_the_node_keeps_by_hv_state_is_not_given_away() -> None:
+def test_memory_that_hv_state_reserves_is_not_given_to_instances() -> None:
     state = read_snapshot(DEMO)
     own = {**state.cluster.own, ("hv_state", "kvm", "mem_node"): 6144, ("hv_state", "kvm", "cpu_node"): 2}
     kept = replace(state, cluster=replace(state.cluster, own=own))
@@ -175,7 +175,7 @@ def test_a_mix_fills_the_nodes() -> None:
     assert kept.mixes == 3
 
 
-def test_what_is_left_of_a_mix_is_used() -> None:
+def test_the_rest_after_the_mixes_is_counted() -> None:
     """Two full and three halves are three and a half nodes: twice they leave one node, for one full of the third."""
     _, found = mixed({1: 2, 2: 3})
     assert found.mixes == 2
@@ -188,7 +188,7 @@ def test_what_is_left_of_a_mix_is_used() -> None:
 # --- what cannot be ------------------------------------------------------------------------------------------------
 
 
-def test_one_node_holds_what_fills_it_but_nothing_that_could_be_made_good() -> None:
+def test_one_node_can_be_filled_but_not_with_n1() -> None:
     found = one(group(EVEN, exclusive=True))
     assert [size.then.fits for size in found.sizes] == [0, 0, 0]
     assert [size.placeable.fits for size in found.sizes if size.placeable] == [1, 2, 4]
@@ -220,12 +220,12 @@ def test_without_figures_of_the_nodes_there_is_one_clear_error() -> None:
         (group(EVEN, EVEN), SuggestRequest(mix={3: 1}, divisors=(1, 2)), "not among --sizes: third"),
     ],
 )
-def test_what_cannot_be_is_said(state: ClusterState, request_: SuggestRequest, message: str) -> None:
+def test_impossible_requests_are_refused(state: ClusterState, request_: SuggestRequest, message: str) -> None:
     with pytest.raises(GpolicyError, match=message):
         suggest(state, request_)
 
 
-def test_other_groups_are_passed_over_with_the_reason() -> None:
+def test_other_groups_are_skipped_with_the_reason() -> None:
     report = suggest(read_snapshot(DEMO), SuggestRequest())
     assert [item.group for item in report.groups] == ["dedicated", "default"]
     assert report.passed_over == {"spare": "group spare: drbd needs two nodes, but only one is online"}
@@ -242,7 +242,7 @@ def test_a_size_is_found_by_its_name(divisor: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "fulll", "1/0", "1/65", "1/²", "half,half", "part-", "1/99999999999999999999"])
-def test_no_size(text: str) -> None:
+def test_invalid_sizes_are_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_sizes(text)
 
@@ -250,6 +250,6 @@ def test_no_size(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["full", "full=", "full=0", "full=-1", "full=1,full=2", "full=1.5", "=3", "full=9999999"]
 )
-def test_no_mix(text: str) -> None:
+def test_invalid_mixes_are_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_mix(text)

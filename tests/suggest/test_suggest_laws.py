@@ -56,7 +56,7 @@ def fill(node: Node, size: Size, state: ClusterState, found: Suggestion) -> tupl
 
 
 @pytest.mark.parametrize("ratio", [0.25, 0.5, 0.75, 2.0])
-def test_no_more_fill_a_node_than_the_spindle_ratio_lets_the_allocator_put_there(ratio: float) -> None:
+def test_the_spindle_ratio_limits_how_many_fill_a_node(ratio: float) -> None:
     state = group(*[Hardware()] * 4, spindle_ratio=ratio)
     found = one(state, template="plain", divisors=(1, 4, 8))
     assert found.sizes[-1].a_node == (min(8, int(ratio * 12)),)
@@ -70,7 +70,7 @@ def test_no_more_fill_a_node_than_the_spindle_ratio_lets_the_allocator_put_there
 
 
 @pytest.mark.parametrize("ratio", [0.5, 1.0])
-def test_with_a_mirror_both_nodes_use_of_the_spindle_ratio(ratio: float) -> None:
+def test_with_a_mirror_both_nodes_count_in_the_spindle_ratio(ratio: float) -> None:
     found = one(group(*[Hardware(kept=0)] * 4, spindle_ratio=ratio), template="drbd", divisors=(8,))
     (size,) = found.sizes
     assert size.a_node == (int(ratio * 12 / 2),)
@@ -103,7 +103,7 @@ def test_sizes_tile_an_empty_node_within_the_stated_waste(node: Hardware, nodes:
 
 @given(nodes=st.lists(hardware(), min_size=1, max_size=3), exclusive=st.booleans(), mirrored=st.booleans())
 @WRITTEN
-def test_the_document_is_sound_and_its_plan_gives_what_is_promised(
+def test_the_document_passes_check_and_its_plan_gives_the_promised_capacity(
     nodes: list[Hardware], exclusive: bool, mirrored: bool, tmp_path: Path
 ) -> None:
     assume(not mirrored or (len(nodes) > 1 and not exclusive))
@@ -175,7 +175,7 @@ def test_without_n1_the_group_takes_the_sum_of_what_its_nodes_take(nodes: list[H
 
 
 @pytest.mark.parametrize("parts", [(1, 2, 4), (1, 3), (2, 6, 12), (1, 2, 3, 4, 5, 6)])
-def test_asked_for_sizes_are_those(parts: tuple[int, ...]) -> None:
+def test_requested_sizes_are_used(parts: tuple[int, ...]) -> None:
     found = one(group(*[Hardware(cpus=61, own_cpus=1, volumes=60)] * 3, exclusive=True), divisors=parts)
     assert tuple(size.divisor for size in found.sizes) == parts
     assert [size.a_node for size in found.sizes] == [(part,) for part in parts]

@@ -85,7 +85,7 @@ ONE_NODE = "on: {simulate: {memory: 20G, cpus: 8, disk: 300G, nodes: [{name: a}]
         ),
     ],
 )
-def test_what_comes_out(body: str, found: list[str], tmp_path: Path) -> None:
+def test_actions_and_expectations(body: str, found: list[str], tmp_path: Path) -> None:
     assert problems(outcome(tmp_path, body)) == found
 
 
@@ -166,7 +166,7 @@ def test_without_hardware_there_is_no_cluster_to_count_on(tmp_path: Path) -> Non
     assert problems(outcome(tmp_path, "check_instance: {spec: small}\nexpect: {refused: false}", policy)) == []
 
 
-def test_one_that_cannot_run_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+def test_a_test_that_cannot_run_does_not_stop_the_others(tmp_path: Path) -> None:
     found = outcomes(
         tmp_path,
         "  - name: a\n    place: {spec: tiny}\n    expect: {refused: false}\n"
@@ -203,14 +203,14 @@ def test_the_resource_model(body: str, found: list[str], tmp_path: Path) -> None
     assert problems(outcome(tmp_path, body, MODEL)) == found
 
 
-def test_what_fills_a_node_is_unknown_to_the_resource_model(tmp_path: Path) -> None:
+def test_the_resource_model_does_not_count_used_quarters(tmp_path: Path) -> None:
     body = "on: {simulate: {nodes: {half-full: 2}}}\ncapacity: {resource_model: true}\nexpect: {standard: 1}"
     assert outcome(tmp_path, body, MODEL).error == (
         "these nodes have used quarters, which the resource model cannot count"
     )
 
 
-def test_too_many_ways_to_lose_nodes_are_not_tried(tmp_path: Path) -> None:
+def test_too_many_sets_of_lost_nodes_are_not_tried(tmp_path: Path) -> None:
     body = "on: {simulate: {nodes: 40}}\ncapacity: {max_node_failures: 5}\nexpect: {standard: 1}"
     assert "sets of nodes" in (outcome(tmp_path, body).error or "")
     body = "on: {simulate: {nodes: 101}}\ncapacity: {oversubscription: 2}\nexpect: {standard: 1}"
@@ -251,7 +251,7 @@ def test_the_reasons_that_can_be_expected_are_those_that_are_given() -> None:
     assert {cause.key for cause in Cause} - {"nothing"} == set(REFUSALS)
 
 
-def test_leaving_out_nothing_is_the_allocator_itself(tmp_path: Path) -> None:
+def test_without_a_left_out_component_it_is_the_allocator_itself(tmp_path: Path) -> None:
     policy = policy_of(tmp_path, SMALL)
     state = promised_cluster(policy, "test")
     for template in ("plain", "drbd"):

@@ -87,13 +87,13 @@ def test_a_filled_node_has_used_quarters_of_everything(filling: str, quarters: i
     assert state.instances == {}
 
 
-def test_no_quarter_of_two_volumes_can_be_in_use(tmp_path: Path) -> None:
+def test_two_volumes_cannot_be_a_quarter_full(tmp_path: Path) -> None:
     policy = SMALL + "ndparams: {exclusive_storage: true}\n"
     found = outcome(tmp_path, "on: {simulate: {nodes: {half-full: 1}}}\ncapacity: {}\nexpect: {standard: 1}", policy)
     assert found.error == "node half-full has 2 physical volumes: no quarter of them can be in use"
 
 
-def test_instances_take_from_their_nodes_and_give_back(tmp_path: Path) -> None:
+def test_added_instances_use_resources_and_removed_ones_free_them(tmp_path: Path) -> None:
     on = """
       simulate:
         nodes: [{name: a}, {name: b}]
@@ -129,7 +129,7 @@ def test_edits_change_nodes_and_tags(tmp_path: Path) -> None:
     assert state.instances["web"].tags == {"service:web"}
 
 
-def test_the_policy_is_made_on_the_nodes(tmp_path: Path) -> None:
+def test_the_policy_is_applied_to_the_nodes(tmp_path: Path) -> None:
     policy = CLUSTER + (
         "---\ngpolicy: v1\nkind: NodeGroup\nname: main\nhardware: {memory: 8G, cpus: 4}\n"
         "---\ngpolicy: v1\nkind: NodeSet\nname: set\nnodes: ['a*']\nndparams: {spindle_count: 7}\ntags: ['rack:1']\n"
@@ -152,7 +152,7 @@ def test_a_group_that_claims_the_nodes_by_a_glob_does_not_get_those_of_another(t
     assert state.nodes["a"].group == "other"
 
 
-def test_which_group_must_be_said_when_there_are_several(tmp_path: Path) -> None:
+def test_with_several_groups_a_test_must_name_one(tmp_path: Path) -> None:
     policy = SMALL + "---\ngpolicy: v1\nkind: NodeGroup\nname: other\n"
     found = outcome(
         tmp_path, "on: {simulate: {nodes: 1}}\ncheck_instance: {spec: small}\nexpect: {refused: false}", policy
@@ -171,7 +171,7 @@ def snapshot(directory: Path, name: str = "s.json") -> Path:
     return file
 
 
-def test_a_snapshot_is_read_from_beside_the_document_and_the_policy_made_on_it(tmp_path: Path) -> None:
+def test_a_snapshot_beside_the_document_is_read_and_the_policy_applied(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     snapshot(tmp_path / "below")
     text = CLUSTER + "tags: ['x:1']\n"
@@ -187,7 +187,7 @@ def test_a_snapshot_is_read_from_beside_the_document_and_the_policy_made_on_it(t
     assert problems(found) == []
 
 
-def test_a_snapshot_that_is_none_or_that_the_policy_does_not_fit_is_said(tmp_path: Path) -> None:
+def test_an_invalid_or_unsuitable_snapshot_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text("{}")
     body = "on: {snapshot: s.json}\ncapacity: {}\nexpect: {standard: 1}"
     assert "not a snapshot of gpolicy" in (outcome(tmp_path, body, CLUSTER).error or "")
@@ -198,7 +198,7 @@ def test_a_snapshot_that_is_none_or_that_the_policy_does_not_fit_is_said(tmp_pat
     )
 
 
-def test_a_test_without_a_cluster_runs_on_the_one_that_is_given(tmp_path: Path) -> None:
+def test_a_test_without_a_cluster_uses_the_given_one(tmp_path: Path) -> None:
     text = "  - name: t\n    place: {memory-size: 1G, disks: [10G]}\n    expect: {node: node-01-002}\n"
     policy = policy_of(tmp_path, with_tests(text, CLUSTER))
     (found,) = run_tests(policy, state=read_state("sim:p,2,500g,64g,16"))

@@ -40,14 +40,14 @@ def test_a_fresh_git_repository_counts_as_empty(tmp_path: Path) -> None:
     assert contents(tmp_path) == FILES
 
 
-def test_a_directory_that_holds_something_is_refused(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep")
     with pytest.raises(UsageError, match="not empty"):
         write_files(FILES, tmp_path)
     assert contents(tmp_path) == {"mine.txt": "keep"}
 
 
-def test_a_file_in_the_place_is_refused(tmp_path: Path) -> None:
+def test_a_file_instead_of_a_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "policy").write_text("keep")
     with pytest.raises(UsageError, match="not a directory"):
         write_files(FILES, tmp_path / "policy")
@@ -74,7 +74,7 @@ def test_nothing_is_left_of_a_run_that_fails(
     assert list(tmp_path.rglob("*")) == ([target] if there_already else [])
 
 
-def test_a_move_that_fails_takes_back_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_move_undoes_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rename = Path.rename
 
     def one_fails(self: Path, target: Path) -> Path:

@@ -25,7 +25,7 @@ def test_files_are_replaced_and_keep_their_mode(tmp_path: Path) -> None:
     assert names(tmp_path) == ["one", "two"]
 
 
-def test_a_new_file_is_written_where_that_is_wanted(tmp_path: Path) -> None:
+def test_a_new_file_is_written(tmp_path: Path) -> None:
     replace_files([Replacement(tmp_path / "new", None, b"x")])
     assert (tmp_path / "new").read_bytes() == b"x"
     with pytest.raises(GpolicyError, match="No such file"):
@@ -59,7 +59,7 @@ def test_nothing_is_written_if_one_cannot_be(bad: str, tmp_path: Path) -> None:
     assert names(tmp_path) == before
 
 
-def test_what_was_replaced_is_given_back_if_a_later_one_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replaced_files_are_restored_if_a_later_one_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(b"old")
     (tmp_path / "a").chmod(0o600)

@@ -88,7 +88,7 @@ def test_an_override_of_the_base_does_not_drift_and_neither_does_what_is_each_cl
     assert found(text, tmp_path) == []
 
 
-def test_a_base_that_one_cluster_follows_holds(tmp_path: Path) -> None:
+def test_a_base_that_one_cluster_follows_is_the_reference(tmp_path: Path) -> None:
     two = BASE + member("a", "beparams: {vcpus: 2}\n") + member("b", "beparams: {vcpus: 4}\n")
     (item,) = hits(two, tmp_path / "two")
     assert item.hit.finding.message == "beparams.vcpus of this base holds in no cluster: a and b override it"

@@ -36,7 +36,7 @@ def test_patterns_of_one_group_are_not_compared() -> None:
     assert _could_meet(["*a", "*a"], ["one", "one"]) == ([], True)
 
 
-def test_what_is_too_much_to_compare_is_said() -> None:
+def test_too_many_patterns_to_compare_are_noted() -> None:
     pairs, are_all = _could_meet(["*"] * 3000, [str(number) for number in range(3000)])
     assert not are_all
     assert len(pairs) <= MOST_COMPARED + 1

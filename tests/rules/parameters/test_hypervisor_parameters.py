@@ -37,13 +37,11 @@ def with_kvm(**values: Any) -> ClusterState:
         ("{serial_speed: 1}", {"serial_console": False}, []),
     ],
 )
-def test_what_the_cluster_has_counts(
-    declared: str, observed: dict[str, Any], expected: list[str], tmp_path: Path
-) -> None:
+def test_clusters_values_count(declared: str, observed: dict[str, Any], expected: list[str], tmp_path: Path) -> None:
     assert codes(check(f"{HEAD}{declared}\n", tmp_path, state=with_kvm(**observed))) == expected
 
 
-def test_what_the_cluster_has_is_said(tmp_path: Path) -> None:
+def test_clusters_values_are_shown(tmp_path: Path) -> None:
     [found] = check(f"{HEAD}{{disk_aio: native}}\n", tmp_path, state=with_kvm(disk_cache="writeback"))
     assert "disk_cache is what the cluster has now" in found.message
 
@@ -58,7 +56,7 @@ def test_what_the_cluster_has_is_said(tmp_path: Path) -> None:
         ('{spice_ip_version: "4"}', "write the number without quotes"),
     ],
 )
-def test_the_way_out(written: str, hint: str, tmp_path: Path) -> None:
+def test_the_hint(written: str, hint: str, tmp_path: Path) -> None:
     [found] = check(f"{HEAD}{written}\n", tmp_path)
     assert (found.code, found.hint) == ("GP012", hint)
 

@@ -39,7 +39,7 @@ def sizes(box: Box) -> set[tuple[int, ...]]:
 @given(BOXES, BOXES)
 @example(((0, 1),) * 6, ((1, 2),) * 6)
 @example(((0, 0),) * 6, ((0, 0),) * 6)
-def test_the_overlap_is_what_lies_in_both(one: Box, two: Box) -> None:
+def test_the_overlap_is_the_intersection(one: Box, two: Box) -> None:
     common = sizes(one) & sizes(two)
     region = pair(one).overlap(pair(two))
     assert (region is not None) == bool(common)
@@ -73,7 +73,7 @@ def policy(boxes: list[Box]) -> str:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(boxes=st.lists(BOXES, min_size=2, max_size=4))
-def test_of_each_two_specs_one_rule_at_most_speaks(tmp_path: Path, boxes: list[Box]) -> None:
+def test_at_most_one_rule_reports_two_specs(tmp_path: Path, boxes: list[Box]) -> None:
     found = check(policy(boxes), tmp_path)
     expected = {"GP201": 0, "GP203": 0, "GP204": 0}
     for one, two in itertools.combinations(boxes, 2):

@@ -27,7 +27,7 @@ def test_biggest_first_is_sound(pairs: tuple[str, ...], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pairs", [(MEMORY, DISK), (DISK, MEMORY)])
-def test_what_cannot_be_compared_is_only_told(pairs: tuple[str, ...], tmp_path: Path) -> None:
+def test_incomparable_specs_are_only_noted(pairs: tuple[str, ...], tmp_path: Path) -> None:
     (found,) = check(group(*pairs), tmp_path)
     assert (found.code, found.severity) == ("GP218", Severity.INFO)
 
