@@ -30,10 +30,8 @@ from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
     from gpolicy.allocator.group_choice import RequestOptions, Wanted
-    from gpolicy.allocator.placement import Candidates
+    from gpolicy.allocator.placement import Candidates, Nodes
     from gpolicy.allocator.redundancy import Instances
-
-Nodes = Mapping[int, Node]
 
 
 def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, group_name: str | None) -> bool:

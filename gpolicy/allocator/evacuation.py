@@ -24,8 +24,7 @@ from gpolicy.allocator.node import Node
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Group, Instance
     from gpolicy.allocator.group_choice import RequestOptions
-
-Nodes = Mapping[int, Node]
+    from gpolicy.allocator.placement import Nodes
 
 
 class EvacuationMode(Enum):

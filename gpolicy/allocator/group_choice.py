@@ -9,12 +9,9 @@ from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
-from gpolicy.allocator.node import Node
-from gpolicy.allocator.placement import Attempt, FailCounts, NoCandidatesError, Placement, candidates_among
+from gpolicy.allocator.placement import Attempt, FailCounts, NoCandidatesError, Nodes, Placement, candidates_among
 from gpolicy.allocator.redundancy import Instances
 from gpolicy.errors import InputError
-
-Nodes = Mapping[int, Node]
 
 
 @dataclass(frozen=True, slots=True)

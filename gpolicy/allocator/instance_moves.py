@@ -17,8 +17,7 @@ from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
-
-Nodes = Mapping[int, Node]
+    from gpolicy.allocator.placement import Nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,9 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
-from gpolicy.allocator.instance_moves import Nodes, failover, failover_to
+from gpolicy.allocator.instance_moves import failover, failover_to
 from gpolicy.allocator.node_changes import accepted, add_primary, remove_primary
-from gpolicy.allocator.placement import (
-    Placement,
-    Predicate,
-    SingleCandidates,
-    try_allocate,
-)
+from gpolicy.allocator.placement import Nodes, Placement, Predicate, SingleCandidates, try_allocate
 
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node

@@ -23,17 +23,16 @@ from gpolicy.allocator.group_choice import (
     one_group,
     search_ordinary,
 )
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import PairCandidates, Placement
 from gpolicy.allocator.redundancy import settled
 
 if TYPE_CHECKING:
     from gpolicy.allocator.group_choice import RequestOptions
+    from gpolicy.allocator.placement import Nodes
+    from gpolicy.allocator.redundancy import Instances
 
-Nodes = Mapping[int, Node]
 Groups = Mapping[int, Group]
-Instances = Mapping[int, Instance]
 
 
 @dataclass(frozen=True, slots=True)

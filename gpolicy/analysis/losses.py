@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance, Policy
     from gpolicy.allocator.engines import EngineCluster
     from gpolicy.allocator.node import Node
-
-Nodes = Mapping[int, "Node"]
+    from gpolicy.allocator.placement import Nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ explained.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -25,11 +25,8 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.group_choice import RequestOptions, Wanted
     from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Attempt, Candidates, Trial
+    from gpolicy.allocator.placement import Attempt, Candidates, Nodes, Trial
     from gpolicy.allocator.redundancy import Instances
-
-Nodes = Mapping[int, "Node"]
 
 MOST_PAIRS: Final = 100_000
 """The greatest number of pairs that are listed: all those of 316 nodes. The answer is always found among all pairs."""

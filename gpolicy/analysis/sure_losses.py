@@ -17,9 +17,7 @@ from gpolicy.analysis.losses import needs_only_memory, obstacles
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.node import Node
-
-Nodes = Mapping[int, "Node"]
+    from gpolicy.allocator.placement import Nodes
 
 
 class SureLosses:

@@ -9,10 +9,9 @@ from datetime import date
 from typing import Final
 
 from gpolicy.checking.baseline import Baseline
-from gpolicy.checking.catalogue import CATALOGUE, find_rule
+from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule
 from gpolicy.checking.context import Context
 from gpolicy.checking.fleet import Fleet
-from gpolicy.checking.registry import FLEET_RULES, RULES
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.selection import rules_named
 from gpolicy.checking.settings import DEFAULT, Settings

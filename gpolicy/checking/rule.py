@@ -21,7 +21,7 @@ class Hit:
 
 
 class Rule:
-    """One rule. A new one is a subclass with `info` and `check`, and a line in `gpolicy.checking.registry`.
+    """One rule. A new one is a subclass with `info` and `check` in a module below `gpolicy.rules`.
 
     `needs_state`: the rule runs only where a cluster's state is given; `only_without_state`: only where none is, since
     with one a rule of the cluster's own (GP7xx) finds the same mistake. `needs_whole_policy`: the rule judges by

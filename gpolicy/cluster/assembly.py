@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from gpolicy.cluster.json_input import Record
 from gpolicy.cluster.state import ClusterState, Group, Identity, Instance, Node
@@ -53,6 +53,25 @@ def filled_group(name: str, own: Values, cluster: Values, record: Record) -> Gro
     """Return a group with its effective values filled from those of the cluster."""
     effective = fill(own, cluster, Level.GROUP)
     return Group(name=name, own=own, effective=effective, tags=record.tags(), identity=identity(record))
+
+
+def instance_of(record: Record, beparams: Record, **more: Any) -> Instance:
+    """Return an instance with its backend parameters; `more` are its nodes, its disks, and what else a source has."""
+    return Instance(
+        name=record.name("name"),
+        minmem=beparams.whole("minmem"),
+        maxmem=beparams.whole("maxmem"),
+        vcpus=beparams.whole("vcpus"),
+        spindle_use=beparams.whole("spindle_use"),
+        auto_balance=beparams.flag("auto_balance"),
+        always_failover=beparams.flag_or_none("always_failover"),
+        admin_state=record.text("admin_state"),
+        hypervisor=record.text_or_none("hypervisor"),
+        tags=record.tags(),
+        identity=identity(record),
+        forthcoming=record.flag("forthcoming", default=False),
+        **more,
+    )
 
 
 def check_references(state: ClusterState, where: str) -> None:

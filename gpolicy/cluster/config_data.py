@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path as FilePath
 
-from gpolicy.cluster.assembly import by_name, check_references, filled_group, identity
+from gpolicy.cluster.assembly import by_name, check_references, filled_group, identity, instance_of
 from gpolicy.cluster.json_input import Record, kind_of, parse_json, read_bytes
 from gpolicy.cluster.live import NO_RUN_TIME
 from gpolicy.cluster.numbers import check_numbers
@@ -140,8 +140,9 @@ def _instance(
     disks = [_disk(item, all_disks, where) for item in record.items("disks")]
     templates = {_template(disk) for disk in disks}
     mirrors = dict.fromkeys(uuid for disk in disks for uuid in _mirror_nodes(disk) if uuid != primary)
-    return Instance(
-        name=record.name("name"),
+    return instance_of(
+        record,
+        beparams,
         primary_node=_node_name(primary, node_names, where),
         secondary_nodes=tuple(_node_name(uuid, node_names, where) for uuid in mirrors),
         disk_template=(record.text_or_none("disk_template") or "diskless")
@@ -151,18 +152,7 @@ def _instance(
             Disk(size=disk.whole("size"), template=_template(disk), spindles=disk.whole_or_none("spindles"))
             for disk in disks
         ),
-        minmem=beparams.whole("minmem"),
-        maxmem=beparams.whole("maxmem"),
-        vcpus=beparams.whole("vcpus"),
-        spindle_use=beparams.whole("spindle_use"),
         nic_count=len(record.items("nics")),
-        auto_balance=beparams.flag("auto_balance"),
-        always_failover=beparams.flag_or_none("always_failover"),
-        admin_state=record.text("admin_state"),
-        hypervisor=record.text_or_none("hypervisor"),
-        tags=record.tags(),
-        identity=identity(record),
-        forthcoming=record.flag("forthcoming", default=False),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.cluster import unreadable
-from gpolicy.cluster.assembly import by_name, check_references, filled_group, identity, numbered
+from gpolicy.cluster.assembly import by_name, check_references, filled_group, identity, instance_of, numbered
 from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.json_input import Record, kind_of
 from gpolicy.cluster.live import join_names, missing_notes, resources
@@ -278,27 +278,17 @@ def _instance(record: Record) -> Instance:
     template = record.name("disk_template")
     sizes = Record(record.where, {f"disk {number}": size for number, size in enumerate(record.items("disk.sizes"))})
     spindles = Record(record.where, dict(zip(sizes.fields, record.items("disk.spindles"), strict=False)))
-    return Instance(
-        name=record.name("name"),
+    return instance_of(
+        record,
+        beparams,
         primary_node=record.text("pnode"),
         secondary_nodes=tuple(record.texts("snodes")),
         disk_template=template,
         disks=tuple(
             Disk(size=sizes.whole(key), template=template, spindles=spindles.whole_or_none(key)) for key in sizes.fields
         ),
-        minmem=beparams.whole("minmem"),
-        maxmem=beparams.whole("maxmem"),
-        vcpus=beparams.whole("vcpus"),
-        spindle_use=beparams.whole("spindle_use"),
         nic_count=len(record.items("nic.macs")),
-        auto_balance=beparams.flag("auto_balance"),
-        always_failover=beparams.flag_or_none("always_failover"),
-        admin_state=record.text("admin_state"),
         status=record.text_or_none("status"),
         running=record.flag_or_none("oper_state"),
-        hypervisor=record.text_or_none("hypervisor"),
-        tags=record.tags(),
-        identity=identity(record),
         oper_ram=record.whole_or_none("oper_ram"),
-        forthcoming=record.flag("forthcoming", default=False),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, NodeData
@@ -155,22 +156,21 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
     free_spindles = fields.integer("free_spindles") if live else 0
     if not exclusive:
         spindles = parameters.integer("spindle_count")
+    node = NodeData(
+        index,
+        name,
+        groups[uuid],
+        node_cpus=0,
+        offline=True,
+        spindles=spindles,
+        free_spindles=free_spindles,
+        exclusive_storage=exclusive,
+        tags=tags,
+    )
     if not live:
-        return NodeData(
-            index,
-            name,
-            groups[uuid],
-            node_cpus=0,
-            offline=True,
-            spindles=spindles,
-            free_spindles=free_spindles,
-            exclusive_storage=exclusive,
-            tags=tags,
-        )
-    return NodeData(
-        index=index,
-        name=name,
-        group=groups[uuid],
+        return node
+    return replace(
+        node,
         total_memory=fields.number("total_memory"),
         node_memory=fields.integer("reserved_memory"),
         free_memory=fields.integer("free_memory"),
@@ -179,10 +179,6 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
         total_cpus=fields.number("total_cpus"),
         node_cpus=fields.integer("reserved_cpus"),
         offline=drained,
-        spindles=spindles,
-        free_spindles=free_spindles,
-        exclusive_storage=exclusive,
-        tags=tags,
     )
 
 

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, catalogue, find_rule
+from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, FLEET_RULES, RULES, catalogue, find_rule, rules_in
 from gpolicy.checking.explaining import explain, list_rules
 from gpolicy.checking.fleet import FleetRule
-from gpolicy.checking.registry import FLEET_RULES, RULES, rules_in
 from gpolicy.checking.rule import Rule
 
 

@@ -9,9 +9,9 @@ import pytest
 from run_rules import TODAY, check, cluster, codes
 
 from gpolicy.checking import checking
+from gpolicy.checking.catalogue import RULES
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.context import Context
-from gpolicy.checking.registry import RULES
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.fit.desired import resolve

@@ -16,9 +16,8 @@ from test_baseline import TEXT, checked, write
 from test_examples import MIXED, STATES, UNIFORM
 from test_fleet import found as found_in_fleet
 
-from gpolicy.checking.catalogue import CATALOGUE
+from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES
 from gpolicy.checking.pairs import MAX_PAIRS
-from gpolicy.checking.registry import FLEET_RULES
 from gpolicy.drift.comparing import find_drift
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.loading import load_policy

@@ -8,8 +8,7 @@ import pytest
 from observed_clusters import OBSERVED
 from run_rules import check, cluster, codes, with_instance, with_resources
 
-from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.checking.registry import FLEET_RULES, RULES
+from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import RuleInfo, Severity
 

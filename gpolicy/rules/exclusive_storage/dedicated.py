@@ -19,8 +19,6 @@ from gpolicy.rules.exclusive_storage.mode import exclusive_hit
 from gpolicy.rules.exclusive_storage.spindles import exclusive_groups
 
 _DEDICATED: Final = "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM"
-
-
 _GOOD: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
 
 
@@ -173,11 +171,7 @@ class NodeKeepsEverything(Rule):
 
 
 _METRIC: Final = "Allocation for Partitioned Ganeti, Dedicated Allocation Metric"
-
-
 _COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
-
-
 _STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
 
 

@@ -18,8 +18,6 @@ from gpolicy.rules.examples import bounds
 from gpolicy.rules.exclusive_storage.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
-
-
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
 
 
@@ -32,8 +30,6 @@ def _full(disk: str = "11T 11760G", spindles: str = "12 12") -> str:
 
 
 _QUARTER: Final = "quarter\n      " + bounds("61G 62G", "7 7", "2T 2940G", "3 3")
-
-
 _GOOD: Final = EXCLUSIVE + HARDWARE + _specs(_full(), _QUARTER)
 
 

@@ -129,8 +129,6 @@ class RemovedWithContent(Rule):
 
 
 _ALLOC_POLICY: Final[Path] = ("alloc_policy",)
-
-
 _CLOSED: Final = "unallocable"
 
 
@@ -140,8 +138,6 @@ def _group(name: str, alloc_policy: str, pair: str) -> str:
 
 
 _LARGE: Final = bounds("16G 64G", "4 16", "100G 1T")
-
-
 _SMALL: Final = bounds("1G 12G", "1 3", "10G 90G")
 
 

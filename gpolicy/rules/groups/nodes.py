@@ -69,28 +69,14 @@ class PatternWithoutNode(Rule):
 
 
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
-
-
 _LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
-
-
 _EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
-
-
 MOST_LOOKED_AT: Final = 1_000_000
-
-
 MOST_COMPARED: Final = 50_000
 """Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
-
-
 MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
-
-
 _WILDCARD: Final = re.compile(r"[*?\[]")
-
-
 _RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
 
 

@@ -141,14 +141,8 @@ def _covers(pattern: str, volume: str) -> bool:
 
 
 _LONGEST_PATTERN: Final = 200
-
-
 _MOST_REPEATS: Final = 3
-
-
 _REPEAT: Final = re.compile(r"[*+?{]")
-
-
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 """What makes matching take exponential time: a repeat in a group that is repeated."""
 

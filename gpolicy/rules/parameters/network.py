@@ -58,11 +58,7 @@ class NetmaskRange(Rule):
 
 
 _MODE: Final[Path] = ("nicparams", "mode")
-
-
 _LINK: Final[Path] = ("nicparams", "link")
-
-
 _VLAN: Final[Path] = ("nicparams", "vlan")
 
 

@@ -12,8 +12,6 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.rules.examples import GROUP
 
 _SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
-
-
 _USED: Final[dict[Path, str]] = {("ipolicy", "vcpu-ratio"): "CPUs", _SPINDLES: "spindles"}
 
 

@@ -60,14 +60,8 @@ class SpecAllowsNothing(Rule):
 
 CEILINGS: Final = {"disk-count": 16, "nic-count": 8}
 """The most disks and network interfaces that an instance of Ganeti can have (its constants MAX_DISKS, MAX_NICS)."""
-
-
 _SOURCE: Final = "Ganeti 3.0, MAX_DISKS and MAX_NICS"
-
-
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
-
-
 _PAIR: Final = f"{GROUP}ipolicy:\n  minmax:\n    - name: small\n      {bounds('1G 12G', '1 3', '10G 90G')}"
 
 

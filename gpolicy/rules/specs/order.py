@@ -50,11 +50,7 @@ def _is_bigger(pair: Pair, other: Pair) -> bool:
 
 FILLING: Final = ("memory-size", "cpu-count", "disk-size")
 """The parameters that fill a node."""
-
-
 _HSPACE: Final = "hspace of Ganeti 3.0, tiered allocation"
-
-
 _STEPS: Final = {"memory-size": 64, "disk-size": 256}
 """By how much hspace makes an instance smaller at a time, in MiB; it never goes below one step."""
 

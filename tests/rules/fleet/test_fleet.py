@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from run_rules import TODAY
 
+from gpolicy.checking.catalogue import FLEET_RULES
 from gpolicy.checking.checking import check_fleet, check_policy
 from gpolicy.checking.fleet import FleetHit
-from gpolicy.checking.registry import FLEET_RULES
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
