@@ -54,7 +54,7 @@ def in_children(arguments: list[str], first: int, count: int, seconds: float) ->
 
 
 class _Watch:
-    """Kills a child that gives no sign of life for so many seconds."""
+    """Kills a child without output for so many seconds."""
 
     def __init__(self, child: subprocess.Popen[str], seconds: float) -> None:
         self.bitten = False
@@ -72,7 +72,7 @@ class _Watch:
         self._thread.join()
 
     def again(self) -> None:
-        """Note a sign of life."""
+        """Note that the child has written something."""
         self._sign.set()
 
     def _watch(self) -> None:

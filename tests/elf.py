@@ -1,4 +1,4 @@
-"""What a compiled library says of itself: how it is hardened, and which functions of others it calls (64-bit ELF)."""
+"""The headers of a compiled library: its hardening, and the external functions that it calls (64-bit ELF)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BIND_NOW, _NOW, _EXECUTABLE = 8, 1, 1
 
 
 def protections(library: bytes) -> set[str]:
-    """Return which there are of: RELRO, BIND_NOW, NX, and no segment that is written and executed (W^X)."""
+    """Return those that are present of: RELRO, BIND_NOW, NX, and no segment both writable and executable (W^X)."""
     segments = _segments(library)
     dynamic = _dynamic(library)
     found = {"RELRO"} if any(kind == _RELRO for kind, *_ in segments) else set()

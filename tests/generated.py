@@ -1,4 +1,4 @@
-"""What is made from the rules and the table of parameters: scripts/generate writes it, a test holds it true."""
+"""Files generated from the rules and the table of parameters by scripts/generate; a test compares them."""
 
 from __future__ import annotations
 

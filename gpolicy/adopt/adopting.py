@@ -1,6 +1,6 @@
-"""Write the policy that a cluster has now: its plan is empty, and people can read and edit it.
+"""Write the policy that a cluster has now: its plan is empty, and users can read and edit it.
 
-Our own loader has read it back, and it passes check. It leaves out, and lists in comments, what the source cannot show,
+Our own loader reads it back, and it passes check. It leaves out, and lists in comments, what the source cannot show,
 what a policy cannot say, what Ganeti's commands could not restore, and what no policy should ask for.
 """
 
@@ -33,7 +33,7 @@ from gpolicy.writing.documents import (
 from gpolicy.writing.written import LeftOut, Writer, name_complaint
 from gpolicy.writing.yaml_text import Node, comment_lines, entry, listed
 
-_MOST_ROUNDS: Final = 20  # each leaves out what the last made wrong: std after minmax, one parameter after another
+_MOST_ROUNDS: Final = 20  # each leaves out new errors: std after minmax, one parameter after another
 _DEFAULTS_UNMANAGED: Final = frozenset({"hvparams", "enabled_data_collectors", "data_collector_interval"}) | {
     "hv_state",
     "disk_state",
@@ -64,7 +64,7 @@ def adopt(state: ClusterState) -> Adopted:
 
 
 def _lowest(unsound: dict[Place, str]) -> dict[Place, str]:
-    """Return the entries of the lowest level there is: without a group's value, the cluster's may be in order."""
+    """Return the entries of the lowest level: without a group's value, the cluster's may be correct."""
     levels = ([place for place in unsound if place[0].startswith(level)] for level in ("node/", "group/", "cluster"))
     return {place: unsound[place] for place in next(filter(None, levels))}
 

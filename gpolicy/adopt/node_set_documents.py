@@ -45,7 +45,7 @@ def _sets(described: Described) -> list[list[str]]:
 
 
 def _name(nodes: list[str], tags: list[str]) -> str:
-    """Return a telling name: that of the only node, or the tags that the nodes share."""
+    """Return a descriptive name: that of the only node, or the tags that the nodes share."""
     if len(nodes) == 1:
         return nodes[0]
     text = " ".join(tags)
@@ -53,7 +53,7 @@ def _name(nodes: list[str], tags: list[str]) -> str:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """Return `name`, with a number behind it if it is taken."""
+    """Return `name`, with a number if it is in use."""
     candidate, number = name, 1
     while candidate in taken:
         number += 1

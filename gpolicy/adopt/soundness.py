@@ -1,4 +1,4 @@
-"""Errors that check finds in an adopted policy: a cluster can be in a state that no policy should ask for."""
+"""Errors that check finds in an adopted policy: a cluster can be in a state that no policy should declare."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _findings(policy: Policy, state: ClusterState) -> list[Finding]:
 
 
 def _places(policy: Policy) -> Iterator[tuple[Span, Place]]:
-    """Yield where each value, tag and group of the policy stands, and what it is."""
+    """Yield the place and identity of each value, tag and group of the policy."""
     for declared in policy.objects:
         for label in _labels(declared):
             for path, leaf in declared.leaves.items():

@@ -1,1 +1,1 @@
-"""What a cluster has that its policy does not declare so: nothing is changed, nothing is planned."""
+"""Drift: the differences of a cluster from its policy. Nothing is changed or planned."""

@@ -18,7 +18,7 @@ from gpolicy.plan.diff import diff
 from gpolicy.policy.model import INHERIT, Leaf, Policy, Waiver
 
 UNKNOWN_SINCE = Identity()
-"""For an object that the cluster does not have, or whose source gives no date."""
+"""The identity of an object that the cluster lacks, or whose source gives no date."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedDrift:
-    """Drift that a waiver in force accepts."""
+    """Drift that a valid waiver accepts."""
 
     drift: Drift
     waiver: Waiver
@@ -74,11 +74,11 @@ class DriftReport:
 
 
 def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Settings = DEFAULT) -> DriftReport:
-    """Return where `state` is not what `policy` declares. `today` decides which waivers are in force.
+    """Return the differences of `state` from `policy`. `today` decides which waivers are valid.
 
-    What the settings ignore is left out, and a note says how much that is: nobody is to take it for no drift.
+    Drift that the settings ignore is left out, with a note on its amount, so that nobody takes it for no drift.
 
-    `policy` must be sound and fit the cluster: with an error in it the comparison would be incomplete.
+    `policy` must have no errors and match the cluster: otherwise the comparison would be incomplete.
     """
     difference = diff(policy, state)
     waivers = _DriftWaivers(policy, today)
@@ -94,7 +94,7 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
             found.append(drift)
         else:
             accepted.append(AcceptedDrift(drift, waiver))
-    for item in difference.unreadable:  # a waiver of what nobody can read is not called unused
+    for item in difference.unreadable:  # a waiver of an unreadable value is not unused
         waivers.accepting(item.object, item.path, item.span)
     return DriftReport(
         cluster=state.name,
@@ -114,7 +114,7 @@ def _ignored_note(count: int, settings: Settings) -> tuple[str, ...]:
 
 
 class _DriftWaivers:
-    """The waivers that name the rule of drift; all others are the business of `gpolicy check`."""
+    """The waivers that name the rule of drift; `gpolicy check` reports the others."""
 
     def __init__(self, policy: Policy, today: date) -> None:
         named = [waiver for waiver in policy.waivers if find_rule(waiver.rule)[0] is DRIFT]
@@ -128,7 +128,7 @@ class _DriftWaivers:
         return accepting[0] if accepting else None
 
     def findings(self) -> list[Finding]:
-        """Return what is wrong with the waivers, once all drift was shown to them."""
+        """Return findings about the waivers, after all drift was compared with them."""
         found = [finding for _, one in self._each for finding in (*one.findings, *one.unused(lambda _: True))]
         return sorted(found, key=Finding.sort_key)
 

@@ -1,1 +1,1 @@
-"""How a policy fits one cluster: the groups and nodes that it is about."""
+"""A policy on one cluster: the groups and nodes that it names."""

@@ -1,4 +1,4 @@
-"""The groups and nodes of one cluster that a policy is about: globs, node sets and renames resolved."""
+"""The groups and nodes of one cluster that a policy names, with globs, node sets and renames resolved."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DesiredGroup:
 
 @dataclass(slots=True)
 class DesiredNode:
-    """What is wanted of one node of the cluster. `tags` is None when they are not managed."""
+    """The desired values of one node of the cluster. `tags` is None if they are not managed."""
 
     name: str
     group: Located[str] | None = None
@@ -34,7 +34,7 @@ class DesiredNode:
 
 @dataclass(slots=True)
 class Desired:
-    """All that a policy wants of one cluster, and findings about what does not fit.
+    """The desired groups and nodes of one cluster, and findings about what does not match.
 
     `groups` are by the name that the policy gives them, `current_groups` by the one that they have in the cluster now.
     """
@@ -45,13 +45,13 @@ class Desired:
     findings: list[Finding] = field(default_factory=list)
 
     def name_after(self, group: str) -> str:
-        """Return the name that a group of the cluster is to have."""
+        """Return the desired name of a group of the cluster."""
         policy = self.current_groups.get(group)
         return policy.name if policy else group
 
 
 def resolve(policy: Policy, state: ClusterState) -> Desired:
-    """Return what `policy` wants of the groups and nodes of `state`."""
+    """Return the groups and nodes of `state` as `policy` wants them."""
     desired = Desired()
     current = _current_names(policy, state, desired.findings)
     desired.groups = {name: DesiredGroup(policy=group, current=current[name]) for name, group in policy.groups.items()}
@@ -62,9 +62,9 @@ def resolve(policy: Policy, state: ClusterState) -> Desired:
 
 
 def _current_names(policy: Policy, state: ClusterState, findings: list[Finding]) -> dict[str, str | None]:
-    """Return the name that each declared group has in the cluster now, None for one that it does not have.
+    """Return the present name of each declared group in the cluster, None if the cluster lacks it.
 
-    A new name is free when no group has it, or when the one that has it is renamed as well, to a free one.
+    A new name is free if no group has it, or if the group that has it is also renamed, to a free name.
     """
     current: dict[str, str | None] = {name: name if name in state.groups else None for name in policy.groups}
     waiting = {
@@ -84,7 +84,7 @@ def _current_names(policy: Policy, state: ClusterState, findings: list[Finding])
     for name, old in waiting.items():
         holder = policy.groups.get(old.value)
         done = holder is not None and holder.removed is None and old.value not in waiting
-        if old.value != name and not done:  # the old name may have gone to another group since
+        if old.value != name and not done:  # another group may have the old name now
             findings.append(_clash(f"{old.value} is to become {name}, but the cluster has a group {name}", old))
     return {name: None if now == name and name in left else now for name, now in current.items()}
 
@@ -180,7 +180,7 @@ def _members(node_set: NodeSetPolicy, state: ClusterState, desired: Desired) -> 
 
 
 def _merge_sets(node: DesiredNode, entries: list[tuple[int, NodeSetPolicy]]) -> Iterator[tuple[Path, Leaf, Leaf]]:
-    """Give `node` what its sets want of it; yield where two of one rank disagree."""
+    """Add the values of its sets to `node`; yield conflicts between two sets of the same rank."""
     best: dict[Path, tuple[int, Leaf]] = {}
     for rank, node_set in sorted(entries, key=lambda entry: entry[0]):
         for path, leaf in node_set.leaves.items():

@@ -151,7 +151,7 @@ class CapacityQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedundancyQuestion:
-    """Which losses of `failures` nodes at once can be absorbed."""
+    """The question which losses of `failures` nodes at once can be absorbed."""
 
     group: Located[str] | None = None
     failures: int = 1
@@ -184,7 +184,7 @@ Wanted = bool | str | Number | tuple[str, ...] | tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One thing that must come out: at `path` below `expect`, in words, flags, numbers or lists of words."""
+    """One expected value: at `path` below `expect`, in words, flags, numbers or lists of words."""
 
     path: tuple[str, ...]
     wanted: Wanted
@@ -192,7 +192,7 @@ class Expectation:
 
     @property
     def title(self) -> str:
-        """How reports name it."""
+        """The name in reports."""
         return ".".join(self.path)
 
 
@@ -211,7 +211,7 @@ class Scenario:
 
     @property
     def group(self) -> Located[str] | None:
-        """The group that the test asks about."""
+        """The group of the test's question."""
         for part in (self.sizes, self.capacity, self.redundancy):
             if part is not None:
                 return part.group

@@ -31,7 +31,7 @@ from gpolicy.policy.structure import WRONG_VALUE
 
 
 def build_scenarios(document: YamlDocument, report: Report) -> Iterator[Scenario]:
-    """Yield the tests of a document; what is wrong with a value goes to `report`."""
+    """Yield the tests of a document; findings about values go to `report`."""
     builder = _Builder(document, report)
     for index, written in enumerate(document.root["tests"]):
         yield builder.scenario(written, ("tests", index))

@@ -1,4 +1,4 @@
-"""What editors alone read in the JSON Schemas: snippets, words for the choices, examples, messages for people.
+"""The parts of the JSON Schemas for editors only: snippets, descriptions of choices, examples, messages.
 
 Editors with VS Code's YAML server know `defaultSnippets`, `enumDescriptions` and `patternErrorMessage`, JetBrains' know
 `x-intellij-enum-metadata`; both show `examples`. Validators pass over all of them. `default` is not among them on
@@ -74,7 +74,7 @@ CHOICES: Final = {
     "chroot": "chroot, for tests",
     "fake": "nothing runs, for tests",
 }
-"""What a word that can be chosen means."""
+"""The meanings of words that can be chosen."""
 
 
 _LEAST: Final = ("4G", 2, "40G", 1, 1, 1)
@@ -108,7 +108,7 @@ def document_snippet(kind: str, description: str, body: str) -> Schema:
 
 
 def for_editors(schema: Schema) -> Schema:
-    """Return a copy of `schema` with what editors show."""
+    """Return a copy of `schema` with the parts for editors."""
     return {key: _walk(value) for key, value in schema.items()}
 
 

@@ -1,4 +1,4 @@
-"""Say in words what is wrong where in a document that is not as the schema of its kind asks."""
+"""Explain the errors of a document that does not conform to the schema of its kind, with their places."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNK
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
-_MOST_FINDINGS = 200  # of one document; behind that many the file is of another sort
-_MOST_ERRORS = 1000  # of the schema's, several of which may be one finding
+_MOST_FINDINGS = 200  # of one document; with more it is another sort of file
+_MOST_ERRORS = 1000  # of the validator; several may be one finding
 
 
 def shape_findings(document: YamlDocument) -> list[Finding]:
-    """Return what is wrong with the shape of a document that does not conform, besides what reading has found."""
+    """Return findings about the shape of a document that does not conform, besides those of reading."""
     return _head_findings(document) or _explained(document)
 
 
 def _explained(document: YamlDocument) -> list[Finding]:
-    """Return in words what is wrong with a document that does not conform to the schema of its kind."""
+    """Return findings about a document that does not conform to the schema of its kind."""
     from jsonschema import Draft7Validator, validators  # noqa: PLC0415 (takes longer to import than most policies)
 
     schema = schema_of(document.root["kind"])
@@ -63,7 +63,7 @@ def _unique_items(_: Any, is_asked: bool, instance: Any, __: Any) -> Iterator[Va
 
 
 def _head_findings(document: YamlDocument) -> list[Finding]:
-    """Return what is wrong with what every document begins with: its version and its kind."""
+    """Return findings about the first keys of every document: its version and its kind."""
     root = document.root
     if not isinstance(root, dict):
         message = f"a document of a policy is a mapping, this is {_describe(root)}"
@@ -96,7 +96,7 @@ def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding
         meant = {key: surely_meant(key, known) for key in unknown}
         times = Counter(meant.values())
         for key, word in meant.items():
-            sure = word if times[word] == 1 else None  # else: which of the two?
+            sure = word if times[word] == 1 else None  # otherwise the meaning is ambiguous
             yield _unknown_key(document, pointer, key, known, sure)
     elif error.validator == "required" and isinstance(instance, dict):
         missing = [name for name in argument if name not in instance]
@@ -172,7 +172,7 @@ def _empty_hint(error: ValidationError, document: YamlDocument) -> str:
 
 
 def _is_required(error: ValidationError, document: YamlDocument) -> bool:
-    """Return whether the value that the error is about belongs to a key that must be there."""
+    """Return whether the value of the error belongs to a required key."""
     schema = whole = schema_of(document.root["kind"])
     around: dict[str, Any] = {}
     for step in list(error.absolute_schema_path)[:-1]:  # the last one is the keyword that failed
@@ -240,14 +240,14 @@ _QEMUS_WORD, _GANETIS_WORD = "virtio", "paravirtual"
 
 
 def _path_hint(instance: Any, pattern: str | None) -> str:
-    """Return how a path must be written where Ganeti asks for a normal one."""
+    """Return the normal form of a path, which Ganeti requires."""
     if pattern not in PATHS or not isinstance(instance, str) or "://" in instance:
         return ""
     return f"write {normpath(instance)}" if instance.startswith("/") else "write the whole path, starting with /"
 
 
 def _fits(word: str, error: ValidationError) -> bool:
-    """Return whether a word has the letters and parts that are asked for where another has not."""
+    """Return whether a word has the required letters and parts that another one lacks."""
     patterns = [schema["pattern"] for schema in _branches(_schema(error)) if "pattern" in schema]
     return any(_only_letters(pattern) and re.match(pattern, word) for pattern in patterns)
 
@@ -309,7 +309,7 @@ def _expected_one(schema: dict[str, Any]) -> str:
 
 
 def _only_letters(pattern: str) -> str:
-    """Return in words what a pattern of tags asks for; nothing for another pattern."""
+    """Return a pattern of tags in words; empty for another pattern."""
     found = re.match(r"\^\[A-Za-z0-9([^]]+)](\+\(:)?", pattern)
     if found is None:
         return ""

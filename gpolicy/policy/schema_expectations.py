@@ -26,7 +26,7 @@ REFUSALS: Final = (
     "max_node_failures",
     "oversubscription",
 )
-"""Why no more fits: the keys that `gpolicy capacity` and `gpolicy place` show."""
+"""Binding resources: the keys that `gpolicy capacity` and `gpolicy place` show."""
 
 
 _FITS: Final[Schema] = {
@@ -107,4 +107,4 @@ EXPECTATIONS: Final[dict[str, Schema]] = {
         },
     },
 }
-"""What can be expected of each action."""
+"""The possible expectations of each action."""

@@ -1,4 +1,4 @@
-"""The JSON Schemas of the kinds of documents, as they lie among the package's data."""
+"""The JSON Schemas of the kinds of documents, from the package's data."""
 
 from __future__ import annotations
 

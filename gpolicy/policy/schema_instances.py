@@ -38,13 +38,13 @@ def wanted_instance() -> Schema:
 
 
 def checked_instance() -> Schema:
-    """Return the schema of an instance that is held against the policy."""
+    """Return the schema of an instance that is checked against the policy."""
     minimal = {"minmem": {**SIZE, "description": "Least memory, where it differs from memory-size (the most)."}}
     return object_of({**_sizes(), **minimal}, minimum=1)
 
 
 def existing_instance() -> Schema:
-    """Return the schema of instances that are there already."""
+    """Return the schema of existing instances."""
     own: Schema = {
         "minmem": {**SIZE, "description": "Least memory, where it differs from memory-size (the most)."},
         "name": {**NAME, "description": "Name of the instance."},

@@ -21,7 +21,7 @@ from gpolicy.policy.schema_tag_rules import tag_rule_properties
 from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 
 MOST_BASES: Final = 100
-"""Documents that one document may extend itself: what each of them says is compared with all the others."""
+"""The greatest number of direct bases of a document: all of them are compared."""
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _VERSION_KEY: Final[Schema] = {
@@ -299,4 +299,4 @@ _KINDS: Final[dict[str, tuple[Callable[[], Schema], str]]] = {
         ),
     ),
 }
-"""What makes the schema of each kind, and what editors offer to write below `kind:`."""
+"""The function for the schema of each kind, and the keys that editors offer below `kind:`."""

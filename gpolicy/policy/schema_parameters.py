@@ -1,4 +1,4 @@
-"""What the schemas are made of: small parts, and one property per parameter and level from the table of parameters."""
+"""Parts of the schemas: small ones, and a property for each parameter and level from the table of parameters."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ NODES: Final[Schema] = {"type": "array", "items": NAME, "minItems": 1, "maxItems
 
 
 def count_of(name: str, *, least: int = 0) -> Schema:
-    """Return a whole number that a cluster can have in the place of this name."""
+    """Return the schema of a whole number within the bounds of this name."""
     return {"type": "integer", "minimum": least, "maximum": BOUNDS[name].most}
 
 
 def object_of(properties: Schema, *, required: tuple[str, ...] = (), minimum: int = 0) -> Schema:
-    """Return a mapping with these keys alone, at least `minimum` of them."""
+    """Return the schema of a mapping with only these keys, at least `minimum` of them."""
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     if required:
         schema["required"] = list(required)

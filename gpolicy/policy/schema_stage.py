@@ -1,4 +1,4 @@
-"""The JSON Schema of the cluster of a test: a snapshot or simulated hardware, and what is different on it."""
+"""The JSON Schema of the cluster of a test: a snapshot or simulated hardware, and changes to it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _hardware(*, one_node: bool) -> Schema:
 
 
 def simulated_group() -> Schema:
-    """Return the schema of the nodes of one group that exist on paper only."""
+    """Return the schema of the simulated nodes of one group."""
     node = object_of(
         {
             "name": {**NAME, "description": "Name of the node."},

@@ -1,4 +1,4 @@
-"""The JSON Schema of Test documents: the cluster, what is done on it, and what must come out."""
+"""The JSON Schema of Test documents: the cluster, the question, and the expected answer."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from gpolicy.policy.structure import ALIAS_BOMB, DUPLICATE_KEY, UNSUPPORTED_YAML
 MAX_BYTES: Final = 16 * 1024 * 1024
 MAX_DEPTH: Final = 64
 MAX_NODES: Final = 500_000
-"""Nodes of one file, each alias counted with all that it stands for."""
+"""The greatest number of values of a file, with aliases followed."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -50,7 +50,7 @@ _KNOWN_TAGS: Final = frozenset({f"{_TAG}{name}" for name in ("str", "map", "seq"
 
 
 def read_yaml(text: str, file: str) -> SourceFile:
-    """Return the file with the documents in `text`; `file` is its name in what is found wrong with it.
+    """Return the file with the documents in `text`; `file` is its name in findings.
 
     After a syntax error the documents before it are still there; it is reported at its place.
     """
@@ -71,7 +71,7 @@ def read_yaml(text: str, file: str) -> SourceFile:
         source.findings.append(_syntax_finding(error, source))
     except yaml.reader.ReaderError as error:
         source.findings.append(_forbidden_finding(error, source))
-    except (yaml.YAMLError, ValueError) as error:  # half a character, which no file can hold, has no place
+    except (yaml.YAMLError, ValueError) as error:  # an unpaired surrogate, which no file can have, has no place
         source.findings.append(YAML_SYNTAX.finding(_one_line(str(error)), Span(file, 1, 1, 1, 1)))
     source.unfinished = reader.unfinished
     return source
@@ -79,7 +79,7 @@ def read_yaml(text: str, file: str) -> SourceFile:
 
 def _forbidden_finding(error: yaml.reader.ReaderError, source: SourceFile) -> Finding:
     letter = error.character if isinstance(error.character, str) else chr(error.character)
-    place = max(source.text.find(letter), 0)  # where it stands first: YAML counts its place in bytes
+    place = max(source.text.find(letter), 0)  # its first place: YAML counts in bytes
     message = f"this is not YAML: the character U+{ord(letter):04X} is allowed nowhere in it"
     return YAML_SYNTAX.finding(message, source.span(place, place + 1), hint="take it out")
 
@@ -114,7 +114,7 @@ class _Open:
     nodes: int = 1
     key: str | None = None
     key_mark: Mark = (1, 1, 1, 1)
-    dropped: bool = False  # the value that comes next belongs to a key that is not kept
+    dropped: bool = False  # the next value belongs to a dropped key
     is_mapping: bool = False
 
     def add(self, value: Any, mark: Mark) -> None:
@@ -146,7 +146,7 @@ class _Reader:
 
     def take(self, event: Any) -> None:
         kind = type(event)
-        if kind is ScalarEvent:  # most events are: what nearly all of them have in common stands here, without a call
+        if kind is ScalarEvent:  # the most frequent event, handled here without a call
             start, end = event.start_mark, event.end_mark
             mark = (start.line + 1, start.column + 1, end.line + 1, end.column + 1)
             self._source.scalars.append(mark)
@@ -213,7 +213,7 @@ class _Reader:
         text: str = "",
         merges: bool = False,
     ) -> None:
-        """Add a finished node to the collection it stands in; `merges`: it is an unquoted <<."""
+        """Add a finished node to its collection; `merges`: it is an unquoted <<."""
         total = (self._open[-1].nodes if self._open else self._nodes) + nodes
         if total > MAX_NODES:
             self._stop(f"more than {MAX_NODES:,} values once its aliases are followed", mark)
@@ -262,7 +262,7 @@ class _Reader:
         self.full = True
 
 
-@lru_cache(maxsize=8192)  # the same words and numbers stand again and again
+@lru_cache(maxsize=8192)  # the same words and numbers are frequent
 def resolve(text: str) -> bool | int | float | str | None:
     """Return the value of an unquoted scalar by YAML 1.2's core schema."""
     if text in _NULL:

@@ -168,7 +168,7 @@ def _origin(leaf: Leaf, declared: Declared) -> Origin:
 
 
 def _groups_of(node_set: NodeSetPolicy, policy: Policy) -> list[str]:
-    """Return the declared groups that nodes of the set are in, as far as the policy says."""
+    """Return the declared groups of the set's nodes, as far as the policy tells."""
     return list(dict.fromkeys(_claimed(node_set, policy)))
 
 

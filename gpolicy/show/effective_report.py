@@ -101,7 +101,7 @@ def _place_of(value: EffectiveValue) -> str:
 
 
 def _overridden(value: EffectiveValue) -> Iterator[str]:
-    """Give where the value is inherited, and what it overrides."""
+    """Yield where the value is inherited, and what it overrides."""
     if value.state is Declaration.INHERIT and value.span is not None:
         yield f"inherit: {value.span}"
     for other in value.overrides:

@@ -1,4 +1,4 @@
-"""The files of a first policy: small, sound, and teaching by their comments."""
+"""The files of a first policy: small, correct, and explained by comments."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ ipolicy:
 
 
 def starter_files(name: str) -> dict[str, str]:
-    """Return the policy of a cluster called `name`: text by relative path. Raise UsageError if it can be no name."""
+    """Return the policy of a cluster called `name`: text by relative path. Raise UsageError for an invalid name."""
     reason = name_complaint(name, pattern=False)
     if reason:
         raise UsageError(f"{name!r} cannot be the name of a cluster: {reason}")

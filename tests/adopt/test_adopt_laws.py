@@ -1,4 +1,4 @@
-"""Law: whatever a cluster has, the policy adopted from it loads without an error, is in form, and its plan is empty."""
+"""Law: the policy adopted from any cluster loads without errors, is formatted, and has an empty plan."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ _nodes: st.SearchStrategy[Node] = st.recursive(
 
 
 def _carried(node: Node) -> bool:
-    """Half a character is no text, and `<<` no key for our reader."""
+    """An unpaired surrogate is not text, and `<<` is not a key for our reader."""
     if isinstance(node, dict):
         return all(_carried(key) and key != "<<" and _carried(below) for key, below in node.items())
     if isinstance(node, list):

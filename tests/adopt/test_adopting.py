@@ -1,4 +1,4 @@
-"""What an adopted policy looks like, on recorded clusters and on states made for the point."""
+"""Adopted policies of recorded clusters and of states made for single cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File names for groups, whatever they are called."""
+"""File names for groups with any name."""
 
 from __future__ import annotations
 

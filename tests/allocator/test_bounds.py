@@ -1,4 +1,4 @@
-"""The engine needs little stack, time and memory, however deep it has to look: each case in a child process."""
+"""The engine needs little stack, time and memory even for deep searches; each case runs in a child process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def crowded(count: int, kind: DiskTemplate) -> int:
 
 
 def shrunk(memory: int, disk: int, cpus: int, kind: DiskTemplate) -> str:
-    """Shrink from a size that nothing has room for; return how many are placed, or the error that says why not."""
+    """Shrink from a size that fits nowhere; return the number of placed instances, or the error."""
     huge = policy(Pair(spec(64, 1, 256), spec(memory, cpus, disk)))
     where = cluster([node(place, 16_384, 204_800) for place in range(4)], group_policy=huge)
     wanted = replace(instance(memory, disk, cpus, kind), disks=(Disk(disk, 1),))
@@ -53,7 +53,7 @@ def shrunk(memory: int, disk: int, cpus: int, kind: DiskTemplate) -> str:
 
 
 def in_child(call: str, stack: str = "8192", *, memory: int = 2**40, seconds: int = 600) -> tuple[str, float]:
-    """Return what a call of this module gives, and the MiB that it took, within so many bytes and processor seconds."""
+    """Return the result of a call of this module and the MiB that it took, under limits of bytes and seconds."""
     code = (
         "import json, resource, sys\n"
         f"resource.setrlimit(resource.RLIMIT_CPU, ({seconds}, {seconds}))\n"

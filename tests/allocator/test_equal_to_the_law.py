@@ -1,4 +1,4 @@
-"""Placements on which the engine once decided otherwise than the law (which decided as the real hail), made small."""
+"""Small cases in which the engine once differed from the law, which agreed with the real hail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RACKS = ("htools:nlocation:rack",)
 
 
 def asked_both_ways(where: Cluster, wanted: Instance, candidates: Candidates) -> Attempt:
-    """Return what the law finds, which the engine must find as well."""
+    """Return the law's answer, after comparing it with the engine's."""
     with by_the_law():
         law = _ask(where, wanted, candidates)
     assert repr(_ask(where, wanted, candidates)) == repr(law)
@@ -75,7 +75,7 @@ class TestLocations:
 
 @pytest.mark.filterwarnings("ignore::gpolicy.allocator.engines.SlowAllocatorWarning")
 def test_an_instance_on_external_storage_with_a_second_node() -> None:
-    """change-group looks for one node; the second node of the record is none of its business."""
+    """change-group looks for one node; the second node of the record does not matter."""
     resident = instance(512, 1024, 1, DiskTemplate.EXT, index=0, name="i0", primary=0, secondary=1)
     where = cluster([node(place, 4096, 20480) for place in range(3)], [resident])
     attempt = asked_both_ways(where, where.instances[0], SingleCandidates((2,)))
@@ -85,7 +85,7 @@ def test_an_instance_on_external_storage_with_a_second_node() -> None:
 
 @pytest.mark.filterwarnings("ignore::gpolicy.allocator.engines.SlowAllocatorWarning")
 def test_a_mirrored_instance_without_a_second_node_ends_every_run() -> None:
-    """N+1 cannot be judged with it, whether anything else fits or not; the real hspace dies there."""
+    """N+1 cannot be judged with this instance, even if nothing fits; the real hspace ends with an error."""
     resident = instance(512, 1024, 1, DiskTemplate.DRBD, index=0, name="i0", primary=0)
     where = cluster([node(place, 4096, 20480, free_disk=100) for place in range(2)], [resident])
     wanted = instance(512, 1024, 1, DiskTemplate.PLAIN)

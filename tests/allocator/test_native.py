@@ -1,4 +1,4 @@
-"""The compiled engine as a library: stale, missing, stopped, fed with what it must refuse."""
+"""The compiled engine as a library: stale, missing, stopped, and given input that it must refuse."""
 
 from __future__ import annotations
 

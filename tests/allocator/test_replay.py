@@ -1,4 +1,4 @@
-"""Placements of the engine, made again on the nodes of the law: many at once leave what one after the other leave."""
+"""Replaying placements of the engine with the law: many at once give the same nodes as one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A state made ready to be counted: what is one group, and what stands for what."""
+"""A state ready for counting: groups as clusters of their own."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def states() -> list[ClusterState]:
 
 
 def lacks_secondary(instance: Instance) -> bool:
-    """Return whether htools would die of its fail-over."""
+    """Return whether htools would end with an error at its fail-over."""
     return instance.template is DiskTemplate.DRBD and instance.secondary == NO_NODE
 
 
@@ -285,7 +285,7 @@ def test_too_many_sets_are_not_examined(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_too_many_losses_are_not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So few nodes are enough for none of the pairs to be told at a glance."""
+    """With so few nodes no pair can be judged without simulation."""
     rows = [f"i{n}|3000|1024|1|running|Y|{name}||plain||1|-|N" for n, name in enumerate("abcd")]
     state = cluster([node(name, free=5192) for name in "abcd"], rows)
     monkeypatch.setattr(module, "MOST_SIMULATED", 9)

@@ -1,4 +1,4 @@
-"""What words and files ask for, when an instance is to be placed."""
+"""The words and files of a request to place an instance."""
 
 from __future__ import annotations
 

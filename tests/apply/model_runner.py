@@ -1,4 +1,4 @@
-"""Runs of plans in this process, against the pretended cluster, killed wherever a test wants it."""
+"""Runs of plans in this process on the pretended cluster, killed at any chosen point."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ POLICY = (
 
 
 class KilledError(BaseException):
-    """This process is no more."""
+    """The process was killed."""
 
 
 @dataclass
@@ -109,7 +109,7 @@ class ModelRunner:
 
 @dataclass
 class Quiet:
-    """Remembers what it is told."""
+    """Records all events."""
 
     said: list[str] = field(default_factory=list)
 
@@ -148,7 +148,7 @@ class MortalJournal(JournalFile):
 
 @dataclass
 class Agreed:
-    """Agrees, and remembers to what."""
+    """Agrees, and records what was shown."""
 
     shown: list[Intention] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""What one run does when Ganeti refuses, does half, lies, or somebody else works on the cluster at the same time."""
+"""Runs in which Ganeti refuses, does only half, lies, or another user changes the cluster at the same time."""
 
 from __future__ import annotations
 

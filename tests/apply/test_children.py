@@ -1,4 +1,4 @@
-"""What programs are told: Ganeti's commands and ssh are replaced by programs that write it down."""
+"""The environment of programs: stand-ins for Ganeti's commands and ssh record it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs through commands: real programs stand in for Ganeti's, and write down what they are called with."""
+"""Jobs through commands: stand-ins for Ganeti's programs record how they are called."""
 
 from __future__ import annotations
 

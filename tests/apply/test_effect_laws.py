@@ -1,6 +1,6 @@
-"""Laws of what steps say about themselves, over generated clusters and policies, judged by the model of Ganeti's jobs.
+"""Laws of the effects of steps, over generated clusters and policies, judged by the model of Ganeti's jobs.
 
-A step's effects are what apply believes in. So: before its job none of them is there, after it all are, and nothing
+Apply relies on the effects of a step: before its job none of them is there, after it all are, and nothing
 else has changed; the same for what undoes it; and a plan says all this through its file unchanged.
 """
 

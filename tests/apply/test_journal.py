@@ -1,4 +1,4 @@
-"""The journal: what its lines add up to, whatever of the last one is missing."""
+"""The journal: the history of its lines, even if the last one is incomplete."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ JOURNAL = chained(*EVENTS).splitlines(keepends=True)
 
 @given(st.sets(st.integers(0, len(JOURNAL) - 1), min_size=1))
 def test_lines_that_are_lost_are_noticed(lost: set[int]) -> None:
-    """Of the last lines only Ganeti can tell: it has jobs then that the journal does not know."""
+    """Only Ganeti shows that the last lines are missing: it has jobs that the journal does not know."""
     left = [line for number, line in enumerate(JOURNAL) if number not in lost]
     if left == JOURNAL[: len(left)] and left:
         assert read_history(b"".join(left), "j").ending == b""

@@ -1,4 +1,4 @@
-"""Whatever kills a run and wherever: the next one ends where an undisturbed one would have, and no job ran twice."""
+"""After a kill at any point, the next run ends like an undisturbed one, and no job runs twice."""
 
 from __future__ import annotations
 

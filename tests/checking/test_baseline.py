@@ -1,4 +1,4 @@
-"""The baseline: what an old policy had already is not told again."""
+"""The baseline: known findings of an old policy are not reported again."""
 
 from __future__ import annotations
 

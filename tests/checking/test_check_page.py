@@ -1,4 +1,4 @@
-"""What docs/check.md shows is so."""
+"""The examples of docs/check.md are true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rules count, how bad they are, and the file that says so."""
+"""Which rules count, their severity, and the settings file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema of gpolicy.toml says what its reader says."""
+"""The schema of gpolicy.toml agrees with its reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comments that accept findings where they stand."""
+"""Comments that accept findings at their place."""
 
 from __future__ import annotations
 

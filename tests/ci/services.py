@@ -26,7 +26,7 @@ _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 
 @dataclass
 class Run:
-    """What came of an action: exit code of the last step that ran, and what all of them wrote."""
+    """The result of an action: exit code of the last step that ran, and the output of all."""
 
     code: int = 0
     log: str = ""

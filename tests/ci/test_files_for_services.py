@@ -1,4 +1,4 @@
-"""What CI services read has the form that they document: by check-jsonschema's own schemas, and actionlint."""
+"""Files for CI services conform to their documentation: by check-jsonschema's own schemas, and actionlint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A checkout full of traps: what the action and the template run in it springs none, with secrets in the environment.
+"""A checkout full of traps: the action and the template trigger none of them, with secrets in the environment.
 
 gpolicy is really installed here, by `ci/install` from its locked packages, which takes a package index.
 """
@@ -44,7 +44,7 @@ class Traps:
 
 @pytest.fixture
 def traps(workspace: Path, tmp_path: Path) -> Traps:  # noqa: C901 (one trap after another)
-    """A sound policy, and beside it whatever could make a program of it run."""
+    """A correct policy, and beside it files that could make a program run."""
     sprung, precious = tmp_path / "sprung", tmp_path / "precious"
     sprung.mkdir()
     precious.write_text("precious")

@@ -1,4 +1,4 @@
-"""A tree of files from a stranger: nothing outside of it is shown, nothing outside is written, and nothing hangs."""
+"""A tree of files from a stranger: nothing outside it is shown or written, and nothing hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gpolicy check`: settings, comments, baseline and mending, on the real command line."""
+"""`gpolicy check`: settings, comments, baseline and fixes, on the real command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pull request can change is data: it starts no program and does not say where secrets go."""
+"""Files of a pull request are data only: they start no program and do not redirect secrets."""
 
 from __future__ import annotations
 

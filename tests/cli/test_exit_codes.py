@@ -1,4 +1,4 @@
-"""What the command line ends with, and that whatever stops it is one clear line."""
+"""Exit codes of the command line; every error is one clear line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def schema(name: str) -> jsonschema.Draft7Validator:
 
 
 def one_line(text: str) -> bool:
-    """Return whether standard error is one line, and at most one more with the way out."""
+    """Return whether standard error is one line, and at most one more with a hint."""
     lines = text.splitlines()
     return (
         1 <= len(lines) <= 2 and lines[0].startswith("gpolicy: ") and all(line.startswith("  ") for line in lines[1:])

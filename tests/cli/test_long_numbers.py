@@ -1,4 +1,4 @@
-"""A number of thousands of digits, which Python does not even read, ends in one line wherever it stands."""
+"""A number with thousands of digits, which Python refuses to read, ends in one line in every place."""
 
 from __future__ import annotations
 

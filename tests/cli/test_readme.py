@@ -1,4 +1,4 @@
-"""The README shows what gpolicy says."""
+"""The examples of the README are gpolicy's output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read from a snapshot says so, and where and when that was taken."""
+"""Answers from a snapshot name it, with its source and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start-up counts: what gpolicy may import before it has something to do with it."""
+"""Start-up time: the modules that gpolicy may import before it needs them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_check_of_a_good_policy_validates_by_itself(tmp_path: Path) -> None:
 
 
 HTOOLS = {"typer", "click", "yaml", "fractions", "argparse", "shutil", "textwrap", "gpolicy.report", "gpolicy.policy"}
-"""What a stand-in for hspace and hail never needs."""
+"""Modules that hspace and hail never need."""
 
 
 def htools_modules(modules: set[str]) -> set[str]:

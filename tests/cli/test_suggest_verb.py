@@ -1,4 +1,4 @@
-"""What `gpolicy suggest` prints and writes, as a user runs it."""
+"""The output and files of `gpolicy suggest`."""
 
 from __future__ import annotations
 

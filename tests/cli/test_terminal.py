@@ -1,4 +1,4 @@
-"""Payloads in every field of states, plans, policies and settings: none reaches a terminal or a log as it is."""
+"""Payloads in every field of states, plans, policies and settings: none reaches a terminal or a log unescaped."""
 
 from __future__ import annotations
 

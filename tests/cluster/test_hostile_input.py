@@ -1,4 +1,4 @@
-"""Recorded input, damaged at random: it is either read, into a state that all can use, or it is one GpolicyError."""
+"""Recorded input, damaged at random: it is read into a usable state, or gives one GpolicyError."""
 
 from __future__ import annotations
 

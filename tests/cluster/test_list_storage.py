@@ -1,4 +1,4 @@
-"""Physical volumes from where Ganeti tells them: recorded on a real cluster with exclusive storage."""
+"""Physical volumes from Ganeti's own answers, recorded on a real cluster with exclusive storage."""
 
 from __future__ import annotations
 

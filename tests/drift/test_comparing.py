@@ -1,4 +1,4 @@
-"""What counts as drift, since when, and what waivers do about it."""
+"""What counts as drift, its date, and the effect of waivers."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from live_cluster import LiveCluster, Run, gpolicy
 from strategies import Document, yaml_text
 
 RISKS: Final = ("disks-stay", "exclusive-storage", "master-network")
-"""Guards about what is dear. These tests pay."""
+"""Guards against expensive changes, which these tests allow."""
 ROUTES: Final = ("local", "rapi")
 
 
@@ -30,7 +30,7 @@ class Way:
 
     @property
     def address(self) -> str:
-        """What --state and --to want."""
+        """The value of --state and --to."""
         return {"local": "local:", "rapi": self.cluster.rapi, "ssh": self.cluster.ssh}[self.route]
 
     @property
@@ -39,7 +39,7 @@ class Way:
         return self.cluster.rapi_options(self.address)
 
     def plan(self, policy: Path, output: Path | None = None, *, state: str | None = None) -> Run:
-        """Plan the policy; exit code 2 for changes."""
+        """Plan the policy; exit code 2 means changes."""
         address = state or self.address
         kept = ["-o", str(output)] if output else []
         allowed = [word for guard in RISKS for word in ("--allow", guard)]

@@ -1,4 +1,4 @@
-"""The laws of formatting: the same values, the same comments about the same things, and nothing left to do."""
+"""The laws of formatting: the same values, the same comments at the same entries, and a fixed point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies as people write them: keys in any order, any layout, and comments of which is known what they are about."""
+"""Policies as users write them: keys in any order, any layout, and comments with known targets."""
 
 from __future__ import annotations
 

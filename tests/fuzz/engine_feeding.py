@@ -1,4 +1,4 @@
-"""Feed the compiled engine: `python -m engine_feeding FIRST COUNT` prints for each seed what came of it.
+"""Feed the compiled engine: `python -m engine_feeding FIRST COUNT` prints the result for each seed.
 
 A line is JSON: the statuses of the answers, or the fault. Each seed is a cluster, as Python's values or as streams of
 numbers, sound or damaged, and some questions one after the other on one engine. GPOLICY_ENGINE names another library

@@ -1,4 +1,4 @@
-"""A bound on the processor time that something may take."""
+"""A limit on the processor time of a block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import FrameType
 
 
 class TooSlow(BaseException):
-    """An input took longer than it may. No Exception: nobody on the way may catch it."""
+    """An input took too long. Not an Exception, so that no handler catches it."""
 
 
 @contextlib.contextmanager

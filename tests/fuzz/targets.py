@@ -32,7 +32,7 @@ _FORMS: Final = ("text", "json", "markdown", "github", "sarif", "junit", "gitlab
 
 
 class BrokenError(AssertionError):
-    """What came out is not what gpolicy promises."""
+    """The result breaks a promise of gpolicy."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def test_inputs_that_once_failed(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_sound_inputs_are_sound(name: str, tmp_path: Path) -> None:
-    """Where damage begins, the target has no fault: else nothing behind it would be reached."""
+    """Undamaged inputs have no fault, so that damage reaches the code behind the reader."""
     seeds = TARGETS[name].seeds()
     assert len(seeds) > 0
     assert all(fault_of(TARGETS[name], data, tmp_path) is None for data in seeds[:8])
@@ -71,7 +71,7 @@ def test_damage_is_the_same_for_the_same_seed() -> None:
 
 
 def test_the_fuzzer_detects_a_fault(tmp_path: Path) -> None:
-    """The harness itself: an exception, an endless loop and too much memory are faults."""
+    """The harness detects an exception, an endless loop and too much memory."""
     from targets import Target
 
     def endless(_: bytes, __: Path) -> None:

@@ -1,4 +1,4 @@
-"""No input breaks the compiled engine, whatever the numbers: it answers as the law does, or refuses.
+"""No input breaks the compiled engine: it answers as the law does, or refuses.
 
 `python -m engine_feeding SEED 1` (with tests, tests/fuzz and . in PYTHONPATH) repeats a seed. scripts/sanitize runs
 these tests against a build that also sees reads and writes beyond the engine's memory, and what C leaves undefined.

@@ -1,4 +1,4 @@
-"""Run by the system's Python, which has Ganeti's modules: what Ganeti itself makes of a command.
+"""Run by the system's Python, which has Ganeti's modules: how Ganeti itself reads a command.
 
 Reads one JSON request a line, writes one JSON answer a line. A request has `argv` (a gnt-* command) or `rapi`
 (method, path, body), and may have `own` (values that an object has now) and `level`. The answer has `op` (the

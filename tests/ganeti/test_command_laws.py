@@ -181,7 +181,7 @@ def test_a_new_group_stores_what_is_wanted(wanted: Assignments) -> None:
 @settings(many, max_examples=2 * EXAMPLES)
 @given(data=st.data())
 def test_ganeti_never_stores_anything_else(level: Level, data: st.DataObject) -> None:
-    """Refused by us, refused by Ganeti, or stored exactly: there is no fourth way."""
+    """A value is refused by us, refused by Ganeti, or stored exactly."""
     wanted = data.draw(wild_assignments(level))
     try:
         command = modify(level, wanted)

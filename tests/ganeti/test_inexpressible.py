@@ -1,4 +1,4 @@
-"""What Ganeti cannot be told is an error with a way out, never a wrong command."""
+"""A change that Ganeti cannot express is an error with a hint, never a wrong command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No value that Ganeti's own commands refuse gets past check without a word (hypervisor parameters: their own test)."""
+"""Check reports every value that Ganeti's own commands refuse (hypervisor parameters have their own test)."""
 
 from __future__ import annotations
 

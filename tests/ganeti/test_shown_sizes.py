@@ -1,4 +1,4 @@
-"""Sizes as they are shown to people."""
+"""Sizes as users see them."""
 
 from __future__ import annotations
 

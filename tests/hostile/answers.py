@@ -1,4 +1,4 @@
-"""What programs, servers, plans, journals and command lines may say: each maker takes a size in bytes."""
+"""Hostile answers of programs and servers, plans, journals and command lines; each maker takes a size in bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies that nobody would write: each maker takes a size in bytes, and returns files by name."""
+"""Hostile policies: each maker takes a size in bytes and returns files by name."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ YAML: Final[dict[str, Maker]] = {
     "an exponent": lambda size: one(CLUSTER + "ipolicy: {vcpu-ratio: 1e" + "9" * size + "}\n"),
     "numbers of 400 digits": lambda size: one(listed(CLUSTER, "k%d: " + "9" * 400 + "\n", size)),
 }
-"""What is hard to read, whatever it means."""
+"""Text that is hard to parse."""
 
 EXTENDS: Final[dict[str, Maker]] = {
     "unknown, on one line": lambda size: one(in_line(GROUP + "extends: [", "x%d", size)),

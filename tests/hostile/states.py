@@ -1,4 +1,4 @@
-"""Clusters that nobody has: config.data, snapshots, htools text, requests, plans and journals, by a size in bytes."""
+"""Hostile clusters: config.data, snapshots, htools text, requests, plans and journals, by a size in bytes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DEEP: Final[dict[str, Bytes]] = {
     "commas": lambda size: b"," * size,
     "blank lines and words": lambda size: b"a|b|c|d\n\n" * (size // 9),
 }
-"""What is no cluster at all."""
+"""Input that is not a cluster."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Answers of servers, plans and journals that nobody would write; the limits are those of all hostile inputs."""
+"""Hostile answers of servers, plans and journals, under the limits of all hostile inputs."""
 
 from __future__ import annotations
 

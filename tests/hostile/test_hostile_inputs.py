@@ -1,4 +1,4 @@
-"""Inputs that nobody would write, to every verb that reads them: each ends in seconds and in bounded memory.
+"""Hostile inputs to every verb that reads them: each ends in seconds and in bounded memory.
 
 Each run has a process of its own with limits of the system (`bounded.py`): 1.5 GiB of address space, and processor
 time, so that a machine with other work changes nothing. Ordinary tests take inputs of 20 KB to two commands each, a
@@ -112,7 +112,7 @@ def test_a_long_text_in_each_place_of_a_policy(letters: str, runner: Runner, tmp
 
 
 def test_a_run_that_uses_too_much_is_detected() -> None:
-    """The harness itself: what breaks a limit, or ends in a traceback, is a fault."""
+    """The harness detects a run that breaks a limit or ends in a traceback."""
     good = Ended(0, "", "", 0.1, 40, 0)
     assert good.fault() == ""
     for changed in (

@@ -37,7 +37,7 @@ class Chunk:
 
 @dataclass(slots=True)
 class Found:
-    """What came of a chunk: how many cases of each outcome, how many the law was asked, and what differs."""
+    """The result of a chunk: the number of cases of each outcome and of answers of the law, and the differences."""
 
     chunk: Chunk
     counts: dict[str, int] = field(default_factory=dict)
@@ -56,7 +56,7 @@ def work(chunk: Chunk) -> None:
 
 
 def in_child(chunk: Chunk) -> Found:
-    """Let a child process do the chunk; what kills ours is a difference."""
+    """Let a child process do the chunk; a crash of ours is a difference."""
     found, counts = Found(chunk), Counter[str]()
     settings = [chunk.kind, str(chunk.most_nodes), str(chunk.law_every), str(chunk.seconds)]
     for seed, line in in_children(["-m", "htools.campaign", "chunk", *settings], chunk.first, chunk.count, PATIENCE):

@@ -1,4 +1,4 @@
-"""Clusters on which a fast way once chose otherwise than the real hspace, as small as they can be made."""
+"""Small clusters on which a fast version once differed from the real hspace."""
 
 from __future__ import annotations
 

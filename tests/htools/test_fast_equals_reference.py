@@ -152,7 +152,7 @@ def facts_of(attempt: Attempt) -> tuple[object, ...]:
 
 
 def outcome(ask: Callable[[], Attempt | None]) -> object:
-    """Return what came of an attempt, or the error that it ended with."""
+    """Return the result of an attempt, or its error."""
     try:
         found = ask()
     except InputError as error:
@@ -162,7 +162,7 @@ def outcome(ask: Callable[[], Attempt | None]) -> object:
 
 @settings(max_examples=1000, deadline=None)
 @given(seed=SEEDS)
-@example(seed=676946)  # memory kept for a primary refuses it before the second book of the secondary does
+@example(seed=676946)  # reserved memory refuses it before the checks with forthcoming instances
 def test_one_attempt(seed: int) -> None:
     question = asked(seed, 12)
     if question is not None:

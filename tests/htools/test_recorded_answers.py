@@ -1,4 +1,4 @@
-"""Whatever the real programs answered to the recorded clusters, ours answer too."""
+"""Our programs give the recorded answers of the real ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stderr says with `-v`, `-v -v`, `-v -v -v` and `-p` is what the real programs say."""
+"""stderr with `-v`, `-v -v`, `-v -v -v` and `-p` equals that of the real programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong input ends with the original's own words and exit code, never in a traceback."""
+"""Wrong input ends with the original's message and exit code, never in a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One question asked three ways: of the real program, of ours with the compiled engine, of ours by the law alone."""
+"""One question to the real program, to ours with the compiled engine, and to ours with the law alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HTOOLS = Path(HSPACE).resolve() if HSPACE else Path("htools")
 INSTALLED = HSPACE is not None and HTOOLS.exists()
 
 EQUAL, DIFFERENT, SKIPPED, CRASHED = "equal", "different", "skipped", "crashed"
-"""What came of a comparison; skipped: the real program takes too long; crashed: the real program dies."""
+"""The result of a comparison; skipped: the real program takes too long; crashed: the real program crashes."""
 
 _DEATHS = ("CallStack", "Prelude.", "IntMap.", "Non-exhaustive", "stack overflow")
 """Words on stderr by which a runtime error of the original is told from an answer."""

@@ -1,4 +1,4 @@
-"""Small clusters written down in a test: groups, the nodes in them, tags, instances."""
+"""Small clusters for tests: groups, their nodes, tags, instances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guards that a policy declares: every verdict with its figures."""
+"""Declared guards: every verdict with its figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exclusive storage: held against what verify said on a real cluster, and each kind of finding by hand."""
+"""Exclusive storage: compared with verify on a real cluster, and each kind of finding by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locations, exclusion and migration: small cases by hand, and counts held against the cluster score."""
+"""Locations, exclusion and migration: small cases by hand, and counts compared with the cluster score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""160 random changes made on a real cluster: who Ganeti warned about, and whom `gnt-cluster verify` named."""
+"""160 random changes on a real cluster: the instances in Ganeti's warnings and in `gnt-cluster verify`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who violates the instance policy: held against what a real cluster said, and the corners that it did not show."""
+"""Violations of the instance policy: compared with a real cluster's messages, and further cases."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def names(found: tuple[InstanceViolation, ...]) -> list[str]:
 
 
 class TestRecordedSessions:
-    """Hundreds of commands on a real cluster: Ganeti warned about exactly the instances that we call newly violating.
+    """Hundreds of commands on a real cluster: Ganeti warned about exactly our newly violating instances.
 
     It judges with the node parameters as they were, and does not warn of moves; `gnt-cluster verify` judges all.
     """

@@ -1,4 +1,4 @@
-"""Verdicts on thousands of random instances, held against Ganeti's own functions."""
+"""Verdicts on thousands of random instances, compared with Ganeti's own functions."""
 
 from __future__ import annotations
 

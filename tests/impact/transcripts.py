@@ -1,4 +1,4 @@
-"""Recorded sessions with a real 3.0.2 cluster: each command, what it said, and what it changed in config.data."""
+"""Recorded sessions with a real 3.0.2 cluster: each command, its output, and its changes in config.data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def base_config() -> dict[str, Any]:
 
 
 def recorded_commands() -> Iterator[Recorded]:
-    """Give all commands of all sessions, each with the configuration that the commands before it made."""
+    """Yield all commands of all sessions, each with the configuration before it."""
     base = _flat_config(base_config())
     current = dict(base)
     for path in TRANSCRIPTS:

@@ -1,4 +1,4 @@
-"""A small model of what Ganeti's jobs do to a cluster: how values are merged and reset, and what is refused.
+"""A small model of Ganeti's jobs: how they merge and reset values, and what they refuse.
 
 Reference: the opcodes' logical units of Ganeti 3.0.2. A job is an opcode's fields, as RAPI and the real command line
 give them. What Ganeti would take although it leaves the cluster broken (a group whose list names a disabled template, a
@@ -31,7 +31,7 @@ class RefusedError(Exception):
 
 
 class BrokenError(Exception):
-    """Ganeti takes the job, and should not have been given it."""
+    """Ganeti accepts the job, but no plan should contain it."""
 
 
 class ModelCluster:

@@ -1,4 +1,4 @@
-"""One change to a JSON document, anywhere: what somebody with an editor could do to a plan on its way."""
+"""One change anywhere in a JSON document, as an attacker with an editor could make in a plan."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ HOSTILE: tuple[Any, ...] = (
     "reset", "name", [], {}, [[]], [None], ["x"], {"x": 1}, {"min": {}, "max": {}}, [1, "x"], [[1, 2]],
     {"kvm": {"kvm_path": "/tmp/x"}},
 )  # fmt: skip
-"""Values that are put in the place of others."""
+"""Replacement values."""
 
 
 def places(document: Any, place: Place = ()) -> Iterator[Place]:
-    """Give the place of every value in a document, the whole document first."""
+    """Yield the place of every value in a document, the whole document first."""
     yield place
     below = (
         document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()

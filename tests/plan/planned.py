@@ -1,4 +1,4 @@
-"""Short ways to a plan: recorded clusters, states made by hand, policies as text."""
+"""Helpers for plans: recorded clusters, states made by hand, policies as text."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def cluster(
 
 
 def complaints(*documents: str) -> list[str]:
-    """Return what loading and checking a policy calls an error: codes and messages."""
+    """Return the errors of loading and checking a policy: codes and messages."""
     texts = [f"gpolicy: v1\nkind: {document}" for document in documents]
     with TemporaryDirectory() as directory:
         file = FilePath(directory, "policy.yaml")

@@ -1,4 +1,4 @@
-"""What Ganeti would refuse half-way, or do without asking, fails a guard before anything is done."""
+"""A guard fails in advance for what Ganeti would refuse half-way or do without asking."""
 
 from __future__ import annotations
 

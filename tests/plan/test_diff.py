@@ -1,4 +1,4 @@
-"""What counts as a difference, and what is told about it."""
+"""What counts as a difference, and what a plan tells about it."""
 
 from __future__ import annotations
 

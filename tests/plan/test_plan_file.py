@@ -1,4 +1,4 @@
-"""A plan file passes through other hands before root carries it out: it is what its changes make, or it is refused."""
+"""A plan file may be edited before root applies it: all of it follows from its changes, or it is refused."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def honest() -> dict[str, Any]:
 
 
 def forged(content: dict[str, Any]) -> dict[str, Any]:
-    """Return what somebody writes who knows how gpolicy makes the rest from the changes."""
+    """Return a plan file from an attacker who knows how gpolicy derives the rest from the changes."""
     result: dict[str, Any] = json.loads(
         json.dumps(plan_as_json(rebuilt_plan(Record("plan", content)), content["impact"]))
     )
@@ -481,7 +481,7 @@ CLAIMS: Final = {
     "policy_digest", "state_digest", "state_digest_rapi", "reason", "affects", "origin", "effective_before",
     "effective_after",
 }  # fmt: skip
-"""What a plan says of where it came from and of the rest of the cluster. No command follows from it."""
+"""Fields about the origin of a plan and the rest of the cluster, from which no command follows."""
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -507,7 +507,7 @@ def test_an_edited_plan_file_is_refused_or_means_the_same(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_completely_rewritten_plan_shows_its_changes(seed: int) -> None:
-    """What is forged well is another plan: of two plans whose commands differ, the words differ as well."""
+    """A consistent forgery is another plan: plans with different commands also show different text."""
     rng = random.Random(seed)  # noqa: S311 (no secret)
     content = honest()
     commands: dict[tuple[str, ...], Any] = {}

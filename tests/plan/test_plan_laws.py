@@ -25,7 +25,7 @@ from gpolicy.policy.model import Policy
 
 EXAMPLES = int(os.environ.get("GPOLICY_LAW_EXAMPLES", "40"))
 RISKS = frozenset({"disks-stay", "exclusive-storage", "master-network"})
-"""Guards about what is dear; the others say what Ganeti would refuse, or what would break."""
+"""Guards against expensive changes; the others are about what Ganeti refuses or what breaks."""
 
 law = settings(
     max_examples=EXAMPLES,
@@ -79,7 +79,7 @@ def cases(draw: st.DrawFn, names: tuple[str, ...] = PLAIN_NAMES) -> tuple[Cluste
 @law
 @given(cases())
 def test_laws_of_a_plan(case: tuple[ClusterState, GeneratedPolicy]) -> None:
-    """One generated case is dear: all laws look at it."""
+    """Generating a case is expensive, so all laws use the same one."""
     state, generated = case
     plan = plan_of(generated, state)
     check_order_of_documents_means_nothing(plan, generated, state)

@@ -1,4 +1,4 @@
-"""What nodes measure when exclusive storage is turned on or off: by hand, and held against Ganeti's own functions."""
+"""Measurements of nodes after exclusive storage is turned on or off: by hand, and compared with Ganeti's functions."""
 
 from __future__ import annotations
 

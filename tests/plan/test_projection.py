@@ -1,4 +1,4 @@
-"""A projected state is the cluster after the plan: held against the model of what Ganeti's jobs do."""
+"""A projected state is the cluster after the plan, compared with the model of Ganeti's jobs."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class TestTextFormat:
 
 
 def test_policies_are_generated_for_what_matters() -> None:
-    """The laws above would hold for empty policies as well: see that the generated ones do something."""
+    """The laws above also hold for empty policies: check that the generated ones make changes."""
     seen: set[str] = set()
 
     @law

@@ -1,4 +1,4 @@
-"""How a change is marked: what Ganeti does without asking."""
+"""The risk of a change: what Ganeti does without asking."""
 
 from __future__ import annotations
 

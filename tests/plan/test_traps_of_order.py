@@ -1,4 +1,4 @@
-"""The traps of Ganeti's commands: what must go together, before or after something else, or not at all."""
+"""The traps of Ganeti's commands: the order and grouping of changes."""
 
 from __future__ import annotations
 

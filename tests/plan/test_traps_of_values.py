@@ -1,4 +1,4 @@
-"""The traps of Ganeti's values: what is stored, what is in force, what counts as a difference."""
+"""The traps of Ganeti's values: stored values, effective values and differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents of policies: sound ones, and ones in which something is not as it should be."""
+"""Documents of policies: correct ones, and ones with an error."""
 
 from __future__ import annotations
 

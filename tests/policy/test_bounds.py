@@ -1,4 +1,4 @@
-"""A policy that asks for what no cluster can have is refused, in one finding at its place."""
+"""A policy with impossible numbers is refused, with one finding at its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits of text: the data is what it should be then, and every comment about something else is still there."""
+"""Edits of text: the data is as expected, and all other comments stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schema finding says: the place, the best branch, and what to write instead."""
+"""The text of schema findings: the place, the best branch, and what to write instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files to objects: sizes and rates in Ganeti's units, kinds, names, what a file may be."""
+"""From files to objects: sizes and rates in Ganeti's units, kinds, names, and kinds of files."""
 
 from __future__ import annotations
 

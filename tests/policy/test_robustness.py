@@ -1,4 +1,4 @@
-"""Whatever a file holds: findings, no exception, and every report can show them."""
+"""Any file gives findings without an exception, and every report can show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which policies a directory holds."""
+"""The policies of a directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests and guards as data: what is written comes out, and what cannot be is a finding at its place."""
+"""Tests and guards as data: they are read as written, and an impossible one is a finding at its place."""
 
 from __future__ import annotations
 

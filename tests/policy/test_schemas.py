@@ -1,4 +1,4 @@
-"""The files in schemas/ are what the table of parameters says; and fast conformance is conformance."""
+"""The files in schemas/ follow the table of parameters, and fast conformance agrees with jsonschema."""
 
 from __future__ import annotations
 

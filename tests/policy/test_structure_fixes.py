@@ -1,4 +1,4 @@
-"""Fixes of structure: only where nobody could have meant anything else."""
+"""Fixes of structure: only if there is a single possible meaning."""
 
 from __future__ import annotations
 

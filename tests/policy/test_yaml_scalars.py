@@ -1,4 +1,4 @@
-"""YAML 1.2's core schema: `no`, `on`, `1:30` and `010` are what they look like."""
+"""YAML 1.2's core schema: `no`, `on` and `1:30` are strings and `010` is ten."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ STRANGER = {"id": 99, "login": "mallory", "username": "mallory", "type": "User"}
 
 @dataclass
 class Comments:
-    """What the server holds and was asked; `may_write` and `knows_user` are what the token may do.
+    """The comments and requests of the server; `may_write` and `knows_user` are rights of the token.
 
     `viewer` is whose token GitHub's GraphQL says it is; None where it may not be asked.
     """
@@ -51,7 +51,7 @@ _ONE = re.compile(r"(?:/repos/o/r/issues/comments|/projects/3/merge_requests/7/n
 
 @contextmanager
 def running() -> Iterator[Comments]:  # noqa: C901 (one answer after another)
-    """Yield what a server holds, while it runs."""
+    """Run a server; yield its comments."""
     held = Comments()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""The shell script of a plan, run by real shells with programs that write down what they are called with."""
+"""The shell script of a plan, run by real shells with programs that record their arguments."""
 
 from __future__ import annotations
 

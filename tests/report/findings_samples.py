@@ -37,4 +37,4 @@ FINDINGS = st.builds(
     st.lists(st.builds(Related, SPANS, _TEXT), max_size=3).map(tuple),
     st.none() | FIXES,
 )
-"""Any finding of a rule that there is."""
+"""Any finding of any existing rule."""

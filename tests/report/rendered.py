@@ -1,4 +1,4 @@
-"""What a reader sees of Markdown or HTML: read by a real renderer and the parser of the standard library."""
+"""The visible part of Markdown or HTML, by a real renderer and the parser of the standard library."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ class Page(HTMLParser):
 
 
 def page_of_markdown(text: str) -> Page:
-    """Return what GitHub's dialect makes of `text`, raw HTML included."""
+    """Return `text` rendered in GitHub's dialect, with raw HTML."""
     renderer = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     return Page(renderer.render(text))
 
 
 def mentions(page: Page) -> list[str]:
-    """Return what a forge would take for a person, an issue or a merge request: within one text outside of code."""
+    """Return the mentions of a person, an issue or a merge request in one text outside code."""
     return [found for text in page.prose for found in re.findall(r"(?:^|\W)([@#!]\w+)", text)]
 
 

@@ -1,4 +1,4 @@
-"""place, suggest and test as Markdown and as pages: the figures of the report, in whatever form, and nothing broken."""
+"""place, suggest and test as Markdown and HTML: the figures of the report in every form, well-formed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules find in their own bad examples, in the forms that other programs read."""
+"""The findings of the rules' own bad examples, in the forms for other programs."""
 
 from __future__ import annotations
 

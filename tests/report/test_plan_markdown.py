@@ -67,7 +67,7 @@ def test_a_plan_that_can_be_applied_says_what_gets_worse() -> None:
 
 
 def test_the_facts_for_a_decision_are_above_the_folds() -> None:
-    """Why fewer fit, what gets no worse, what is touched, and what the rows of the table are."""
+    """The reason for lost capacity, unchanged parts, touched objects, and the rows of the table."""
     before, after = Fit(650, Binding(Cause.SPINDLE_RATIO), None), Fit(0, Binding(Cause.BOUNDS), None)
     known = full_impact()
     assert known.capacity is not None

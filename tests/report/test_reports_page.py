@@ -1,4 +1,4 @@
-"""docs/reports.md says what is true."""
+"""The statements of docs/reports.md are true."""
 
 from __future__ import annotations
 

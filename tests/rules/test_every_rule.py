@@ -1,4 +1,4 @@
-"""Every rule of the catalogue finds what it is for, and leaves alone what is in order.
+"""Every rule of the catalogue finds its mistakes and accepts correct policies.
 
 Most are shown by their own examples (which `test_examples.py` and `test_fleet.py` hold to more than that); for the
 others there is a function here. A rule that is in none of these fails.

@@ -1,4 +1,4 @@
-"""Values that are made to take long: a rule answers at once, or not at all."""
+"""Values that are made to take long: a rule answers at once or skips them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Single mistakes put into good policies: what kinds there are, and which of them `check` finds."""
+"""Single mistakes in good policies: their kinds, and which of them `check` finds."""

@@ -113,7 +113,7 @@ def _(base: Base) -> Iterator[Seed]:
 
 
 def _meet(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return whether there is a size that lies in both pairs."""
+    """Return whether some size lies in both pairs."""
     return all(
         mib(one["min"][key]) <= mib(other["max"][key]) and mib(other["min"][key]) <= mib(one["max"][key])
         for key in one["min"]

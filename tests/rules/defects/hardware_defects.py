@@ -1,4 +1,4 @@
-"""What nodes are promised to have, against the sizes: exclusive storage, dedicated CPUs and memory."""
+"""Promised hardware compared with the sizes: exclusive storage, dedicated CPUs and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check every mutant, and count which of them are caught: an error or a warning that the good policy has not."""
+"""Check every mutant, and count the caught ones: those with an error or a warning that the good policy lacks."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Mutant:
 
 
 def mutants(directory: Path, most: int = MOST_SEEDS) -> list[Mutant]:
-    """Make and check all mutants, in `directory`: at most `most` of a kind.
+    """Make and check all mutants in `directory`, at most `most` of a kind.
 
-    Changes that say the same as before do not count.
+    Changes without a new meaning do not count.
     """
     bases = good_policies()
     result: list[Mutant] = []
@@ -78,7 +78,7 @@ def _key(finding: Finding) -> tuple[str, str]:
 
 
 def _serious(directory: Path) -> list[Finding]:
-    """Return what `gpolicy check DIRECTORY` says, less what it only wants to be known."""
+    """Return the findings of `gpolicy check DIRECTORY`, without infos."""
     findings = [item for root in policy_roots(directory) for item in check_policy(load_policy(root), today=TODAY)]
     return [finding for finding in findings if finding.severity is not Severity.INFO]
 

@@ -8,7 +8,7 @@ from defects.seeding import Base, Document, Seed, defect, mib
 
 
 def _disks(base: Base) -> Iterator[Document]:
-    """Yield what DRBD's parameters may be written in: the cluster, and groups that can have DRBD."""
+    """Yield the objects that may have DRBD's parameters: the cluster, and groups that can have DRBD."""
     enabled = {
         template for item in base.documents("Cluster") for template in item.data.get("enabled_disk_templates", ["drbd"])
     }

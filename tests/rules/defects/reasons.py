@@ -1,4 +1,4 @@
-"""Why check says nothing (or tells it as an info only) about some seeded mistakes."""
+"""Why check does not report some seeded mistakes, or only as an info."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Kinds of mistakes, and how one is put into a good policy.
 
-A *defect* is a kind of mistake, with the reason why a policy with it is wrong: what Ganeti, htools or gpolicy then does
-otherwise than whoever wrote the policy means. It is not defined by what a rule finds. Each *seed* is one place where it
+A *defect* is a kind of mistake, with the reason why a policy with it is wrong: how Ganeti, htools or gpolicy then
+differs from the intention of the author. It is not defined by the findings of a rule. Each *seed* is one place where it
 can be made; a mutant is the policy with just that one change.
 """
 
@@ -212,7 +212,7 @@ def mib(value: int | str) -> int:
 
 
 def typo(word: str, generator: random.Random) -> str:
-    """Return `word` with one slip of the fingers: a letter lost, doubled or exchanged with the next."""
+    """Return `word` with one slip: a letter missing, doubled or swapped with the next."""
     place = generator.randrange(1, len(word))
     slips = [word[:place] + word[place + 1 :], word[:place] + word[place] + word[place:]]
     if word[place - 1] != word[place]:

@@ -1,4 +1,4 @@
-"""Tags, and what htools makes of them."""
+"""Tags, and their meaning for htools."""
 
 from __future__ import annotations
 

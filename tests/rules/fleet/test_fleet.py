@@ -1,4 +1,4 @@
-"""What several policies show only together: the rules' own examples, as the files that their comments name."""
+"""Rules about several policies: their own examples, as the files that their comments name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypervisor parameters that are held against what the cluster has, and how wrong ones are answered."""
+"""Hypervisor parameters compared with those of the cluster, and hints for wrong ones."""
 
 from __future__ import annotations
 
@@ -37,11 +37,13 @@ def with_kvm(**values: Any) -> ClusterState:
         ("{serial_speed: 1}", {"serial_console": False}, []),
     ],
 )
-def test_clusters_values_count(declared: str, observed: dict[str, Any], expected: list[str], tmp_path: Path) -> None:
+def test_values_of_the_cluster_count(
+    declared: str, observed: dict[str, Any], expected: list[str], tmp_path: Path
+) -> None:
     assert codes(check(f"{HEAD}{declared}\n", tmp_path, state=with_kvm(**observed))) == expected
 
 
-def test_clusters_values_are_shown(tmp_path: Path) -> None:
+def test_values_of_the_cluster_are_shown(tmp_path: Path) -> None:
     [found] = check(f"{HEAD}{{disk_aio: native}}\n", tmp_path, state=with_kvm(disk_cache="writeback"))
     assert "disk_cache is what the cluster has now" in found.message
 
@@ -56,7 +58,7 @@ def test_clusters_values_are_shown(tmp_path: Path) -> None:
         ('{spice_ip_version: "4"}', "write the number without quotes"),
     ],
 )
-def test_the_hint(written: str, hint: str, tmp_path: Path) -> None:
+def test_misspelt_words_get_hints(written: str, hint: str, tmp_path: Path) -> None:
     [found] = check(f"{HEAD}{written}\n", tmp_path)
     assert (found.code, found.hint) == ("GP012", hint)
 

@@ -1,4 +1,4 @@
-"""Overlap, containment and identity of specs, held against counting the sizes one by one."""
+"""Overlap, containment and identity of specs, compared with counting the sizes one by one."""
 
 from __future__ import annotations
 
