@@ -110,12 +110,11 @@ class CompiledAllocator(Allocator):
         try:
             opened, keep = self._follow(state, instance)
             wanted = opened.cluster.instance(instance)
+            opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
+            status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)
+            _answered(status, opened.engine, state.nodes, fit=True)
         except UnfitError:
             refuse_absurd_numbers(state.nodes.values(), (*state.instances.values(), instance))
-            return None
-        opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
-        status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)
-        if not _answered(status, opened.engine, state.nodes):
             return None
         placed = opened.engine.placements(keep)
         after = with_placements(state, instance, placed, opened.cluster.indices)

@@ -16,6 +16,8 @@ from gpolicy.printable import as_text
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
 
+_MOST_LEFT_OUT = 100  # lines on standard error
+
 
 def init(directory: Path, name: str) -> int:
     """Write the starter policy."""
@@ -37,8 +39,11 @@ def adopt(src: str, output: Path, options: SourceOptions) -> int:
     adopted = make(read(src, options))
     for path in write_files(adopted.files, output):
         sys.stdout.write(as_text([f"wrote {path}"]))
-    for left in adopted.left_out:
+    for left in adopted.left_out[:_MOST_LEFT_OUT]:
         complain(f"left out {left}", None)
+    if len(adopted.left_out) > _MOST_LEFT_OUT:
+        more = len(adopted.left_out) - _MOST_LEFT_OUT
+        complain(f"left out {more} more: comments in the written files name them all", None)
     return int(ExitCode.FINE)
 
 

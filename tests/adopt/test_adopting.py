@@ -9,7 +9,9 @@ import pytest
 
 from gpolicy.adopt.adopting import Adopted, adopt
 from gpolicy.checking.checking import check_policy
-from gpolicy.cluster.sources import read_state
+from gpolicy.cli.writing import adopt as write_policy
+from gpolicy.cluster.snapshot import write_snapshot
+from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameter import Path as ValuePath
@@ -127,6 +129,16 @@ def test_inexpressible_values_are_left_out_and_noted(path: ValuePath, value: Val
         line for line in adopted.files["cluster.yaml"].splitlines() if line.startswith(f"# - {'.'.join(path)}: ")
     ]
     assert len(comment) == 1
+
+
+def test_of_much_that_is_left_out_the_files_name_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = cluster_state(cluster={("hvparams", f"h{number}", "a"): 1 for number in range(150)})
+    write_snapshot(state, tmp_path / "state.json", taken_at="2026-01-01T00:00:00Z")
+    write_policy(f"snapshot:{tmp_path / 'state.json'}", tmp_path / "adopted", SourceOptions())
+    said = capsys.readouterr().err
+    assert said.count("left out") == 101
+    assert said.endswith("gpolicy: left out 50 more: comments in the written files name them all\n")
+    assert (tmp_path / "adopted" / "cluster.yaml").read_text().count("# - hvparams.h") == 150
 
 
 def test_values_that_check_refuses_are_left_out() -> None:

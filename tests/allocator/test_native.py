@@ -119,6 +119,12 @@ def test_runs_refuse_impossible_numbers() -> None:
         allocator(huge, 1).standard(start(huge), WANTED, 3)
 
 
+def test_more_tags_than_ganeti_allows_are_refused_by_runs() -> None:
+    tagged = replace(WANTED, exclusion_tags=tuple(f"a:{number}" for number in range(4097)))
+    with pytest.raises(InputError, match="it has 4097 exclusion tags: Ganeti allows an object 4096 tags"):
+        allocator(SMALL, 1).standard(start(SMALL), tagged, 3)
+
+
 def test_an_instance_without_memory_makes_the_step_a_division_by_zero() -> None:
     with pytest.raises(DivisionError, match="divide by zero"):
         allocator(SMALL, 1).standard(start(SMALL), replace(WANTED, memory=0), None)

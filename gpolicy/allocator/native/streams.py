@@ -31,6 +31,8 @@ MOST = 2**41
 """The greatest number, such as MiB of memory, that the engine accepts (input.c)."""
 LEAST = 2**-20
 """The smallest number other than 0 that the engine accepts."""
+MOST_TAGS = 4096
+"""The most exclusion tags of an instance that the engine accepts: Ganeti allows an object no more tags (input.c)."""
 _TEMPLATES = {template: number for number, template in enumerate(DiskTemplate)}
 _STATES = {status: (status is not InstanceStatus.STATUS_OFFLINE, status.running) for status in InstanceStatus}
 """Whether an instance in a state is online, and whether it occupies memory."""
@@ -272,7 +274,7 @@ class ClusterNumbers:
 
 
 def refuse_absurd_numbers(nodes: Iterable[Node], instances: Iterable[Instance]) -> None:
-    """Raise InputError for an impossible number, with which the law would compute for hours."""
+    """Raise InputError for an impossible number (of tags, too), with which the law would compute for hours."""
     for node in nodes:
         facts = node.facts
         for name, number in (
@@ -294,6 +296,9 @@ def refuse_absurd_numbers(nodes: Iterable[Node], instances: Iterable[Instance]) 
             ("spindle use", instance.spindle_use),
         ):
             _refuse_absurd(f"instance {instance.name}", name, number)
+        if len(instance.exclusion_tags) > MOST_TAGS:
+            tags = f"it has {len(instance.exclusion_tags)} exclusion tags"
+            raise InputError(f"instance {instance.name}: {tags}: Ganeti allows an object {MOST_TAGS} tags")
 
 
 def _refuse_absurd(owner: str, name: str, number: float) -> None:
