@@ -14,6 +14,7 @@ from gpolicy.cli.output import repository_path, show_errors, write_report
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.findings import Accepted, Finding, Severity
+from gpolicy.json_values import json_text
 from gpolicy.opening import real_path
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
@@ -135,9 +136,9 @@ def findings_in(
             known = _fingerprints(findings, sources)
             return findings_gitlab(findings, fingerprint=known.__getitem__, locate=repository_path, without_place=first)
         case _:
-            from gpolicy.report.findings_json import findings_json  # noqa: PLC0415
+            from gpolicy.report.findings_json import findings_data  # noqa: PLC0415
 
-            return findings_json(findings, accepted)
+            return json_text(findings_data(findings, accepted))
 
 
 def _fingerprints(findings: list[Finding], sources: Files) -> dict[Finding, str]:
@@ -209,7 +210,7 @@ def read(src: str, options: SourceOptions) -> ClusterState:
 def show(path: Path, look: Look, *, origin: bool) -> int:
     """Print the effective policy."""
     from gpolicy.show.effective_policy import effective_view  # noqa: PLC0415
-    from gpolicy.show.effective_report import effective_answer, effective_json, effective_text  # noqa: PLC0415
+    from gpolicy.show.effective_report import effective_answer, effective_data, effective_text  # noqa: PLC0415
 
     policy = sound_policy(path)
     if policy is None:
@@ -219,7 +220,10 @@ def show(path: Path, look: Look, *, origin: bool) -> int:
     write_report(
         look,
         lambda: effective_answer(view, origin=origin),
-        {"json": lambda: effective_json(view), "text": lambda: effective_text(view, origin=origin, colour=colour)},
+        {
+            "json": lambda: json_text(effective_data(view)),
+            "text": lambda: effective_text(view, origin=origin, colour=colour),
+        },
     )
     return int(ExitCode.FINE)
 

@@ -12,6 +12,7 @@ from gpolicy.cli.checking import policy_with_errors, read, reader_today
 from gpolicy.cli.output import report_text, show_errors
 from gpolicy.cli.terminal import complain, wants_colour
 from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.json_values import json_text
 from gpolicy.policy.source_file import Files
 from gpolicy.report.forms import Look
 
@@ -66,7 +67,7 @@ def _compare(request: Request) -> tuple[DriftReport, str] | None:
 
 def _rendered(request: Request, report: DriftReport, sources: Files) -> str:
     from gpolicy.report.drift_answer import drift_answer  # noqa: PLC0415
-    from gpolicy.report.drift_json import drift_json  # noqa: PLC0415
+    from gpolicy.report.drift_json import drift_data  # noqa: PLC0415
     from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
 
     now = time.time()
@@ -74,7 +75,7 @@ def _rendered(request: Request, report: DriftReport, sources: Files) -> str:
         replace(request.look, colour=request.output is None and wants_colour(sys.stdout)),
         lambda: drift_answer(report, sources),
         {
-            "json": lambda: drift_json(report, compared_at=now),
+            "json": lambda: json_text(drift_data(report, compared_at=now)),
             "prometheus": lambda: drift_metrics(report, policy=_label(request), now=now),
         },
     )

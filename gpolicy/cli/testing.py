@@ -9,6 +9,7 @@ from gpolicy.cli.checking import errors_in, read_for
 from gpolicy.cli.output import show_errors, write_report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
+from gpolicy.json_values import json_text
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.forms import Look
@@ -27,7 +28,7 @@ def run(path: Path, state: str | None, options: SourceOptions, look: Look, *, na
     With a `name` only those that have it in their own.
     """
     from gpolicy.report.outcomes_answer import outcomes_answer  # noqa: PLC0415
-    from gpolicy.report.outcomes_json import outcomes_json  # noqa: PLC0415
+    from gpolicy.report.outcomes_json import outcomes_data  # noqa: PLC0415
 
     roots = policy_roots(path)
     observed = read_for(roots, state, options)
@@ -46,7 +47,7 @@ def run(path: Path, state: str | None, options: SourceOptions, look: Look, *, na
     write_report(
         look,
         lambda: outcomes_answer(outcomes),
-        {"json": lambda: outcomes_json(outcomes), "junit": lambda: _junit(outcomes)},
+        {"json": lambda: json_text(outcomes_data(outcomes)), "junit": lambda: _junit(outcomes)},
     )
     return int(ExitCode.FINE if all(outcome.ok for outcome in outcomes) else ExitCode.FINDINGS)
 

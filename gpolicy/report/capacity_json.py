@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize, SpecCapacity, spec_values
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
-from gpolicy.json_values import fields, head, json_text, plain
+from gpolicy.json_values import fields, head, plain
 
 FORMAT_VERSION: Final = "1.2"
 
@@ -20,11 +20,6 @@ def capacity_data(report: CapacityReport) -> dict[str, Any]:
         "cluster": None if report.cluster is None else capacity_of_group(report.cluster),
         "notes": list(report.notes),
     }
-
-
-def capacity_json(report: CapacityReport) -> str:
-    """Return the report as JSON text."""
-    return json_text(capacity_data(report))
 
 
 def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:

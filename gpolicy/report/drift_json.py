@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
 from gpolicy.findings import Span
-from gpolicy.json_values import fields, json_text, place
+from gpolicy.json_values import fields, place
 from gpolicy.report.drift_answer import utc
 from gpolicy.report.findings_json import findings_data
 
@@ -29,11 +29,6 @@ def drift_data(report: DriftReport, *, compared_at: float) -> dict[str, Any]:
         "notes": list(report.notes),
         "summary": {name: len(getattr(report, name)) for name in ("drift", "accepted", "unreadable")},
     }
-
-
-def drift_json(report: DriftReport, *, compared_at: float) -> str:
-    """Return the report as JSON text."""
-    return json_text(drift_data(report, compared_at=compared_at))
 
 
 def _drift(drift: Drift) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from gpolicy.findings import Accepted, Finding, Fix, Severity
-from gpolicy.json_values import PLACE, fields, json_text, place
+from gpolicy.json_values import PLACE, fields, place
 
 FORMAT_VERSION: Final = "1.1"
 _PLACE: Final = (*PLACE, "end_line", "end_column")
@@ -25,11 +25,6 @@ def findings_data(findings: Iterable[Finding], accepted: Iterable[Accepted] = ()
         "summary": summary(findings),
         "accepted": [{**_finding(item.finding), "by": item.by, "reason": item.reason} for item in accepted],
     }
-
-
-def findings_json(findings: Iterable[Finding], accepted: Iterable[Accepted] = ()) -> str:
-    """Return findings as JSON text."""
-    return json_text(findings_data(findings, accepted))
 
 
 def summary(findings: Iterable[Finding]) -> dict[str, int]:

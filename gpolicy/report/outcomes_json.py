@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.json_values import fields, json_text, place
+from gpolicy.json_values import fields, place
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
@@ -22,11 +22,6 @@ def outcomes_data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "tests": [_test(outcome) for outcome in outcomes],
         "summary": {"passed": passed, "failed": len(outcomes) - passed - errors, "error": errors},
     }
-
-
-def outcomes_json(outcomes: Sequence[Outcome]) -> str:
-    """Return the outcomes as JSON text."""
-    return json_text(outcomes_data(outcomes))
 
 
 def _test(outcome: Outcome) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gpolicy.analysis.place_report import Candidate, PlaceReport
-from gpolicy.json_values import fields, head, json_text
+from gpolicy.json_values import fields, head
 
 FORMAT_VERSION: Final = "1.1"
 
@@ -30,11 +30,6 @@ def place_data(report: PlaceReport) -> dict[str, Any]:
         "candidates": [_candidate(item) for item in report.candidates],
         "notes": list(report.notes),
     }
-
-
-def place_json(report: PlaceReport) -> str:
-    """Return the report as JSON text."""
-    return json_text(place_data(report))
 
 
 def _candidate(item: Candidate) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.analysis.capacity import spec_values
-from gpolicy.json_values import fields, head, json_text
+from gpolicy.json_values import fields, head
 
 if TYPE_CHECKING:
     from gpolicy.analysis.binding import Binding
@@ -23,11 +23,6 @@ def suggest_data(report: SuggestReport) -> dict[str, Any]:
         "groups": [_group(item) for item in report.groups],
         "passed_over": dict(report.passed_over),
     }
-
-
-def suggest_json(report: SuggestReport) -> str:
-    """Return the report as JSON text."""
-    return json_text(suggest_data(report))
 
 
 def _group(item: Suggestion) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from gpolicy.colour import Painter, Tone
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.json_values import fields, json_text, place
+from gpolicy.json_values import fields, place
 from gpolicy.printable import as_text, printable
 from gpolicy.report.answer import Answer, Cell, Name, Section, Table, count
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
@@ -179,13 +179,8 @@ def _settable(path: Path, item: EffectiveObject) -> bool:
     return parameter is None or _LEVELS[item.kind] in parameter.levels
 
 
-def effective_json(view: EffectivePolicy) -> str:
-    """Return the view as JSON; its schema is schemas/output/show.json."""
-    return json_text(effective_data(view))
-
-
 def effective_data(view: EffectivePolicy) -> dict[str, Any]:
-    """Return the view in JSON's own types."""
+    """Return the view in JSON's own types; its schema is schemas/output/show.json."""
     return {
         "format_version": FORMAT_VERSION,
         "ganeti_version": view.version,

@@ -17,10 +17,11 @@ from rendered import Page, html_of, markdown_of, page_of_markdown
 
 from gpolicy.cluster.state import Identity
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
+from gpolicy.json_values import json_text
 from gpolicy.plan.change import ChangeAction
 from gpolicy.printable import terminal_text
 from gpolicy.report.drift_answer import drift_answer, since_text, utc
-from gpolicy.report.drift_json import drift_data, drift_json
+from gpolicy.report.drift_json import drift_data
 from gpolicy.report.drift_prometheus import drift_metrics, failure_metrics
 from gpolicy.report.forms import Look, render
 
@@ -63,7 +64,7 @@ def samples(family: Metric) -> dict[tuple[str, ...], float]:
 
 def test_json_is_as_its_schema_says(report: DriftReport) -> None:
     Draft7Validator.check_schema(SCHEMA)
-    data = json.loads(drift_json(report, compared_at=NOW))
+    data = json.loads(json_text(drift_data(report, compared_at=NOW)))
     assert list(Draft7Validator(SCHEMA).iter_errors(data)) == []
     assert data["compared_at"] == "2026-01-01T00:00:00Z"
     assert data["summary"] == {"drift": 4, "accepted": 1, "unreadable": 0}

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from mutated import DOCUMENTS, mutations
 
 from gpolicy.checking.checking import check_policy
+from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy
-from gpolicy.report.findings_json import findings_json
+from gpolicy.report.findings_json import findings_data
 from gpolicy.report.findings_text import findings_text
 
 
@@ -24,7 +25,7 @@ def check_everything(directory: Path, text: str) -> None:
     findings = check_policy(policy, today=date(2026, 1, 1))
     shown = findings_text(findings, policy.files)
     assert all(letter.isprintable() or letter == "\n" for letter in shown)
-    assert len(json.loads(findings_json(findings))["findings"]) == len(findings)
+    assert len(json.loads(json_text(findings_data(findings)))["findings"]) == len(findings)
     lines = text.count("\n") + text.count("\r") + text.count("\x85") + text.count("\u2028") + text.count("\u2029") + 1
     for finding in findings:
         assert finding.span is not None

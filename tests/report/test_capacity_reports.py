@@ -15,9 +15,10 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, capacity
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.cluster.text import parse_text, read_text_file
+from gpolicy.json_values import json_text
 from gpolicy.printable import terminal_text
 from gpolicy.report.capacity_answer import capacity_answer
-from gpolicy.report.capacity_json import capacity_data, capacity_json
+from gpolicy.report.capacity_json import capacity_data
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "schemas/output/capacity.json").read_text(encoding="utf-8"))
@@ -40,7 +41,7 @@ def test_the_schema_is_a_schema_and_knows_every_cause() -> None:
 
 
 def test_the_contract(report: CapacityReport) -> None:
-    data: dict[str, Any] = json.loads(capacity_json(report))
+    data: dict[str, Any] = json.loads(json_text(capacity_data(report)))
     assert list(VALIDATOR.iter_errors(data)) == []
     assert data["format_version"] == "1.2"
     group = data["groups"][0]
@@ -63,7 +64,7 @@ def test_one_group_has_no_cluster_beside_it(report: CapacityReport) -> None:
 def test_nan_is_null(report: CapacityReport) -> None:
     score = Score(math.nan, (ScoreComponent("spindles_cv", math.inf, 0.5),))
     odd = replace(report, groups=(replace(report.groups[0], score=score),), cluster=None)
-    data = json.loads(capacity_json(odd))
+    data = json.loads(json_text(capacity_data(odd)))
     assert list(VALIDATOR.iter_errors(data)) == []
     assert data["groups"][0]["score"] is None
     assert "NaN" in capacity_text(odd, score=True)

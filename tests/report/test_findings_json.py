@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
 from gpolicy.findings import Edit, Finding, Fix, Related, Severity, Span
-from gpolicy.report.findings_json import findings_data, findings_json
+from gpolicy.json_values import json_text
+from gpolicy.report.findings_json import findings_data
 
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "schemas/output/check.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft7Validator(SCHEMA)
@@ -79,7 +80,7 @@ FINDINGS = st.builds(
 
 @given(st.lists(FINDINGS, max_size=5))
 def test_any_findings_conform_to_the_schema_and_survive_the_text(findings: list[Finding]) -> None:
-    text = findings_json(findings)
+    text = json_text(findings_data(findings))
     assert text.isascii()
     data = json.loads(text)
     VALIDATOR.validate(data)

@@ -11,11 +11,12 @@ from jsonschema import Draft7Validator
 from rendered import text_of
 
 from gpolicy.findings import Span
+from gpolicy.json_values import json_text
 from gpolicy.policy.scenario import Action
 from gpolicy.printable import terminal_text
 from gpolicy.report.junit import outcomes_junit
 from gpolicy.report.outcomes_answer import outcomes_answer, summary_line
-from gpolicy.report.outcomes_json import outcomes_json
+from gpolicy.report.outcomes_json import outcomes_data
 from gpolicy.testing.outcome import Check, Outcome
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "output" / "test.json").read_text())
@@ -87,14 +88,14 @@ def test_colour_changes_nothing_else() -> None:
 
 @pytest.mark.parametrize("outcomes", [[], OUTCOMES, [HOSTILE]])
 def test_the_json_is_what_its_schema_says(outcomes: list[Outcome]) -> None:
-    data = json.loads(outcomes_json(outcomes))
+    data = json.loads(json_text(outcomes_data(outcomes)))
     Draft7Validator(SCHEMA).validate(data)
     assert [test["name"] for test in data["tests"]] == [item.name for item in outcomes]
     assert sum(data["summary"].values()) == len(outcomes)
 
 
 def test_the_json_tells_failed_from_broken() -> None:
-    data = json.loads(outcomes_json(OUTCOMES))
+    data = json.loads(json_text(outcomes_data(OUTCOMES)))
     assert [test["result"] for test in data["tests"]] == ["passed", "failed", "error"]
     assert data["summary"] == {"passed": 1, "failed": 1, "error": 1}
     assert data["tests"][2]["error"]["line"] == 10

@@ -13,10 +13,11 @@ from gpolicy.data import data_directory
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.values import fill
+from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, effective_view
-from gpolicy.show.effective_report import effective_answer, effective_data, effective_json, effective_text
+from gpolicy.show.effective_report import effective_answer, effective_data, effective_text
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
 RATIO: ValuePath = ("ipolicy", "vcpu-ratio")
@@ -158,7 +159,7 @@ def test_json_is_what_its_schema_says(view: EffectivePolicy) -> None:
     schema = json.loads((data_directory("schemas") / "output" / "show.json").read_text(encoding="utf-8"))
     Draft7Validator.check_schema(schema)
     assert list(Draft7Validator(schema).iter_errors(effective_data(view))) == []
-    assert json.loads(effective_json(view)) == effective_data(view)
+    assert json.loads(json_text(effective_data(view))) == effective_data(view)
     assert effective_data(view)["format_version"] == "1.0"
 
 

@@ -11,6 +11,7 @@ from gpolicy.cli.options import Authority, Budget, Credentials, Insecure, State,
 from gpolicy.cli.output import show_errors, write_report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
+from gpolicy.json_values import json_text
 
 if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames
@@ -75,7 +76,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     from gpolicy.analysis.capacity import capacity as count  # noqa: PLC0415
     from gpolicy.analysis.extended_capacity import ExtendedOptions  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
-    from gpolicy.report.capacity_json import capacity_json  # noqa: PLC0415
+    from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
 
     look = look_of("capacity", form, budget)
     limits = ExtendedOptions(max_node_failures=max_node_failures, oversubscription=oversubscription)
@@ -93,7 +94,9 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
             declared=resource_model,
             observer=tell,
         )
-    write_report(look, lambda: capacity_answer(report, components=score), {"json": lambda: capacity_json(report)})
+    write_report(
+        look, lambda: capacity_answer(report, components=score), {"json": lambda: json_text(capacity_data(report))}
+    )
     return int(ExitCode.FINE)
 
 
@@ -129,7 +132,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
-    from gpolicy.report.place_json import place_json  # noqa: PLC0415
+    from gpolicy.report.place_json import place_data  # noqa: PLC0415
 
     look = look_of("place", form, budget, every=every)
     words = read_words(request)
@@ -139,7 +142,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     observed, names = found
     with working("trying every node"):
         report = find(observed, words.on(observed, names), names=names)
-    write_report(look, lambda: place_answer(report), {"json": lambda: place_json(report)})
+    write_report(look, lambda: place_answer(report), {"json": lambda: json_text(place_data(report))})
     return int(ExitCode.FINE if report.ok else ExitCode.FINDINGS)
 
 
@@ -206,7 +209,7 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
     """
     from gpolicy.cli.checking import read  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer  # noqa: PLC0415
-    from gpolicy.report.suggest_json import suggest_json  # noqa: PLC0415
+    from gpolicy.report.suggest_json import suggest_data  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
     from gpolicy.suggest.size_names import parse_mix, parse_sizes  # noqa: PLC0415
     from gpolicy.suggest.suggesting import suggest as find  # noqa: PLC0415
@@ -231,7 +234,7 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         from gpolicy.writing.new_files import write_new_file  # noqa: PLC0415
 
         write_new_file(output, text)
-    own = {"json": lambda: suggest_json(report), "yaml": lambda: text if output is None else ""}
+    own = {"json": lambda: json_text(suggest_data(report)), "yaml": lambda: text if output is None else ""}
     write_report(look, lambda: suggest_answer(report, output), own)
     return int(ExitCode.FINE)
 
