@@ -1,1 +1,1 @@
-"""The command line: parses, wires, prints. Nothing here decides anything."""
+"""The command line: parses, wires, prints. It decides nothing itself."""

@@ -1,4 +1,4 @@
-"""The command line: which verbs there are. A verb is built when it is asked for, so that start-up feels instant."""
+"""The command line: its verbs. A verb is built when it is used, so that start-up is fast."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VERBS: Final = {
 
 
 class _Verbs(TyperGroup):
-    """The verbs, each built when it is first asked for. (Releases of Typer differ in whose contexts these are: Any.)"""
+    """The verbs, each built at its first use. (Releases of Typer differ in the type of their contexts: Any.)"""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(VERBS)

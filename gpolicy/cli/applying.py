@@ -1,4 +1,4 @@
-"""`apply`: shows what is about to be done, asks, and tells how it goes."""
+"""`apply`: shows the steps, asks, and reports progress."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Which plan is to be applied, where, and how."""
+    """The plan to apply, its destination, and options."""
 
     plan: Path
     destination: str
@@ -45,7 +45,7 @@ class Request:
 
 
 def apply(request: Request) -> int:
-    """Carry a plan out, go on with it, or take it back; return the exit code."""
+    """Apply, resume or roll back a plan; return the exit code."""
     from gpolicy.apply.carrying import ApplyError  # noqa: PLC0415
     from gpolicy.apply.destinations import open_runner  # noqa: PLC0415
     from gpolicy.apply.journal_file import journal_path  # noqa: PLC0415
@@ -123,7 +123,7 @@ def _history(request: Request, plan: Plan, journal: Path) -> History | None:
 
 
 def _own_history(plan: Plan, history: History | None, journal: Path, runner: Runner) -> History | None:
-    """Return the history of this very plan; the journal of another is put aside."""
+    """Return the history of this plan; rename the journal of another plan."""
     from gpolicy.apply.earlier import clear_away  # noqa: PLC0415
 
     if history is None or history.plan_digest == plan.digest:
@@ -135,7 +135,7 @@ def _own_history(plan: Plan, history: History | None, journal: Path, runner: Run
 
 @contextmanager
 def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[Callable[[], bool]]:
-    """Hold the locks; yield what tells whether one of them was lost."""
+    """Hold the locks; yield a function that tells whether one of them was lost."""
     from gpolicy.apply.command_runner import CommandRunner  # noqa: PLC0415
     from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock  # noqa: PLC0415
     from gpolicy.cluster.master import SshMaster  # noqa: PLC0415
@@ -149,24 +149,24 @@ def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[Callable[
                 complain(lock.note, None)
             yield lock.is_lost
         else:
-            yield lambda: False  # the kernel keeps the lock on this machine for as long as we live
+            yield lambda: False  # the kernel keeps the lock on this machine until we end
 
 
 @dataclass(slots=True)
 class _Signals:
-    """Have Ctrl-C and SIGTERM stop us after the step that runs; a second one, without waiting for it."""
+    """Let Ctrl-C and SIGTERM stop the run after the present step; a second one does not wait."""
 
     stop: StopRequests
     before: dict[int, Any] = field(default_factory=dict)
 
     def catch(self) -> None:
-        """Begin: from here on no signal ends us between a step and its entry in the journal."""
+        """Begin: from now on no signal ends the run between a step and its entry in the journal."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays
                 self.before[number] = signal.signal(number, self._asked)
 
     def release(self) -> None:
-        """Have signals do again what they did before."""
+        """Restore the old handlers of signals."""
         for number, handler in self.before.items():
             signal.signal(number, handler)
         self.before.clear()
@@ -180,7 +180,7 @@ class _Signals:
 
 @dataclass(frozen=True, slots=True)
 class _Agreement:
-    """Shows what is about to be done, and asks."""
+    """Shows the steps and asks for consent."""
 
     plan: Plan
     destination: str
@@ -230,7 +230,7 @@ class _Agreement:
 
 @dataclass(slots=True)
 class _Voice:
-    """Tells how it goes. What cannot be said (the terminal is gone) never stops the work."""
+    """Reports progress. A closed terminal never stops the work."""
 
     paint: Painter
 
@@ -251,7 +251,7 @@ class _Voice:
 
 
 def _say(line: str) -> None:
-    """Write a line. A reader that is gone stops neither the work nor the exit code: from then on nothing is said."""
+    """Write a line. After a closed output nothing more is written; the work and the exit code are not affected."""
     try:
         sys.stdout.write(as_text([line]))
         sys.stdout.flush()
@@ -261,7 +261,7 @@ def _say(line: str) -> None:
 
 
 def _tell(run: PlanRun, verdict: FinalLook, journal: Path) -> int:
-    """Say what a new look shows at the end, and return the exit code."""
+    """Report the state of the cluster at the end, and return the exit code."""
     back = run.direction == "rollback"
     for path in verdict.unseen:
         _say(f"  not seen: {path} cannot be read through {run.runner.destination}; its job ended well")
@@ -295,7 +295,7 @@ def _show_differences(differences: Sequence[LeafDifference]) -> None:
 
 
 def _way_on(request: Request, journal: Path) -> str | None:
-    """Return how to go on after a run that did not get to its end."""
+    """Return how to continue after an incomplete run."""
     if not journal.exists():
         return None
     return f"go on with --{'rollback' if request.rollback else 'resume'}" + (

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is to be checked, by which rules, and what is to become of what is found.
+    """What to check, by which rules, and how to report the findings.
 
     `write_baseline`: the file to keep what is found in.
     """
@@ -48,7 +48,7 @@ class Request:
 
 
 def check(request: Request) -> int:
-    """Check each policy, print what was found, fix it if asked to, and return the exit code."""
+    """Check each policy, print the findings, fix them on request, and return the exit code."""
     from gpolicy.checking.repository import Checker  # noqa: PLC0415 (other verbs need no rules)
 
     _refuse_options_together(request)
@@ -68,12 +68,12 @@ def check(request: Request) -> int:
 
 
 def reader_today() -> date:
-    """Return the day on which waivers end: at the reader's midnight."""
+    """Return today's date, in local time, for the end of waivers."""
     return date.today()  # noqa: DTZ011
 
 
 def _refuse_options_together(request: Request) -> None:
-    """Raise UsageError where two options ask for things that do not go together."""
+    """Raise UsageError for two options that exclude one another."""
     asked = {"--fix": request.fix, "--diff": request.diff, "--write-baseline": request.write_baseline is not None}
     names = [name for name, is_asked in asked.items() if is_asked]
     if len(names) > 1:
@@ -85,7 +85,7 @@ def _refuse_options_together(request: Request) -> None:
 
 
 def _report(checked: list[Checked], request: Request, *, fixable: bool = True) -> int:
-    """Print what was found, and return the exit code."""
+    """Print the findings, and return the exit code."""
     from gpolicy.checking.repository import report_together  # noqa: PLC0415
     from gpolicy.report.findings_answer import findings_answer  # noqa: PLC0415
     from gpolicy.report.findings_text import findings_text  # noqa: PLC0415
@@ -149,7 +149,7 @@ def _fingerprints(findings: list[Finding], sources: Files) -> dict[Finding, str]
 
 
 def _write_baseline(checked: list[Checked], path: Path, request: Request) -> int:
-    """Write what is found to a baseline, all of it or nothing; show what cannot be accepted."""
+    """Write all findings to a baseline, or none; show those that cannot be accepted."""
     from gpolicy.checking.repository import new_baseline  # noqa: PLC0415
     from gpolicy.writing.replacing import Replacement, replace_files  # noqa: PLC0415
 
@@ -200,7 +200,7 @@ def read_for(roots: Sequence[Path], src: str | None, options: SourceOptions) -> 
 
 
 def read(src: str, options: SourceOptions) -> ClusterState:
-    """Return the state that `src` names, with a sign of life when that takes long."""
+    """Return the state that `src` names, and show progress when that takes long."""
     from gpolicy.cluster.sources import read_state  # noqa: PLC0415
 
     with working(f"reading {src}"):

@@ -1,4 +1,4 @@
-"""The streams that everything is written to which people read: what passes them is printable, whoever wrote it."""
+"""The streams for all output to users: they make it printable, wherever it comes from."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Console:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:
-        """Be the stream below in all else."""
+        """Pass everything else on to the stream below."""
         return getattr(self.below, name)
 
 
@@ -47,7 +47,7 @@ def console(stream: TextIO) -> TextIO:
 
 
 def write_commands(stream: TextIO, text: str) -> None:
-    """Write lines to a console that GitHub's runner is to take for commands."""
+    """Write lines to a console as commands for GitHub's runner."""
     below = stream.below if isinstance(stream, Console) else stream
     below.write(printable_text(text))
 

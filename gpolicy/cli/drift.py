@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is to be compared with what, and how to show it."""
+    """What to compare, and how to show it."""
 
     path: Path
     state: str
@@ -33,7 +33,7 @@ class Request:
 
 
 def drift(request: Request) -> int:
-    """Show where a cluster is not what its policy declares; return the exit code.
+    """Show the differences of a cluster from its policy; return the exit code.
 
     Metrics are written also when nothing could be compared: that is what an alert must see.
     """
@@ -51,7 +51,7 @@ def drift(request: Request) -> int:
 
 
 def _compare(request: Request) -> tuple[DriftReport, str] | None:
-    """Return the drift, and the text that shows it; None if the policy has errors, which are told."""
+    """Return the drift and its report; None if the policy has errors, which are reported."""
     from gpolicy.checking.overrides import settings_of  # noqa: PLC0415
     from gpolicy.drift.comparing import find_drift  # noqa: PLC0415
 
@@ -106,7 +106,7 @@ def _write_failure(request: Request) -> None:
 
 
 def _written_before(file: Path) -> str | None:
-    """Return the metrics that earlier runs left; None where there are none that can be read."""
+    """Return the metrics of earlier runs; None if they cannot be read."""
     from gpolicy.opening import read_below, target_of  # noqa: PLC0415
     from gpolicy.report.drift_prometheus import LARGEST_BYTES  # noqa: PLC0415
 
@@ -118,5 +118,5 @@ def _written_before(file: Path) -> str | None:
 
 
 def _label(request: Request) -> str:
-    """Return what tells the runs of several policies apart: it must be the same whether a run compares or not."""
+    """Return a label for runs of this policy: the same in runs that fail."""
     return str(request.path.absolute())

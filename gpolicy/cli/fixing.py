@@ -24,9 +24,9 @@ _COMMON = 20  # a line that occurs more often says nothing about where two texts
 
 
 def fix(checker: Checker, *, aside: bool) -> list[Checked]:
-    """Fix what can be fixed, write the files, say what was fixed, and return what is left.
+    """Fix what can be fixed, write the files, report the fixes, and return the remaining findings.
 
-    What is said goes to standard output, or to standard error if that is `aside`.
+    The report goes to standard output, or with `aside` to standard error.
     """
     run = _Run(checker)
     fixed = fix_policy(run.check)
@@ -40,7 +40,7 @@ def fix(checker: Checker, *, aside: bool) -> list[Checked]:
 
 
 def diff(checker: Checker) -> int:
-    """Write what `fix` would change as a unified diff; return 1 if there is something."""
+    """Write the changes of `fix` as a unified diff; return 1 if there are any."""
     run = _Run(checker)
     fixed = fix_policy(run.check)
     for file in sorted(fixed.texts):
@@ -52,7 +52,7 @@ def diff(checker: Checker) -> int:
 
 
 class _Run:
-    """Looks at the policies as they would be with other texts, and keeps the texts as they are."""
+    """Checks the policies with changed texts, without writing them."""
 
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
@@ -94,7 +94,7 @@ def _range(first: int, end: int) -> str:
 
 
 class _SharedLines(SequenceMatcher[str]):
-    """The lines that two texts share. A long part is cut in two at a shared line in its middle.
+    """The common lines of two texts. A long part is split at a common line in its middle.
 
     difflib alone takes time by the square of the number of changes: minutes for a file with a change on each line.
     """

@@ -22,7 +22,7 @@ _STANDARD_INPUT = Path("-")
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """One file: what it holds, as bytes and as text, and what it is to hold."""
+    """One file: its content as bytes and as text, and its new text."""
 
     path: Path
     data: bytes
@@ -36,9 +36,9 @@ class _Done:
 
 
 def format_files(paths: list[Path], *, check: bool, diff: bool) -> int:
-    """Format the files at `paths`, or say what would change, and return the exit code.
+    """Format the files at `paths`, or report what would change, and return the exit code.
 
-    1: a file would change (with `check` or `diff`), or one is broken and was left as it is.
+    1: a file would change (with `check` or `diff`), or one is broken and stays unchanged.
     """
     if _STANDARD_INPUT in paths:
         if len(paths) > 1:
@@ -59,7 +59,7 @@ def format_files(paths: list[Path], *, check: bool, diff: bool) -> int:
 
 
 def _standard_input(*, check: bool, diff: bool) -> int:
-    """Format standard input to standard output; what cannot be formatted is passed on as it is."""
+    """Format standard input to standard output; text that cannot be formatted is copied unchanged."""
     item = _format(_STANDARD_INPUT, sys.stdin.buffer.read(MAX_BYTES + 1))
     broken = _complain(item)
     if diff:
@@ -96,7 +96,7 @@ def _name(path: Path) -> str:
 
 
 def _complain(item: _Done) -> bool:
-    """Say why a file is left as it is, if it is; return whether it is broken."""
+    """Report why a file stays unchanged, if it does; return whether it is broken."""
     made = item.formatted
     for finding in made.broken[:1]:
         complain(f"{finding.span}: left as it is: {finding.message}", None)
@@ -107,7 +107,7 @@ def _complain(item: _Done) -> bool:
 
 
 def _write(changed: list[_Done]) -> list[_Done]:
-    """Write the files; say which are left, as a link leads to them, and return the others."""
+    """Write the files except those behind links, which are reported; return the written ones."""
     from gpolicy.writing.replacing import Replacement, replace_files  # noqa: PLC0415
 
     replacements, written = [], []

@@ -81,7 +81,7 @@ def look_of(verb: str, form: str, budget: int | None = None, *, every: bool = Fa
 
 
 def signers_for(plan: Path, allowed: Path | None, signature: Path | None) -> Signers | None:
-    """Return whose signature of `plan` is wanted, None where none is."""
+    """Return the required signer of `plan`, None if none is required."""
     from gpolicy.plan.signature import Signers  # noqa: PLC0415
 
     if allowed is None:
@@ -95,7 +95,7 @@ def signers_for(plan: Path, allowed: Path | None, signature: Path | None) -> Sig
 def source_options(
     credentials: Path | None, authority: Path | None, *, insecure: bool, volumes: bool = False
 ) -> SourceOptions:
-    """Return what the options say of how a cluster is to be read."""
+    """Return how to read a cluster, from the options."""
     from gpolicy.cluster.sources import SourceOptions  # noqa: PLC0415
 
     return SourceOptions(

@@ -1,4 +1,4 @@
-"""What verbs write: their reports in the form that was asked for, and the errors that keep them from one."""
+"""The output of verbs: reports in the requested form, or errors instead."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def report_text(look: Look, answer: Callable[[], Answer], own: Forms) -> str:
 
 
 def show_errors(errors: Iterable[Finding], sources: Files) -> None:
-    """Write findings to standard error, in place of the report that they stand in the way of."""
+    """Write findings to standard error, instead of the report that they prevent."""
     from gpolicy.report.findings_text import findings_text  # noqa: PLC0415 (most policies are sound)
 
     sys.stderr.write(findings_text(errors, sources, colour=wants_colour(sys.stderr)))

@@ -1,4 +1,4 @@
-"""What Typer makes of a command line, with Typer's own exceptions turned into ours."""
+"""Parsing the command line with Typer, whose exceptions are turned into ours."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typer.main import get_command
 from gpolicy.cli.app import app
 from gpolicy.errors import ExitCode, UsageError
 
-# Releases of Typer differ in which copy of Click they stand on; its own exception leads to the right one.
+# Releases of Typer differ in their copy of Click; Typer's own exception leads to the right one.
 _CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0]
 
 
 def run_command_line(arguments: list[str]) -> int:
     """Run the verb that `arguments` begin with and return the exit code; without any, write the help to stderr.
 
-    Raises UsageError, KeyboardInterrupt, and whatever stops the verb.
+    Raises UsageError, KeyboardInterrupt, and the errors of the verb.
     """
     if not arguments:
         sys.stderr.write(_help())

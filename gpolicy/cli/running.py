@@ -1,4 +1,4 @@
-"""Run a command line, and turn whatever stops it into one clear line and an exit code.
+"""Run a command line, and turn every error into one clear line and an exit code.
 
 `htools` stands in for programs that start in a few milliseconds, so the framework of the other verbs is not
 imported for it.
@@ -24,14 +24,14 @@ INTERRUPTED = 130  # as shells have it for SIGINT
 
 
 def run(arguments: list[str]) -> int:
-    """Run gpolicy with `arguments` and return the exit code. Only a fault of gpolicy itself escapes."""
+    """Run gpolicy with `arguments` and return the exit code. Only bugs of gpolicy raise."""
     with warnings.catch_warnings():
         warnings.showwarning = _tell_once()
         return _run(arguments)
 
 
 def _tell_once() -> Callable[..., None]:
-    """Return what writes each warning as one line, once: that there is no compiled allocator, so far."""
+    """Return a function that writes each warning as one line, once."""
     told: set[str] = set()
 
     def tell(message: Warning | str, *_details: object, **_more: object) -> None:
@@ -51,7 +51,7 @@ def _run(arguments: list[str]) -> int:
     except GpolicyError as error:
         _complain(error.message, error.hint)
         return int(error.exit_code)
-    except (BrokenPipeError, SystemExit):  # the reader of our output has seen enough (Typer turns that into an exit)
+    except (BrokenPipeError, SystemExit):  # the reader of our output has closed it (Typer turns that into an exit)
         _write_no_more()
         return int(ExitCode.FINE)
     except OSError as error:
@@ -95,6 +95,6 @@ def _writable(stream: TextIO | None) -> TextIO:
 
 
 def _write_no_more() -> None:
-    """Throw away what is still to be written, so that leaving does not fail on it again."""
+    """Discard the pending output, so that the exit does not fail on it again."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

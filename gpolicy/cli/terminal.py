@@ -1,4 +1,4 @@
-"""What the command line says to a terminal: colour, complaints, a sign of life."""
+"""Output for a terminal: colour, errors, progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 def complain(message: str, hint: str | None) -> None:
-    """Write one line about what stopped the run to standard error, and one about the way out."""
+    """Write one line about the error to standard error, and one with the hint."""
     paint = Painter(wants_colour(sys.stderr))
     sys.stderr.write(f"{paint(Tone.ALARM, 'gpolicy:')} {printable(message)}\n")
     if hint:
@@ -32,9 +32,9 @@ def complain(message: str, hint: str | None) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[Callable[[str], None]]:
-    """Show on a terminal what is being waited for, once it takes longer than a second.
+    """Show progress on a terminal once something takes longer than a second.
 
-    What is given can be told what is being done now: it is shown after `what`.
+    The yielded function takes the present activity, which is shown after `what`.
     """
     doing = [""]
 

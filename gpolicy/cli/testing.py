@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def run(path: Path, state: str | None, options: SourceOptions, look: Look, *, name: str | None) -> int:
-    """Run the tests of each policy at the path, print what came of them, return the exit code.
+    """Run the tests of each policy at the path, print the outcomes, return the exit code.
 
     With a `name` only those that have it in their own.
     """

@@ -32,7 +32,7 @@ def init(directory: Path, name: str) -> int:
 
 
 def adopt(src: str, output: Path, options: SourceOptions) -> int:
-    """Write the policy of a cluster; say on standard error what it could not hold."""
+    """Write the policy of a cluster; report on standard error what it leaves out."""
     from gpolicy.adopt.adopting import adopt as make  # noqa: PLC0415
     from gpolicy.writing.new_files import write_files  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What a verb answers, before it has a form: a verdict and sections of tables and entries.
+"""The answer of a verb, independent of its form: a verdict and sections of tables and entries.
 
 Text, Markdown and HTML render the same answer, so every form shows the same figures in the same order. Nothing is
 escaped yet; `Name` tells names from outside from our own words.
@@ -31,17 +31,17 @@ Cell = str | tuple[Name, ...]
 
 
 class Weight(IntEnum):
-    """How much a reader in a hurry wants to see it."""
+    """The importance of a part for a reader in a hurry."""
 
     SAME = 0  # as it was, and nothing wrong with it; or wrong as before: text has one line about it
-    DETAIL = 1  # for whoever asks why: Markdown and HTML fold it
+    DETAIL = 1  # details: Markdown and HTML fold them
     CHANGED = 2
     WORSE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Two lengths from 0 to 1 beside a row of a table; None where there is no such side."""
+    """Two lengths from 0 to 1 beside a row of a table; None for a missing side."""
 
     now: float | None
     then: float | None
@@ -74,7 +74,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A line below an entry. `mark` is - or + for what goes and comes; `is_code` for a command to be copied."""
+    """A line below an entry. `mark` is - or + for removed and added things; `is_code` for a command to copy."""
 
     text: str
     mark: str = ""
@@ -84,9 +84,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One thing in a sentence: a change, a step, a guard, a test. `tone` is that of its `mark`.
+    """One sentence: a change, a step, a guard, a test. `tone` is that of its `mark`.
 
-    `name` is what the sentence is about; `under` the heading that it shares with its neighbours, with a remark on that.
+    `name` is the subject of the sentence; `under` the heading that it shares with its neighbours, with a remark.
     """
 
     text: str
@@ -133,13 +133,13 @@ class Findings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """Something to look at, in HTML only: `macro` of the templates draws what `draw` gives, if that is anything."""
+    """A picture, for HTML only: `macro` of the templates draws the result of `draw`, unless it is empty."""
 
     macro: str
     draw: Callable[[], Any]
 
     def __len__(self) -> int:
-        """Return that there is something."""
+        """Return 1: a picture is never empty."""
         return 1
 
 
@@ -213,12 +213,12 @@ class Answer:
 
     @property
     def read_from(self) -> str:
-        """Where the state was read from, in words; empty where none was."""
+        """The source of the state, in words; empty if there is none."""
         return describe_source(self.source, self.snapshot) if self.source else ""
 
 
 def with_content(sections: Iterable[Section]) -> list[Section]:
-    """Return the sections that have something to say."""
+    """Return the sections that are not empty."""
     return [item for item in sections if item.summary or item.notes or any(item.parts) or with_content(item.sections)]
 
 

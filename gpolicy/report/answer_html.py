@@ -32,14 +32,14 @@ _VERDICTS: Final = {Tone.BAD: " fails", Tone.CAREFUL: " warns"}
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A picture that there is something to see of."""
+    """A picture that is not empty."""
 
     macro: str
     value: Any
 
 
 def render(answer: Answer, look: Look) -> str:  # noqa: ARG001 (pages have one look)
-    """Return the answer as a page. Strings are escaped, and shown without control characters."""
+    """Return the answer as a page. Strings are escaped, without control characters."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (only rendering needs it)
     from markupsafe import Markup  # noqa: PLC0415
 
@@ -73,7 +73,7 @@ def _tone_class(tone: Tone) -> str:
 
 
 def _drawn(section: Section) -> Section:
-    """Return the section with its pictures drawn, without those that show nothing."""
+    """Return the section with its pictures drawn, without empty ones."""
     parts: list[Any] = []
     for part in section.parts:
         drawn = _Drawn(part.macro, part.draw()) if isinstance(part, Picture) else None

@@ -1,6 +1,6 @@
-"""An answer as Markdown for a comment on a review: the verdict and what it rests on open, all else folded.
+"""An answer as Markdown for a comment on a review: the verdict and its grounds open, all else folded.
 
-A hidden first line marks the comment, so that a later run can find and replace it. What does not fit the budget is cut
+A hidden first line marks the comment, so that a later run can find and replace it. Parts beyond the budget are cut
 from the least important end, and the comment says so.
 """
 
@@ -46,13 +46,13 @@ from gpolicy.report.markdown import (
     table_rows,
 )
 
-_LONGEST_LINE: Final = 4_000  # of a command: longer ones are what the plan file is for
+_LONGEST_LINE: Final = 4_000  # of a command; longer ones are in the plan file
 _CLEAN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _SIGNS: Final = {Tone.GOOD: "✅ ", Tone.BAD: "❌ ", Tone.CAREFUL: "⚠️ "}
 
 
 class _Importance(IntEnum):
-    """What is kept longer has the higher number."""
+    """The more important the part, the higher the number."""
 
     AS_BEFORE = 10
     NOTES = 15
@@ -130,7 +130,7 @@ def _item(text: str) -> str:
 
 
 def _section(section: Section) -> Iterator[Block]:
-    """Give the blocks of a section that is open; its parts may be cut, its heading stays as long as it can."""
+    """Yield the blocks of an open section; its parts may be cut, its heading is cut last."""
     if _pictures_only(section):
         return
     if section.title:
@@ -152,7 +152,7 @@ def _main_table(table: Table) -> Iterator[Block]:
 
 
 def _open(part: Part) -> Iterator[Block]:
-    """Give the blocks of a part that is shown as openly as its weight wants."""
+    """Yield the blocks of a part, open or folded by its weight."""
     match part:
         case Table(weight=Weight.SAME | Weight.DETAIL):
             rows = tuple(table_rows(part))
@@ -207,7 +207,7 @@ def _rows(tables: Iterable[Table]) -> Iterator[str]:
 
 
 def _overview(section: Section) -> Iterator[Block]:
-    """Give the sections of a section: a line for what matters most, the main table, and all else folded."""
+    """Yield the blocks of inner sections: a line for the most important, the main table, and all else folded."""
     below = with_content(section.sections)
     main = [item for item in below if item.never_cut]
     heavy = [item for item in below if item.weight is Weight.WORSE or item.never_cut]
@@ -228,7 +228,7 @@ def _overview(section: Section) -> Iterator[Block]:
 
 
 def _about(section: Section) -> Block:
-    """Return what is new in one section, folded; of one that is never cut, all but its rows stands above."""
+    """Return one section, folded; of one that is never cut, all but its rows is above."""
     tables = [table for table in _tables(section) if table.weight is not Weight.SAME]
     about = _titled(section)
     notes = [f"\n{prose(note)}" for note in section.notes]
@@ -250,7 +250,7 @@ def _tables(section: Section) -> tuple[Table, ...]:
 
 
 def _entries(part: Entries, entries: Iterable[Entry]) -> Iterator[str]:
-    """Give entries as items of a list; the heading that some share comes with the first of them."""
+    """Yield entries as items of a list; a common heading comes with the first of them."""
     for (heading, remark), group in itertools.groupby(entries, key=lambda entry: entry.under):
         for number, entry in enumerate(group):
             mark = f"**{prose(entry.mark.strip())}** " if entry.mark else ""

@@ -1,4 +1,4 @@
-"""An answer as text for a terminal: tables in columns, and one line for what is as it was."""
+"""An answer as text for a terminal: tables in columns, and one line for unchanged parts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Writer:
             yield self.paint(Tone.STRONG, answer.closing)
 
     def top(self, section: Section) -> Iterator[str]:
-        """Give a section that is in no other, with an empty line before it."""
+        """Yield a top-level section, with an empty line before it."""
         body = list(self.section(section, ""))
         if body and body[0]:  # headings of entries have theirs
             yield ""
@@ -145,7 +145,7 @@ def table_lines(
     right: Collection[str],
     paint: Callable[[str | None, str, str], str],
 ) -> Iterator[str]:
-    """Give the lines of a table: columns as wide as they need to be, those in `right` hold numbers.
+    """Yield the lines of a table: columns as wide as needed, those in `right` hold numbers.
 
     `paint` paints a cell, padded already: given its heading, what it says, and the text to paint. The headings' own
     heading is None. What is not printable is escaped.

@@ -14,7 +14,7 @@ _RIGHT: Final = frozenset({"fits", "score", "value", "weight", "product", *ROOM_
 
 
 def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answer:
-    """Return what fits, by group and spec, and what keeps out the next one; `components` adds those of the scores."""
+    """Return the capacity by group and spec, and why the next instance does not fit; `components` adds the scores."""
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
     tables = with_rows(_extended(items), _tiered(items), _stranded(items), _scores(items))
     whole = items[-1]
@@ -96,7 +96,7 @@ def _stranded(items: Sequence[GroupCapacity]) -> Table:
 
 
 def _extended(items: Sequence[GroupCapacity]) -> Table:
-    """Return what fits under the limits that were asked for."""
+    """Return the capacity under the requested limits."""
     rows: list[tuple[Cell, ...]] = []
     limits: dict[str, None] = {}
     for item in items:
@@ -154,7 +154,7 @@ def _components(item: GroupCapacity, number: int) -> Section:
 
 
 def _causes(items: Sequence[GroupCapacity]) -> Iterator[str]:
-    """Give what the words of the column "bound by" mean."""
+    """Yield the meanings of the words in the column "bound by"."""
     for cause in dict.fromkeys(binding.cause for item in items for binding in _bindings(item)):
         yield f"{cause.key}: {cause.sentence}"
 

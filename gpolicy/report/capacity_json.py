@@ -23,7 +23,7 @@ def capacity_data(report: CapacityReport) -> dict[str, Any]:
 
 
 def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:
-    """Return what `gpolicy capacity` says of one group, or of the whole cluster."""
+    """Return the capacity of one group, or of the whole cluster."""
     return {
         **fields(item, "template", "nodes", "instances"),
         "specs": [_spec(spec) for spec in item.specs],
@@ -64,7 +64,7 @@ def _spec(spec: SpecCapacity) -> dict[str, Any]:
 
 
 def binding_data(binding: Binding) -> dict[str, Any]:
-    """Return what keeps out the next instance."""
+    """Return why the next instance does not fit."""
     return {
         "binding": binding.cause.key,
         "explanation": binding.cause.sentence,

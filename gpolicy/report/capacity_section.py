@@ -32,7 +32,7 @@ WHOLE_CLUSTER: Final = "(cluster)"
 
 
 def capacity_section(change: CapacityChange) -> Section:
-    """Return what the changes do to capacity; groups in which nothing changes are one sentence of the notes."""
+    """Return the effect of the changes on capacity; unchanged groups are one sentence of the notes."""
     items = [*change.groups, *([change.cluster] if change.cluster else [])]
     moved = changed_groups(change)
     table = Table(
@@ -63,7 +63,7 @@ _ROW_WORDS: Final = {
     "standard": "the cluster's std",
     OLD_SIZE: "the size of now under the policy of then",
 }
-"""What the rows are that no spec pair gives its name to."""
+"""The names of rows without a spec pair."""
 
 
 def figures(item: GroupCapacityChange) -> tuple[FitChange, ...]:
@@ -72,7 +72,7 @@ def figures(item: GroupCapacityChange) -> tuple[FitChange, ...]:
 
 
 def rows(item: GroupCapacityChange) -> Iterator[tuple[Cell, ...]]:
-    """Give the rows of a group, the group's name in the first one."""
+    """Yield the rows of a group, the group's name in the first one."""
     name: Cell = WHOLE_CLUSTER if item.group is None else Name(item.group)
     for spec, change in comparisons(item):
         yield (name, spec, *_figures(change))
@@ -80,7 +80,7 @@ def rows(item: GroupCapacityChange) -> Iterator[tuple[Cell, ...]]:
 
 
 def comparisons(item: GroupCapacityChange) -> Iterator[tuple[str, FitChange]]:
-    """Give what each row of a group compares: the name of the spec, and the two sides."""
+    """Yield for each row of a group the name of the spec and the two sides."""
     for change in figures(item):
         yield (Name(change.name) if change in item.rows else change.name), change
         if change.old_size_after is not None and change.before is not None:
@@ -88,7 +88,7 @@ def comparisons(item: GroupCapacityChange) -> Iterator[tuple[str, FitChange]]:
 
 
 def _bars(item: GroupCapacityChange) -> Iterator[Bar]:
-    """Give a bar for each row of a group; lengths are shares of the largest figure of the group."""
+    """Yield a bar for each row of a group; lengths are shares of the largest figure of the group."""
     sides = [[side.fits if side else None for side in (row.before, row.after)] for _, row in comparisons(item)]
     most = max((number for side in sides for number in side if number is not None), default=0) or 1
     for side in sides:
@@ -151,7 +151,7 @@ def _differs(change: FitChange) -> bool:
 
 
 def _lost(change: FitChange) -> bool:
-    """Return whether fewer fit than before; of a size that goes, whether any did and fewer would."""
+    """Return whether fewer fit than before; for a removed size, whether any fitted and fewer would now."""
     old = change.old_size_after
     if change.before is not None and old is not None:
         return old.fits < change.before.fits or (change.delta or 0) < 0
@@ -208,14 +208,14 @@ def _words(row: FitChange) -> str:
 
 
 def _for_want(row: FitChange) -> str:
-    """Say where it is the policy itself, not want of room, that lets none in: that is quickly meant or fixed."""
+    """Name the groups where the policy itself, not lack of room, allows no instance: perhaps a mistake."""
     if row.after is None or row.after.fits or row.after.binding.cause not in (Cause.BOUNDS, Cause.TEMPLATE):
         return ""
     return f", since {row.after.binding.cause.sentence}"
 
 
 def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
-    """Return what of the free resources no allowed instance can use, where that changes."""
+    """Return the stranded resources, where they change."""
     rows: list[tuple[Cell, ...]] = []
     for item in items:
         sides = [side.stranded if side else None for side in (item.before, item.after)]

@@ -1,4 +1,4 @@
-"""Nodes and failure domains now and then, for pictures: who is where, and how full."""
+"""Nodes and failure domains before and after, for pictures: membership and use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_ROWS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What is used of `total` (MiB), and its share."""
+    """The used part of `total` (MiB), and its share."""
 
     used: int
     total: int
@@ -90,7 +90,7 @@ class DomainKind:
 
 
 _TURNS: Final = {(True, True): "stays", (False, True): "comes", (True, False): "goes"}
-"""What becomes of something by whether it is there now and then."""
+"""Whether something stays, comes or goes."""
 
 
 def group_pictures(before: ClusterState, after: ClusterState, renamed: Mapping[str, str]) -> list[GroupPicture]:

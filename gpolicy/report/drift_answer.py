@@ -1,4 +1,4 @@
-"""Drift as an answer: what was found, what is declared, and since when at the latest it has been so."""
+"""Drift as an answer: found and declared values, and the date of the last write."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def drift_answer(report: DriftReport, sources: Files) -> Answer:
 
 
 def since_text(since: Identity) -> str:
-    """Return since when something has been so, as exactly as Ganeti keeps it."""
+    """Return the date of the last write, as exactly as Ganeti keeps it."""
     serial = "" if since.serial_no is None else f" (serial {since.serial_no})"
     when = utc(since.mtime)
     if when is None:
@@ -61,7 +61,7 @@ def since_text(since: Identity) -> str:
 
 
 def utc(seconds: float | None) -> str | None:
-    """Return seconds since 1970 as date and time in UTC; None for none, and for what no calendar has."""
+    """Return seconds since 1970 as date and time in UTC; None without a time or for an impossible one."""
     try:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (OverflowError, ValueError, OSError):

@@ -32,7 +32,7 @@ _HELP: Final = {
     "object_modified_timestamp_seconds": "Last write to an object with a difference: it has been so since then at the"
     " latest.",
 }
-"""All metrics, in the order in which they are written. Names are a contract: alerts stand on them."""
+"""All metrics, in the order in which they are written. Names are a contract: alerts use them."""
 
 _OF_A_RUN: Final = ("up", "last_run_timestamp_seconds")
 _WAIVER_FINDINGS: Final = ("waiver-expired", "waiver-unused")
@@ -84,7 +84,7 @@ def _family(name: str, samples: list[tuple[_Labels, float]]) -> Iterator[str]:
 
 
 def _escaped(word: str) -> str:
-    """Return a label's value as the format wants it; half a character (of a file name) becomes a question mark."""
+    """Return a label's value in the format; an unpaired surrogate (of a file name) becomes a question mark."""
     text = word.encode("utf-8", "replace").decode("utf-8")
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 

@@ -1,4 +1,4 @@
-"""Exclusive storage as tables: nodes, physical volumes, disks in trouble, and all that is called spindles."""
+"""Exclusive storage as tables: nodes, physical volumes, unsuitable disks, and all meanings of spindles."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RIGHT: Final = frozenset(
 
 
 def exclusive_storage_section(change: ExclusiveStorageChange) -> Section:
-    """Return what exclusive storage is after the changes, and what that means for the instances."""
+    """Return exclusive storage after the changes, and its effect on instances."""
     turning = bool(change.turned_on or change.turned_off)
     tables = with_rows(
         _turned(change),

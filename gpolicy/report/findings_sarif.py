@@ -162,5 +162,5 @@ def _quoted(path: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a message in which nothing hides and nothing is a link: viewers read `[text](target)` as one."""
+    """Return a message without hidden characters and links: viewers read `[text](target)` as a link."""
     return "\n".join(map(printable, text.split("\n"))).replace("](", "] (")

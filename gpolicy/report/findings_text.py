@@ -1,4 +1,4 @@
-"""Findings for a terminal: the source line with a caret under what is wrong, and what to write instead."""
+"""Findings for a terminal: the source line with carets under the error, and what to write instead."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gpolicy.printable import as_text, columns, printable
 from gpolicy.report.findings_json import summary
 
 MOST_SHOWN: Final = 1000
-"""Findings that are written out, the first by place; the others are counted."""
+"""The greatest number of findings that are shown, the first by place; the others are counted."""
 
 WIDTH: Final = 120
-"""Columns of a source line that are shown; a longer line is clipped around what is wrong."""
+"""The shown columns of a source line; a longer line is clipped around the error."""
 
 _TAB: Final = 4
 _ELLIPSIS: Final = "…"
-_NEAR: Final = 4  # widths of a line, before and behind the place: what is farther away cannot be shown
+_NEAR: Final = 4  # widths of a line, before and after the place: text farther away is never shown
 TONES: Final = {Severity.ERROR: Tone.BAD, Severity.WARNING: Tone.CAREFUL, Severity.INFO: Tone.NOTED}
 
 
@@ -113,7 +113,7 @@ def _cell(letter: str) -> str:
 
 
 def _window(widths: list[int], start: int, stop: int, width: int) -> tuple[int, int]:
-    """Return the range of characters to show: all if they fit, else what is wrong with some text before it."""
+    """Return the range of characters to show: all if they fit, else the error with some text before it."""
     if sum(widths) <= width:
         return 0, len(widths)
     first = start

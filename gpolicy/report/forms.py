@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from gpolicy.report.answer import Answer
 
 COMMENT_BUDGET: Final = 65_536
-"""What a comment on GitHub may hold, in characters. We count bytes, which are never fewer."""
+"""The greatest length of a comment on GitHub, in characters. We count bytes, which are never fewer."""
 
 LEAST_BUDGET: Final = 4_000
-"""What verdict, marker and the notices of what was left out need."""
+"""Bytes for the verdict, the marker and the notices of cut parts."""
 
 ANSWER_FORMS: Final = {
     "text": "gpolicy.report.answer_text",
@@ -32,7 +32,7 @@ OWN_FORMS: Final = {
     "test": ("junit",),
     "drift": ("prometheus",),
 }
-"""What single verbs write besides, from their own values. JSON is such a form of each verb."""
+"""Further forms of single verbs, from their own values. Every verb has JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

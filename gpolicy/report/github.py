@@ -1,4 +1,4 @@
-"""Workflow commands: what GitHub shows as annotations beside the lines of a pull request.
+"""Workflow commands, which GitHub shows as annotations beside the lines of a pull request.
 
 The form is GitHub's "Workflow commands for GitHub Actions": `::error file=…,line=…,title=…::message`. GitHub shows the
 first ten of each level and drops the rest without a word, so the tenth says how many more there are; all of them are
@@ -26,7 +26,7 @@ _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
-    """One message beside a line, or beside none. `kind` is what equal ones are counted by."""
+    """One message, beside a line or without a place. Equal ones are counted by `kind`."""
 
     severity: Severity
     kind: str

@@ -14,11 +14,11 @@ from gpolicy.impact.impact import PARTS, Impact
 from gpolicy.report.answer import Section
 
 _ORDER: Final = sorted(PARTS, key=lambda part: part != "capacity")
-"""Capacity comes first: it is what readers look for."""
+"""Capacity comes first: readers look for it."""
 
 
 def impact_sections(impact: Impact) -> Iterator[Section]:
-    """Give the sections of the parts that are known."""
+    """Yield the sections of the known parts."""
     for part in _ORDER:
         known = getattr(impact, part)
         if known is not None:
@@ -27,7 +27,7 @@ def impact_sections(impact: Impact) -> Iterator[Section]:
 
 
 def not_known(impact: Impact) -> Iterator[tuple[str, str]]:
-    """Give title and reason of each part that could not be found out."""
+    """Yield title and reason of each unknown part."""
     for part in _ORDER:
         if getattr(impact, part) is None:
             yield _module(part).TITLE, impact.unavailable.get(part, "not computed")

@@ -22,7 +22,7 @@ _MOST_TARGETS: Final = 5
 
 
 def location_section(change: LocationChange) -> Section:
-    """Return what the changes do to where instances are, and may go."""
+    """Return the effect of the changes on the location of instances and their possible targets."""
     tables = (
         *_tables(
             "Both nodes of a mirrored instance in one failure domain",
@@ -79,7 +79,7 @@ def location_section(change: LocationChange) -> Section:
 def _tables(
     title: str, of: str, headings: tuple[str, ...], facts: Compared[_T], row: Callable[[_T], tuple[Cell, ...]]
 ) -> tuple[Table, ...]:
-    """Return a table of what comes or goes, and one of what stays."""
+    """Return a table of new and removed items, and one of remaining ones."""
     changed = [*(("new", fact) for fact in facts.new), *(("gone", fact) for fact in facts.gone)]
     return with_rows(
         Table(

@@ -40,14 +40,14 @@ def clipped(text: str, longest: int = LONGEST_TEXT) -> str:
 
 
 def prose(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Return text from outside so that it is shown as it is, in a line or in HTML within Markdown."""
+    """Return text from outside, escaped to be shown literally in a line or in HTML within Markdown."""
     shown = cell(text, longest)
     start = _START.match(shown)
     return f"{_escaped_letter(shown[: start.end()])}{shown[start.end() :]}" if start else shown
 
 
 def cell(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Return text from outside so that it is shown as it is within a line: in a table's cell."""
+    """Return text from outside, escaped to be shown literally in a table's cell."""
     return _MARK.sub(_escaped, clipped(printable(text), longest))
 
 
@@ -112,14 +112,14 @@ def folded(summary: str) -> tuple[str, ...]:
 
 
 def table_items(table: Table) -> Iterator[str]:
-    """Give the rows of a table; title and head come with the first, so that they vanish with it."""
+    """Yield the rows of a table; title and head belong to the first row, so that they are cut with it."""
     head = "\n".join(("", f"**{table.title}**", "", *table_head(table.headings, table.right)))
     for number, line in enumerate(table_rows(table)):
         yield line if number else f"{head}\n{line}"
 
 
 def table_rows(table: Table) -> Iterator[str]:
-    """Give the rows of a table without its head."""
+    """Yield the rows of a table without its head."""
     for cells in table.rows:
         yield row(list(map(_cell, cells)))
 
@@ -134,7 +134,7 @@ def _cell(item: Cell) -> str:
 class Block:
     """A part of a document. `items` may be left out from the end; the least important block gives way first.
 
-    `importance` is higher for what is kept longer. `name` says in a sentence what the items are: "changes".
+    `importance` is higher for blocks that are kept longer. `name` is the word for the items: "changes".
     """
 
     name: str
@@ -145,7 +145,7 @@ class Block:
     tail: tuple[str, ...] = ()  # what ends the block, behind the notice
 
     def lines(self, shown: int) -> list[str]:
-        """Return the block with `shown` of its items; nothing where all were left out."""
+        """Return the block with `shown` of its items; empty if all are left out."""
         missing = len(self.items) - shown
         if not missing:
             return [*self.head, *self.items, *self.close, *self.tail]
@@ -183,7 +183,7 @@ class Document:
 
 
 def _left_out(blocks: Iterable[Block]) -> list[str]:
-    """Return the line that says what is not there at all."""
+    """Return the line that names blocks that are left out completely."""
     counts: dict[str, int] = {}
     for block in blocks:
         if block.items:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def outcomes_answer(outcomes: Sequence[Outcome]) -> Answer:
-    """Return what came out of the tests, by file."""
+    """Return the outcomes of the tests, by file."""
     summary = summary_line(outcomes)
     ok = all(outcome.ok for outcome in outcomes)
     return Answer(

@@ -11,7 +11,7 @@ from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.colour import Tone
 from gpolicy.report.answer import NOTHING, Answer, Cell, Line, Name, Section, Table, Weight, count, rough_size, size
 
-_HARD_TO_READ: Final = 10_000  # MiB: from here on a number of them says little to people
+_HARD_TO_READ: Final = 10_000  # MiB: larger numbers of MiB are hard to read
 _MOST_BEST: Final = 20
 _MOST_ALL: Final = 30  # candidates that are all shown at once
 _RIGHT: Final = frozenset({"score", "disk left"})
@@ -60,7 +60,7 @@ def place_answer(report: PlaceReport) -> Answer:
 
 
 def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[Table]:
-    """Give the best candidates, and apart from them those that are seldom looked at."""
+    """Yield a table of the best candidates, and one of the others."""
     dedicated = report.metric == "lost-allocations"
     metric = f"lost allocations ({', '.join(report.sizes)})" if dedicated and report.sizes else "lost allocations"
     rows = tuple((_nodes(item), Name(item.group), _metric(item), _left(item)) for item in items)
@@ -77,7 +77,7 @@ def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[Table
 
 
 def _refused(items: Sequence[Candidate], *, several: bool) -> Iterator[Table]:
-    """Give a table for each reason, the most frequent first, with one row for all candidates that lack the same."""
+    """Yield a table for each reason, the most frequent first, with one row for all candidates with the same lack."""
     reasons: dict[str, list[Candidate]] = {}
     for item in items:
         reasons.setdefault(item.reason or NOTHING, []).append(item)
@@ -142,6 +142,6 @@ def _disk(amount: int, spindles: int | None) -> str:
 
 
 def _asked(amount: int) -> str:
-    """Return what is asked for exactly, and where that is hard to read about as much as well."""
+    """Return the requested size exactly, with a rounded one if it is hard to read."""
     exact = size(amount)
     return f"{exact} ≈ {rough_size(amount)}" if exact.endswith("M") and amount >= _HARD_TO_READ else exact

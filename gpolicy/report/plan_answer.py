@@ -1,4 +1,4 @@
-"""A plan as an answer: what changes, what is dear about it, by which commands, and what the guards say to it."""
+"""A plan as an answer: its changes, their cost, the commands, and the verdicts of guards."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _unreadable(plan: Plan) -> Section:
 
 
 def impact_section(known: Impact) -> Section:
-    """Return what the changes do: a section for each part of the impact, and why some are not known."""
+    """Return the impact: a section for each part, and why some are unknown."""
     gaps = tuple(Entry(text=f"{title}: not known: {reason}") for title, reason in not_known(known))
     return Section(
         key="impact",

@@ -50,7 +50,7 @@ def _guards(plan: Plan, places: Mapping[str, Span]) -> Iterator[Annotation]:
 
 
 def _violations(plan: Plan, impact: Impact) -> Iterator[Annotation]:
-    """Give a warning for each instance that begins to violate the policy, beside the change that makes it so."""
+    """Yield a warning for each newly violating instance, beside the change that causes it."""
     for item in impact.violations.newly if impact.violations else ():
         violation = item.after
         words = "; ".join(map(breach_words, violation.breaches)) if violation else ""
@@ -64,7 +64,7 @@ def _violations(plan: Plan, impact: Impact) -> Iterator[Annotation]:
 
 
 def _cause(plan: Plan, group: str) -> Span | None:
-    """Return where the policy changes what instances of `group` may be: in the group itself, or for the cluster."""
+    """Return where the policy changes the allowed instances of `group`: in the group itself, or for the cluster."""
     changes = [change for change in plan.changes if change.path[0] == "ipolicy" and change.span is not None]
     own = [change.span for change in changes if change.level is Level.GROUP and change.object_name == group]
     common = [change.span for change in changes if change.level is Level.CLUSTER]

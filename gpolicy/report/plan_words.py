@@ -18,7 +18,7 @@ from gpolicy.report.values_text import pair_lines, value_text
 
 
 def nothing_to_do(plan: Plan) -> str:
-    """Return why there is nothing to carry out; nothing where there is."""
+    """Return why there is nothing to do; empty if there is something."""
     errors = sum(item.severity == "error" for item in plan.findings)
     if errors:
         return f"No plan: {count(errors, 'error')} in what the policy asks of this cluster"
@@ -36,7 +36,7 @@ def verdict(plan: Plan) -> str:
 
 
 def get_worse(plan: Plan, sections: Iterable[Section]) -> str:
-    """Return what gets worse, of a plan that can be applied; nothing for one that cannot, or that does no harm."""
+    """Return what gets worse with a plan that can be applied; empty for other plans."""
     worse = [section.title.lower() for section in sections if section.weight is Weight.WORSE]
     if not plan.safe or not worse:
         return ""
@@ -60,7 +60,7 @@ def worst_first(guards: tuple[GuardResult, ...]) -> list[GuardResult]:
 
 
 def change_words(change: Change) -> str:
-    """Return what becomes of one value, name, membership or set of tags."""
+    """Return the change of one value, name, membership or set of tags."""
     match change.path, change.action:
         case path, ChangeAction.CREATE if path == NAME:
             return f"create group {change.object_name}"
@@ -81,7 +81,7 @@ def change_words(change: Change) -> str:
 
 
 def differs_in_effect(change: Change) -> bool:
-    """Return whether what is in force says more than the own values do."""
+    """Return whether the effective values tell more than the own values."""
     if change.path == ("ipolicy", "minmax"):
         return False
     shown = (change.before, change.after)
@@ -97,7 +97,7 @@ def step_command(step: Step) -> str:
 
 
 def pair_changes(before: Value, after: Value) -> Iterator[tuple[str, str]]:
-    """Give the lines of changed spec pairs with their sign: -, +, a space for one that stays, # for a remark."""
+    """Yield the lines of changed spec pairs with their sign: -, +, a space for an unchanged one, # for a remark."""
     old, new = pair_lines(before), pair_lines(after)
     yield from (("-", line) for line in old if line not in new)
     yield from ((" ", line) if line in old else ("+", line) for line in new)

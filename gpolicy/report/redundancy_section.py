@@ -1,4 +1,4 @@
-"""Redundancy before and after: which losses of nodes each group can absorb, and for want of what it cannot."""
+"""Redundancy before and after: the losses of nodes that each group can absorb, and why it cannot absorb others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOSS_HEADINGS: Final = ("group", "nodes lost", "instance", "for want of", "in n
 
 
 def redundancy_section(change: RedundancyChange) -> Section:
-    """Return what the changes do to redundancy, and to the cluster score."""
+    """Return the effect of the changes on redundancy and the cluster score."""
     fallen = [item for item in change.groups if _fallen(item) or item.newly_lost]
     weak = [item for item in change.groups if _differs(item) or _wanting(item)]
     tables = with_rows(
@@ -61,7 +61,7 @@ def _row(item: GroupRedundancyChange) -> tuple[Cell, ...]:
 
 
 def _fallen(item: GroupRedundancyChange) -> bool:
-    """Return whether it survives less; a group without nodes has nothing to lose."""
+    """Return whether a group survives fewer failures; one without nodes has nothing to lose."""
     now, then = item.before, item.after
     return now is not None and then is not None and then.survives < now.survives and then.nodes > 0
 

@@ -1,4 +1,4 @@
-"""The resource model as tables: what is declared against what nodes report, and what that does to capacity."""
+"""The resource model as tables: declared and reported numbers, and the effect on capacity."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _CPUS: Final = ("cpu_total", "cpu_node")
 
 
 def resource_model_section(change: ResourceModelChange) -> Section:
-    """Return where both models of free resources disagree after the changes."""
+    """Return the differences of both models of free resources after the changes."""
     weight = Weight.SAME if change.before == change.after else Weight.CHANGED
     then = change.after
     tables = with_rows(
@@ -81,7 +81,7 @@ def _group(then: GroupModel, now: GroupModel | None) -> tuple[Cell, ...]:
 
 
 def _declared(model: ResourceModel, weight: Weight) -> Table:
-    """Return what differs, one row for all nodes on which it does so alike."""
+    """Return the differences, with one row for all nodes with the same difference."""
     alike: dict[tuple[Cell, ...], list[str]] = {}
     for node in model.nodes:
         for item in node.declared:

@@ -29,7 +29,7 @@ MOST_PICTURES: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """One pair. `kind` is now (it goes), then (it comes) or same."""
+    """One pair. `kind` is now (removed), then (new) or same."""
 
     x: float
     y: float
@@ -42,7 +42,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The name of a pair, and where it stands."""
+    """The name of a pair, and its place."""
 
     x: float
     y: float
@@ -118,7 +118,7 @@ def spec_pictures(
 
 
 def _names(groups: Sequence[str], names: PairNames, pairs: int) -> list[str]:
-    """Return what the pairs are called in the first of the groups that has names for them."""
+    """Return the names of the pairs in the first of the groups that has names."""
     shown = [
         [name if name != str(place) else f"pair {place}" for place, name in enumerate(names.of(group, pairs), start=1)]
         for group in groups
@@ -214,7 +214,7 @@ def _widened(low: float, high: float) -> tuple[float, float]:
 
 
 def _labels(boxes: Sequence[Box]) -> Iterator[Label]:
-    """Give the names of the pairs, each at its box's upper left corner, or beside it where there is no room."""
+    """Yield the names of the pairs, each at its box's upper left corner, or beside it without room there."""
     taken: list[tuple[float, float, float]] = []
     for box in boxes:
         if not box.label:
@@ -232,7 +232,7 @@ def _labels(boxes: Sequence[Box]) -> Iterator[Label]:
 
 
 def _free_line(y: float, left: float, right: float, taken: Sequence[tuple[float, float, float]]) -> float:
-    """Return the line nearest to `y` on which no text that is there comes between `left` and `right`."""
+    """Return the line nearest to `y` without other text between `left` and `right`."""
     for step in range(int((_LOWEST - _TOP) / _LINE) + 1):
         for line in (y + step * _LINE, y - step * _LINE):
             clash = any(abs(line - at) < _LINE and left < end and start < right for start, end, at in taken)
@@ -255,7 +255,7 @@ class _Axis:
         return round(self.start + share * (self.end - self.start), 1)
 
     def ticks(self) -> Iterator[Tick]:
-        """Give powers of two, as few as are needed."""
+        """Yield powers of two, as few as needed."""
         first, last = max(math.ceil(self.low), 0), math.floor(self.high)
         step = max(1, -(-(last - first + 1) // _MOST_TICKS))
         yield from (Tick(self.at(2**power), size(2**power)) for power in range(first, last + 1, step))

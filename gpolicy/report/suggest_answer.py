@@ -153,7 +153,7 @@ def _notes(item: Suggestion) -> Iterator[str]:
 
 
 def _legend(item: Suggestion) -> Iterator[str]:
-    """Give what the words of the table of sizes mean."""
+    """Yield the meanings of the words in the table of sizes."""
     yield "a node: how many fill an empty node" + " of each kind" * (len(item.kinds) > 1)
     yield "now, then: how many fit beside what runs, under today's policy and under this one (as hspace counts: N+1)"
     if item.exclusive:
@@ -182,7 +182,7 @@ def _left_words(left: Amounts) -> str:
 
 
 def _human(amount: int) -> str:
-    """Return a size for people, to a tenth of its unit: 61.5G, 516M."""
+    """Return a size as text, to a tenth of its unit: 61.5G, 516M."""
     for unit, factor in (("T", 1024 * 1024), ("G", 1024)):
         if amount >= 4 * factor or amount == factor:
             return f"{amount / factor:.1f}".removesuffix(".0") + unit

@@ -1,4 +1,4 @@
-"""Stored values for people: booleans, lists and spec pairs in one line each."""
+"""Stored values as text: booleans, lists and spec pairs in one line each."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The verbs with their options, by what they are for. Each body imports what it needs: start-up must feel instant."""
+"""The verbs with their options, by what they are for. Each body imports what it needs, for a fast start-up."""

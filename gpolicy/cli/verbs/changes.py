@@ -1,4 +1,4 @@
-"""The verbs of a change to a cluster: planned, written as a script, carried out."""
+"""The verbs for changes of a cluster: plan, render, apply."""
 
 from __future__ import annotations
 

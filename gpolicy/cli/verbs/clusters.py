@@ -1,4 +1,4 @@
-"""The verbs that look at a cluster: written down as a policy, kept as a file, held against a policy."""
+"""The verbs that read a cluster: adopt, snapshot, drift."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def drift(
     *,
     insecure_rapi: Insecure = False,
 ) -> int:
-    """Show what the cluster has otherwise than the policy declares, and since when. Changes nothing.
+    """Show where the cluster differs from the policy, and since when. Changes nothing.
 
     Exit code 2 when there is drift, 1 when the policy has an error, 3 when nothing could be compared.
     """

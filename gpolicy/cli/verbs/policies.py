@@ -1,4 +1,4 @@
-"""The verbs for which a policy alone is enough: begun, checked, formatted, shown, tested; and what explains them."""
+"""The verbs for a policy alone: init, check, fmt, show, test, schema, explain."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
     Needs no cluster; with --state also the rules that do. A RULE is a code (GP201), a name (spec-overlap) or a family
     (GP2, GP20); options with several can be repeated, or take a list with commas. `gpolicy explain` lists the rules.
 
-    A finding can be accepted where it stands, by a comment: # gpolicy: ignore[GP201] and the reason. What should hold
-    for everybody belongs into gpolicy.toml: see docs/check.md.
+    A finding can be accepted at its place by a comment: # gpolicy: ignore[GP201] and the reason. Settings for
+    everybody belong in gpolicy.toml: see docs/check.md.
     """
     from gpolicy.checking.overrides import Overrides  # noqa: PLC0415
     from gpolicy.cli import checking  # noqa: PLC0415
@@ -124,10 +124,10 @@ def fmt(
     check_only: Annotated[bool, typer.Option("--check", help="Change nothing; name unformatted files.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Change nothing; show what would change.")] = False,
 ) -> int:
-    """Write policy files in their one canonical form, with all comments where they belong.
+    """Write policy files in the canonical form, with all comments at their entries.
 
-    Values are never changed. What cannot be formatted safely is named and left as it is. Exit code 1 if --check or
-    --diff find something, or if a file is not YAML.
+    Values are never changed. Files that cannot be formatted safely are named and stay unchanged. Exit code 1 if --check
+    or --diff find something, or if a file is not YAML.
     """
     from gpolicy.cli import formatting  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""The verbs that ask the allocator what fits: how many, where, in which sizes."""
+"""The verbs that ask the allocator: capacity, place, suggest."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     score: Annotated[bool, typer.Option("--score", help="Show the components of the cluster score.")] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
-    """Count how many more instances fit, by group and spec, and say what keeps out the next one.
+    """Count how many more instances fit, by group and spec, and tell why the next one does not.
 
     Each group is counted alone; the last rows are what hspace says of the whole cluster.
     """
@@ -124,10 +124,10 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     every: Annotated[bool, typer.Option("--all", "-a", help="Show every candidate.")] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
-    """Say where an instance would go, as hail would, and what every node or pair of nodes says to it.
+    """Show where hail would place an instance, with the result for every node or pair of nodes.
 
-    A spec pair's name means its least size; what is not said at all is taken from the policy's std. Exit code 1 when
-    the instance goes nowhere.
+    The name of a spec pair means its minimum; missing values come from the policy's std. Exit code 1 when
+    no node takes the instance.
     """
     from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
@@ -205,7 +205,7 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
 ) -> int:
     """Suggest instance sizes that tile the nodes with the least stranded, as a ready NodeGroup document.
 
-    What they give is counted by the allocator, against today's policy.
+    The allocator counts their capacity, compared with today's policy.
     """
     from gpolicy.cli.checking import read  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer  # noqa: PLC0415
