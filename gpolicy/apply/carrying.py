@@ -184,7 +184,7 @@ class Carrier:
         return outcome
 
     def resolve(self, task: Task, mark: str, job: int | None, so_far: JobOutcome) -> JobOutcome:
-        """Return what became of a job that was lost sight of. Raise StoppedError if that cannot be told in time."""
+        """Return the result of a job whose connection was lost. Raise StoppedError if it cannot be found in time."""
         until = time.monotonic() + self.patience.contact
         poll = Poll(self.patience.first_pause, self.patience.longest_pause, self.stop)
         looked = False
@@ -260,7 +260,7 @@ class Carrier:
     # --- looking ---------------------------------------------------------------------------------------------------
 
     def glance(self) -> Sight:
-        """Return a new look at the cluster, as soon as it can be had."""
+        """Return a new look at the cluster, as soon as possible."""
         state = self._reaching(self.runner.glance)
         if other := self.cluster.other(state):
             hint = "is --to still the right address? --resume goes on once it is"

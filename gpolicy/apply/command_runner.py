@@ -135,7 +135,7 @@ class CommandRunner:
         return run_lines(self.master.argv(argv), environ, self.patience.job, self.stop, line)
 
     def _ask(self, argv: Sequence[str]) -> str:
-        """Return the output of a question. Raise UnreachableError if there is none: the master may be down."""
+        """Return the output of a query. Raise UnreachableError without an answer: the master may be down."""
         environ = {**self.master.environ, "LC_ALL": "C.UTF-8"}
         output = run(self.master.argv(argv), environ=environ, seconds=self.seconds, limit=_LARGEST_LIST)
         if output.code:

@@ -1,4 +1,4 @@
-"""What to do with a step after a run that was killed or failed: pure decisions from the journal and a new look."""
+"""Decisions about a step after a run that was killed or failed: pure functions of the journal and a new look."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpolicy.plan.effects import Effect, Progress, found, progress
 
 
 class Decision(StrEnum):
-    """What to do with a step."""
+    """The decision about a step."""
 
     RUN = "run"
     SKIP = "skip"  # it was done

@@ -19,7 +19,7 @@ DESTINATIONS: Final = {
 
 
 def open_runner(destination: str, options: SourceOptions, patience: Patience, stop: StopRequests) -> Runner:
-    """Return the way to the cluster that `destination` names; nothing is sent yet. Raise UsageError if it is none."""
+    """Return the runner for `destination`, without connecting. Raise UsageError for an invalid destination."""
     environ = os.environ if options.environ is None else options.environ
     scheme, _, rest = destination.partition(":")
     if destination == "local:":

@@ -35,7 +35,7 @@ def history_for(plan: Plan, path: Path, *, resume: bool, rollback: bool) -> Hist
 
 
 def clear_away(history: History, path: Path, runner: Runner) -> Path:
-    """Give the journal of an earlier plan another name and return it, unless a job of that plan is under way still."""
+    """Rename the journal of an earlier plan and return its name, unless a job of that plan still runs."""
     for job in runner.marked_jobs(mark_start(history.plan_digest, history.id)):
         if job.status is JobStatus.PENDING:
             message = f"job {job.number} of an earlier plan ({path}) is still under way"

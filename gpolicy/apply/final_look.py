@@ -1,4 +1,4 @@
-"""What a new look shows after a plan was applied or rolled back: that, and no exit code, decides about success."""
+"""The new look after a plan was applied or rolled back: it decides about success, not exit codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpolicy.plan.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class FinalLook:
-    """What is not as planned, and which values cannot be seen through this connection."""
+    """The values that are not as planned, and those that this connection does not show."""
 
     differences: tuple[LeafDifference, ...]
     unseen: tuple[str, ...]
@@ -60,7 +60,7 @@ def _not_as_planned(change: Change, sight: Sight) -> list[LeafDifference]:
 def judge_restored(plan: Plan, sight: Sight, effects: Sequence[Effect]) -> FinalLook:
     """Compare the objects of a plan that was rolled back with what they were; `effects` are those of both ways.
 
-    What no command can restore is left out; the plan says so step by step.
+    Values that no command can restore are left out; the plan names them step by step.
     """
     unseen = dict.fromkeys(
         f"{effect.object} {path_text(effect.path)}" for effect in effects if not sight.shows(effect.object, effect.path)

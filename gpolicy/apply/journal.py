@@ -1,4 +1,4 @@
-"""What a journal says: its events as JSON lines, and the history that they add up to.
+"""The content of a journal: its events as JSON lines, and the history that follows from them.
 
 Every event is written, and on disk, before what it announces begins. So whatever kills a run, its journal never
 knows less than: which step may have begun, and under which mark Ganeti's jobs can be searched for it.
@@ -38,7 +38,7 @@ class Direction(StrEnum):
 
 
 class Fate(StrEnum):
-    """What the journal knows of the last attempt at a step."""
+    """The journal's record of the last attempt at a step."""
 
     BEGUN = "begun"
     DONE = "done"
@@ -72,7 +72,7 @@ class StepAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What all runs of one plan did so far. `attempts` are by the step's key, `serials` by object.
+    """The history of all runs of one plan. `attempts` are by the step's key, `serials` by object.
 
     `id` is the journal's own, a part of all marks; `marks` are those of all attempts. `ended` is the outcome of the
     last run, None if it was killed. The next line goes behind `ending`, which ends a last line that was cut short,
@@ -108,7 +108,7 @@ def _checksum(text: bytes, before: str) -> str:
 
 
 def read_history(data: bytes, where: str) -> History:
-    """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is none.
+    """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one.
 
     A last line that was cut short (the machine went down while it was written) says nothing: what it was to announce
     had not begun. The run that comes next ends it with a remark and begins behind it.

@@ -59,7 +59,7 @@ class JournalFile:
 
 
 def journal_path(plan: Path) -> Path:
-    """Return where the journal of a plan is unless told otherwise: `plan.json` has `plan.journal.jsonl`."""
+    """Return the default path of the journal of a plan: `plan.json` has `plan.journal.jsonl`."""
     stem = plan.name.removesuffix(".json") or plan.name
     return plan.with_name(f"{stem}.journal.jsonl")
 
@@ -109,7 +109,7 @@ def read_journal(path: Path) -> bytes:
 
 
 def set_aside(path: Path, plan_digest: str) -> Path:
-    """Give the journal of an earlier plan a name of its own, and return it."""
+    """Rename the journal of an earlier plan, and return the new name."""
     short = "".join(letter for letter in plan_digest.rpartition(":")[2][:12] if letter.isalnum()) or "earlier"
     stem = path.name.removesuffix(".jsonl")
     target = path.with_name(f"{stem}.{short}.jsonl")

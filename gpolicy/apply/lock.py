@@ -91,7 +91,7 @@ def _locked(cluster: str, holder: str) -> LockedError:
 
 @dataclass(frozen=True, slots=True)
 class MastersLock:
-    """The lock on the master, as far as it could be had. `note` says why not; `holder` is what holds it for us."""
+    """The lock on the master, if it could be taken. `note` tells why not; `holder` is the process that holds it."""
 
     note: str | None = None
     holder: subprocess.Popen[bytes] | None = None

@@ -52,14 +52,14 @@ from gpolicy.plan.plan import Plan, release_of
 
 
 class RefusedError(ApplyError):
-    """The plan does not fit the cluster as it is: nothing was done."""
+    """The plan does not match the present cluster: nothing was done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intention:
-    """What a run is about to do, to be shown before it asks for consent: the tasks, and what is worth knowing.
+    """The preview of a run, shown before it asks for consent: the tasks and notes.
 
-    `guards` are the verdicts on the cluster as it is now.
+    `guards` are the verdicts on the present cluster.
     """
 
     direction: Direction

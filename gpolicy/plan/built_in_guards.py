@@ -37,7 +37,7 @@ class GuardResult:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What guards look at: the cluster now and as it will be, and what changes."""
+    """The input of guards: the cluster now and after the plan, and the changes."""
 
     policy: Policy
     state: ClusterState

@@ -12,7 +12,7 @@ from gpolicy.ganeti.parameters import parameter_at
 
 
 class ChangeAction(StrEnum):
-    """What is done to a value or an object."""
+    """The kind of a change of a value or an object."""
 
     SET = "set"
     RESET = "reset"  # the own value is removed; the object follows the level above
@@ -62,7 +62,7 @@ class Change:
 
     @property
     def action(self) -> ChangeAction:
-        """What turns `before` into `after`."""
+        """The difference from `before` to `after`."""
         if self.path == NAME:
             if self.before is None:
                 return ChangeAction.CREATE

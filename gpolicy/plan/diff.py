@@ -17,12 +17,12 @@ from gpolicy.policy.model import INHERIT, Leaf, Leaves, OwnedPrefix, Policy
 from gpolicy.policy.source_file import Located
 
 TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")
-"""Tags that Ganeti's own tools set and remove; never pruned, whatever a policy owns."""
+"""Tags that Ganeti's own tools set and remove; never pruned, even if a policy owns them."""
 
 
 @dataclass(slots=True)
 class Difference:
-    """What differs, what could not be compared, and findings about a policy that does not fit the cluster."""
+    """The differences, values that could not be compared, and findings about parts that do not match the cluster."""
 
     changes: list[Change] = field(default_factory=list)
     unreadable: list[NotCompared] = field(default_factory=list)

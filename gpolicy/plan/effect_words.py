@@ -1,4 +1,4 @@
-"""What a command does, leaf by leaf and in full, for whoever has to agree to it. Escape it before printing."""
+"""The effects of a command, leaf by leaf and in full, for the user who approves it. Escape it before printing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Effect
 
-_LONGEST: Final = 4000  # characters of one value; what is cut is said
+_LONGEST: Final = 4000  # characters of one value; a longer one is marked as cut
 _AROUND: Final = 40  # characters shown around the part in which two long values differ
 _MINMAX: Final[Path] = ("ipolicy", "minmax")
 
 
 def effect_words(effect: Effect) -> str:
-    """Return what becomes of one leaf: the object, the leaf, its value before and after, and whom the value reaches."""
+    """Return the change of one leaf: the object, the leaf, its value before and after, and the affected objects."""
     match effect.path:
         case path if path == NAME and effect.before is None:
             return f"{effect.object}: created"

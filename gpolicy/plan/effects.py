@@ -1,4 +1,4 @@
-"""What a command does to the leaves of an object: the state shows by them whether the command has run."""
+"""The effects of a command on the leaves of an object: they show in the state whether the command has run."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def release_of(state: ClusterState) -> str | None:
 
 
 def policy_digest(policy: Policy) -> str:
-    """Return `sha256:…` over what `policy` declares, whatever its files, comments and order."""
+    """Return `sha256:…` over the declarations of `policy`, independent of its files, comments and order."""
     content = {
         "version": policy.version,
         "cluster": policy.cluster.name if policy.cluster else None,

@@ -103,7 +103,7 @@ def _observed(item: Observed) -> dict[str, Any]:
 
 
 def _inverse(inverse: Inverse) -> dict[str, Any]:
-    """Return the first command that undoes a step, those that follow it under `more`, and what is lost."""
+    """Return the first command that undoes a step, the further ones under `more`, and the losses."""
     first, *more = map(_command, inverse.commands or (PlannedCommand(None),))
     return {**first, "more": more, "not_restored": list(inverse.not_restored)}
 

@@ -23,7 +23,7 @@ _ROUNDING: Final = 8  # MiB: by how much each volume may be counted larger or sm
 
 
 def projected(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
-    """Return `state` as it is once `changes` are made.
+    """Return `state` after `changes`.
 
     A group that would be removed while nodes are in it stays, as Ganeti refuses to remove it. Where the source cannot
     show own values of groups, a group that has the cluster's value is taken to follow it. A new group is listed last.
@@ -84,7 +84,7 @@ def _changed_node(node: Node, changes: Sequence[Change], names: Mapping[str, str
 
 
 def _give_flag_of_group(nodes: dict[str, Node], moved: Sequence[str]) -> list[str]:
-    """Give nodes that move the exclusive_storage of the nodes that are in their new group, and have been before.
+    """Give moved nodes the exclusive_storage of the nodes that were in their new group before.
 
     A node never has the flag itself; a source that shows it there (the text format) means its group's. Return the
     groups of which no node shows it.

@@ -79,7 +79,7 @@ def _misshapen(basis: Basis) -> Iterator[str]:
 
 
 class _Names:
-    """What becomes of the names of groups."""
+    """The renames of groups."""
 
     def __init__(self, changes: Sequence[Change]) -> None:
         mine = [change for change in changes if change.path == NAME]
@@ -124,7 +124,7 @@ def _name_reason(change: Change) -> str:
 
 
 def _reason(change: Change, names: _Names, basis: Basis) -> str:
-    """Return what is wrong with a change of a value, of tags or of a node's group; nothing if all is right."""
+    """Return the error of a change of a value, of tags or of a node's group; empty if there is none."""
     name = change.object_name
     is_new = change.level is Level.GROUP and name in names.created
     if change.level is Level.GROUP and not is_new and (name := names.now(name)) is None:
@@ -188,7 +188,7 @@ def _rebuilt(change: Change, is_new: bool, above: tuple[Value, Value] | None) ->
 
 
 def _effective(change: Change, is_new: bool, above: tuple[Value, Value] | None) -> tuple[Value, Value]:  # noqa: FBT001
-    """Return what is in force: the own value where there is one, else what is inherited, as far as it can be known.
+    """Return the effective value: the own one, else the inherited one if it is known.
 
     `above` is what the cluster has before and after; None if it was not seen.
     """

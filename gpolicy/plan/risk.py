@@ -8,7 +8,7 @@ from gpolicy.ganeti.parameters import parameter_at, reach_of
 from gpolicy.plan.change import ChangeAction, Risk, words
 
 RISK_OF_ACTION = {ChangeAction.REMOVE: Risk.HIGH, ChangeAction.MOVE: Risk.MEDIUM}
-"""The risk of what is done to names and membership, where it is not low."""
+"""The risk of changes of names and membership, if it is not low."""
 
 MOVE_UNCHECKED = "Ganeti checks neither the policy nor the node parameters of the new group"
 MOVE_CHANGES = "its node parameters change with it: "

@@ -14,7 +14,7 @@ from gpolicy.cluster.process import Output, run
 from gpolicy.errors import InputError, UnreachableError
 
 NAMESPACE: Final = "gpolicy-plan"
-"""What the signature is for: one that was made for anything else does not count."""
+"""The namespace of the signature: one that was made for another purpose does not count."""
 
 _KEY: Final = re.compile(r" with (\S+) key (SHA256:[A-Za-z0-9+/]{43})\s*\Z")  # the end of what verify says
 _SECONDS: Final = 30.0

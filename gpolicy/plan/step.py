@@ -37,7 +37,7 @@ def planned(command: Command, effects: tuple[Effect, ...]) -> PlannedCommand:
 
 @dataclass(frozen=True, slots=True)
 class Inverse:
-    """What undoes a step. `not_restored` says what no command can bring back, and why.
+    """The inverse of a step. `not_restored` tells what no command can restore, and why.
 
     Effects of the commands are listed as far as they are known: Ganeti's own default may come back instead.
     """
@@ -59,7 +59,7 @@ class Step:
 
     @property
     def lost(self) -> list[str]:
-        """What the way back does not restore, for people."""
+        """The losses of a rollback, in words."""
         return [f"step {self.id}: {reason}" for reason in self.inverse.not_restored]
 
 

@@ -33,7 +33,7 @@ _STORAGE: tuple[Path, ...] = (
     ("file_storage_dir",),
     ("shared_file_storage_dir",),
 )
-"""What templates need: set before a template is enabled, emptied (a false value) only after it is disabled."""
+"""Parameters that templates need: set before a template is enabled, emptied (a false value) after it is disabled."""
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Stepping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """What steps depend on besides the changes and the Ganeti release. A plan file holds it.
+    """The further input of steps, besides the changes and the Ganeti release. A plan file contains it.
 
     `objects` are those that the changes touch, as they were read; `gaps` is what the source cannot show; `staying` are
     the nodes that move and cannot be moved back.
@@ -191,7 +191,7 @@ class _Maker:
         self._cluster_step(Wave.ENABLE if enables and not waits else Wave.CLUSTER, after, before)
 
     def _candidate_pool(self, changes: list[Change]) -> None:
-        """Change the pool alone and last: on 3.0.2 a job that promotes nodes may die, and with it what is beside it."""
+        """Change the pool alone and last: on 3.0.2 a job that promotes nodes may fail with all its other changes."""
         self._cluster_step(Wave.POOL, _assignments(changes), {change.path: change.before for change in changes})
 
     def _cluster_step(self, wave: Wave, assignments: Assignments, before: Mapping[Path, Value]) -> None:
@@ -354,7 +354,7 @@ def _assignments(changes: list[Change]) -> Assignments:
 
 
 def _paths(assignments: Mapping[Path, object]) -> str:
-    """Return what is set, for a title: each value by name, or how many of which families."""
+    """Return the set values, for a title: each one by name, or their number by family."""
     if len(assignments) <= _MOST_NAMED:
         return ", ".join(".".join(path) for path in assignments)
     families = dict.fromkeys(path[0] for path in assignments)

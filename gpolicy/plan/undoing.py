@@ -1,4 +1,4 @@
-"""What undoes a step: the commands that restore the values before it, and in words what no command restores."""
+"""The inverse of a step: the commands that restore the values before it, and in words what no command restores."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def inverse_of(
 
 
 def _stored(level: Level, values: Assignments, version: str) -> Assignments:
-    """Return what is stored when `values` are set: the cluster's own go back to Ganeti's defaults, not away."""
+    """Return the stored form of `values`: own values of the cluster are reset to Ganeti's defaults, not removed."""
     if level is not Level.CLUSTER:
         return values
     defaults = {path: _default_at(path, version) for path, value in values.items() if value is RESET}
