@@ -45,7 +45,6 @@ class ExtendedRules:
     max_node_failures: int = 1
     oversubscription: float | None = None
     maximum_memory: Mapping[str, int] = field(default_factory=dict)
-    capacity: CapacityRules = field(default_factory=CapacityRules)
 
     def __post_init__(self) -> None:
         if self.max_node_failures < 0:
@@ -101,7 +100,7 @@ def _attempt(
         number = len(state.instances)
         nodes = {**state.nodes, **{node.index: settled(node, number) for node in placement.changed}}
         table = {**state.instances, number: placement.instance}
-        return survives(nodes, table, rules.capacity, rules.max_node_failures)
+        return survives(nodes, table, CapacityRules(), rules.max_node_failures)
 
     fewer: Candidates
     if isinstance(candidates, SingleCandidates):

@@ -126,15 +126,13 @@ def findings_in(
             from gpolicy.report.findings_sarif import Catalogue, findings_sarif  # noqa: PLC0415
 
             catalogue = Catalogue(rules=CATALOGUE, families=FAMILIES, version=__version__)
-            known = _fingerprints(findings, sources)
-            return findings_sarif(
-                findings, catalogue, fingerprint=known.__getitem__, locate=repository_path, without_place=first
-            )
+            mark = _fingerprints(findings, sources).__getitem__
+            return findings_sarif(findings, catalogue, fingerprint=mark, locate=repository_path, without_place=first)
         case "gitlab":
             from gpolicy.report.findings_gitlab import findings_gitlab  # noqa: PLC0415
 
-            known = _fingerprints(findings, sources)
-            return findings_gitlab(findings, fingerprint=known.__getitem__, locate=repository_path, without_place=first)
+            mark = _fingerprints(findings, sources).__getitem__
+            return findings_gitlab(findings, fingerprint=mark, locate=repository_path, without_place=first)
         case _:
             from gpolicy.report.findings_json import findings_data  # noqa: PLC0415
 

@@ -25,9 +25,7 @@ def init(directory: Path, name: str) -> int:
     from gpolicy.writing.new_files import write_files  # noqa: PLC0415
 
     written = write_files(starter_files(name), directory)
-    for path in written:
-        sys.stdout.write(as_text([f"wrote {path}"]))
-    sys.stdout.write(as_text([f"next: gpolicy check {directory}"]))
+    sys.stdout.write(as_text([*(f"wrote {path}" for path in written), f"next: gpolicy check {directory}"]))
     return int(ExitCode.FINE)
 
 
@@ -37,8 +35,7 @@ def adopt(src: str, output: Path, options: SourceOptions) -> int:
     from gpolicy.writing.new_files import write_files  # noqa: PLC0415
 
     adopted = make(read(src, options))
-    for path in write_files(adopted.files, output):
-        sys.stdout.write(as_text([f"wrote {path}"]))
+    sys.stdout.write(as_text(f"wrote {path}" for path in write_files(adopted.files, output)))
     for left in adopted.left_out[:_MOST_LEFT_OUT]:
         complain(f"left out {left}", None)
     if len(adopted.left_out) > _MOST_LEFT_OUT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import warnings
+from importlib import import_module
 
 from gpolicy.errors import UsageError
 
@@ -43,14 +44,9 @@ def _note(message: Warning | str, *_details: object, **_more: object) -> None:
 
 
 def _run(argv: list[str]) -> int:
-    if argv and argv[0] == "hspace":
-        from gpolicy.htools import hspace  # noqa: PLC0415 - only what is needed
-
-        return hspace.main(argv[1:])
-    if argv and argv[0] == "hail":
-        from gpolicy.htools import hail  # noqa: PLC0415 - only what is needed
-
-        return hail.main(argv[1:])
+    if argv and argv[0] in {"hspace", "hail"}:
+        code: int = import_module(f"gpolicy.htools.{argv[0]}").main(argv[1:])
+        return code
     if argv and argv[0] in {"--help", "-h"}:
         sys.stdout.write(_HELP)
         return 0

@@ -18,7 +18,7 @@ from gpolicy.errors import InputError
 from gpolicy.htools.hail_requests import Answer, Request, names_of
 from gpolicy.htools.haskell_records import shown_argument, shown_groups
 from gpolicy.htools.haskell_text import shown_ints
-from gpolicy.htools.scalars import named
+from gpolicy.htools.text_values import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from gpolicy.allocator.cluster_data import Policy, Spec, SpecPair
 from gpolicy.errors import InputError
 from gpolicy.htools.haskell_text import shown_strings
-from gpolicy.htools.scalars import alloc_policy, disk_template, wrapped
+from gpolicy.htools.text_values import alloc_policy, disk_template, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from gpolicy.allocator.cluster_data import Spec
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.errors import InputError
 from gpolicy.htools.getopt import Option, Takes, parse, usage
-from gpolicy.htools.scalars import disk_template, parse_float, parse_int, parse_size, split
+from gpolicy.htools.text_values import disk_template, parse_float, parse_int, parse_size, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -30,7 +30,7 @@ from gpolicy.htools.json_fields import (
     parse_json,
     plain_object,
 )
-from gpolicy.htools.scalars import instance_status
+from gpolicy.htools.text_values import instance_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Group, NodeData
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, Specification, group_name, node_name
-from gpolicy.htools.scalars import alloc_policy, parse_int, parse_size, split
+from gpolicy.htools.text_values import alloc_policy, parse_int, parse_size, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,7 @@ from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, is_silent, sections
 from gpolicy.htools.haskell_text import shown_strings
-from gpolicy.htools.scalars import alloc_policy, disk_template, instance_status, parse_float, parse_int, split
+from gpolicy.htools.text_values import alloc_policy, disk_template, instance_status, parse_float, parse_int, split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ import pytest
 
 from gpolicy import htools
 from gpolicy.errors import InputError, UsageError
-from gpolicy.htools.scalars import parse_float, parse_int, parse_size, wrapped
+from gpolicy.htools.text_values import parse_float, parse_int, parse_size, wrapped
 
 from .random_requests import make_case
 from .recorded import call
