@@ -146,7 +146,7 @@ class CommandRunner:
 def _number(text: str) -> int:
     number = job_number(text)
     if number is None:
-        raise InputError(f"gnt-job list: {shown(text)} is no number of a job")
+        raise InputError(f"gnt-job list: {shown(text)} is not a job number")
     return number
 
 

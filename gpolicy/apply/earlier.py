@@ -19,7 +19,7 @@ def history_for(plan: Plan, path: Path, *, resume: bool, rollback: bool) -> Hist
     """
     if not path.exists() and not path.is_symlink():
         if resume or rollback:
-            what = "go on with" if resume else "take back"
+            what = "resume" if resume else "roll back"
             raise UsageError(
                 f"{path}: no such journal, so there is nothing to {what}", hint="name it with --journal FILE"
             )

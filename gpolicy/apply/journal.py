@@ -201,7 +201,7 @@ def _right_format(event: Record) -> None:
     """Raise InputError for a journal that is not of our format. Lines of format 1.0 had no checksum."""
     major, _, minor = event.text("format_version").partition(".")
     if event.fields.get("kind") != KIND or major != FORMAT_VERSION.partition(".")[0] or minor in ("", "0"):
-        raise InputError(f"{event.where}: is no journal of format {FORMAT_VERSION}", hint=DISTRUSTED)
+        raise InputError(f"{event.where}: is not a journal of format {FORMAT_VERSION}", hint=DISTRUSTED)
 
 
 def _begun(history: History | None, event: Record) -> History:

@@ -65,7 +65,7 @@ def local_lock(directory: Path, name: str, cluster: str) -> Iterator[None]:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-            raise GpolicyError(f"{path}: is no file of ours, and should be the lock", hint="look at it and remove it")
+            raise GpolicyError(f"{path}: is not our lock file", hint="look at it and remove it")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -128,7 +128,7 @@ class PlanRun:
 
     def _further(self, state: ClusterState, history: History) -> FinalLook | None:
         if history.direction is Direction.ROLLBACK:
-            raise UsageError("a rollback of this plan has begun", hint="go on with --rollback, or make a fresh plan")
+            raise UsageError("a rollback of this plan has begun", hint="continue with --rollback, or make a fresh plan")
         tasks = forward(self.plan)
         open_tasks = left_of(tasks, history.attempts)
         guards = self._judge(state) if open_tasks else ()
@@ -252,8 +252,8 @@ class PlanRun:
             if job.status is JobStatus.PENDING:
                 raise RefusedError(
                     f"job {job.number} of this plan is under way; nothing was done",
-                    hint="go on with the journal of the run that began it (--resume, --journal FILE), or wait for its"
-                    " end and make a fresh plan",
+                    hint="continue with the journal of the run that began it (--resume, --journal FILE), or wait for"
+                    " its end and make a fresh plan",
                 )
 
     def _carrier(self, journal: JournalFile, state: ClusterState) -> Carrier:

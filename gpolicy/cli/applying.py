@@ -200,7 +200,7 @@ class _Agreement:
 
         back = intention.direction == "rollback"
         count = len(intention.tasks)
-        what = "take back the plan for" if back else "go on with the plan for" if intention.skipped else "change"
+        what = "roll back the plan for" if back else "resume the plan for" if intention.skipped else "change"
         steps = "step" if count == 1 else "steps"
         yield f"{count} {steps} to {what} cluster {self.plan.cluster} through {self.destination}"
         signed = f"signed by {self.plan.signer}" if self.plan.signer is not None else "signature not asked for"
@@ -298,6 +298,6 @@ def _way_on(request: Request, journal: Path) -> str | None:
     """Return how to continue after an incomplete run."""
     if not journal.exists():
         return None
-    return f"go on with --{'rollback' if request.rollback else 'resume'}" + (
+    return f"continue with --{'rollback' if request.rollback else 'resume'}" + (
         "" if request.rollback else ", take back what was done with --rollback, or make a fresh plan"
     )

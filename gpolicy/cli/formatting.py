@@ -99,10 +99,10 @@ def _complain(item: _Done) -> bool:
     """Report why a file stays unchanged, if it does; return whether it is broken."""
     made = item.formatted
     for finding in made.broken[:1]:
-        complain(f"{finding.span}: left as it is: {finding.message}", None)
+        complain(f"{finding.span}: not formatted: {finding.message}", None)
     if made.reason and not made.broken:
         place = f":{made.line}" if made.line else ""
-        complain(f"{_name(item.path)}{place}: left as it is: {made.reason}", None)
+        complain(f"{_name(item.path)}{place}: not formatted: {made.reason}", None)
     return bool(made.broken)
 
 
@@ -116,7 +116,7 @@ def _write(changed: list[_Done]) -> list[_Done]:
         try:
             target = item.within.target(item.path)
         except OSError as error:
-            complain(f"{item.path}: left as it is: {reason(error)}", None)
+            complain(f"{item.path}: not formatted: {reason(error)}", None)
             continue
         replacements.append(Replacement(item.path, item.data, item.formatted.text.encode(), target))
         written.append(item)
@@ -143,7 +143,7 @@ def _say(changed: list[_Done], done: list[_Done], *, would: bool, aside: bool, l
         return
     refused = sum(bool(item.formatted.reason) for item in done)
     if len(done) == 1:
-        out.write("the file was left as it is\n" if refused else "the file is already formatted\n")
+        out.write("the file was not formatted\n" if refused else "the file is already formatted\n")
     elif refused:
         out.write(f"{refused} of {len(done)} files left as they are, the others are already formatted\n")
     else:

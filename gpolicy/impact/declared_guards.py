@@ -191,7 +191,7 @@ def _newly_violating(guard: Guard, violations: ViolationChange) -> Iterator[_Fig
     elif count + len(unknown) > guard.limit:
         missing = ", ".join(sorted({word for item in unknown for word in item.parameters}))
         shown = some([item.instance for item in unknown])
-        text = f"{where}cannot be measured: whether {shown} violate the policy is not known for want of {missing}"
+        text = f"{where}cannot be measured: whether {shown} violate the policy is unknown without {missing}"
         yield _Figure(ok=False, text=text)
     else:
         yield _Figure(ok=True, text=f"{where}{_newly(count)} the policy{names}, at most {guard.shown_limit}")

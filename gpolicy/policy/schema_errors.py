@@ -59,7 +59,7 @@ def _unique_items(_: Any, is_asked: bool, instance: Any, __: Any) -> Iterator[Va
     from jsonschema.exceptions import ValidationError as Error  # noqa: PLC0415 (as above)
 
     if is_asked and isinstance(instance, list) and not all_different(instance):
-        yield Error("an item stands twice")
+        yield Error("an item occurs twice")
 
 
 def _head_findings(document: YamlDocument) -> list[Finding]:

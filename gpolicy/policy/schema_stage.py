@@ -26,7 +26,7 @@ def cluster_of_test() -> Schema:
         },
         "simulate": {
             "anyOf": [part, {"type": "array", "items": part, "minItems": 1}],
-            "description": "Hardware that exists on paper only: of one group, or a list with an entry for each group.",
+            "description": "Simulated hardware: of one group, or a list with an entry for each group.",
         },
         "edits": {
             "type": "array",

@@ -243,7 +243,7 @@ class _Reader:
             first = Span(self._source.name, *parent.value.key_marks[key])
             self._source.findings.append(
                 DUPLICATE_KEY.finding(
-                    f"the key {key!r}occurs twice here",
+                    f"the key {key!r} occurs twice here",
                     Span(self._source.name, *mark),
                     hint="keep one of the two; YAML would silently take the last",
                     related=(Related(first, "first here"),),

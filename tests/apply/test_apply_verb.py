@@ -271,7 +271,7 @@ def test_a_full_disk_after_the_first_job_is_reported_with_how_to_continue(bench:
     assert done.returncode == FINDINGS
     assert "the journal cannot be written: No space left on device; step 1 (" in done.stderr
     assert "has begun, and its job goes on in Ganeti" in done.stderr
-    assert "go on with --resume" in done.stderr
+    assert "continue with --resume" in done.stderr
     assert bench.apply("--yes", "--resume").returncode == FINE
     assert len(bench.server.ganeti.jobs) == 4
 
@@ -410,7 +410,7 @@ def test_a_signal_ends_the_run_after_the_present_step(bench: Bench, number: sign
     _, said = process.communicate(timeout=30)
     assert process.returncode == FINDINGS
     assert "stopping after the step that runs" in said
-    assert "go on with --resume" in said
+    assert "continue with --resume" in said
     assert [event["event"] for event in bench.events()] == [
         "begin", "step-started", "step-job-submitted", "step-done", "end",
     ]  # fmt: skip

@@ -151,7 +151,7 @@ echo "16|error|[{'reason': []}]"; echo "17|success|[{'reason': [['gnt:user', 'ma
     with pytest.raises(UnreachableError, match="gnt-job list failed: no master"):
         bench.runner().marked_jobs("mark-1")
     bench.program("gnt-job", "#!/bin/sh\necho '99999999999999999999|queued|mark-1'\n")
-    with pytest.raises(InputError, match="no number of a job"):
+    with pytest.raises(InputError, match="is not a job number"):
         bench.runner().marked_jobs("mark-1")
 
 

@@ -72,7 +72,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     link.symlink_to(real)
     run = gpolicy("fmt", link)
     assert (run.returncode, run.stdout) == (1, "0 files formatted, 1 left as they are\n"), run.stderr
-    assert "link.yaml: left as it is: it is a symbolic link" in run.stderr
+    assert "link.yaml: not formatted: it is a symbolic link" in run.stderr
     assert (link.is_symlink(), real.read_text()) == (True, LOOSE)
     assert gpolicy("fmt", "--check", link).returncode == 1
 
@@ -89,7 +89,7 @@ def test_a_broken_file_is_passed_on_as_it_is() -> None:
     run = from_standard_input(broken)
     assert (run.returncode, run.stdout) == (1, broken)
     assert b"standard input:1:" in run.stderr
-    assert b"left as it is" in run.stderr
+    assert b"not formatted" in run.stderr
 
 
 def test_a_broken_file_does_not_keep_others_from_being_formatted(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_broken_file_does_not_keep_others_from_being_formatted(tmp_path: Path)
     loose.write_text(LOOSE, encoding="utf-8")
     run = gpolicy("fmt", tmp_path)
     assert run.returncode == 1
-    assert f"{broken}:5:1: left as it is: the key 'name'occurs twice here" in run.stderr
+    assert f"{broken}:5:1: not formatted: the key 'name' occurs twice here" in run.stderr
     assert loose.read_text(encoding="utf-8") == IN_FORM
 
 
@@ -106,13 +106,13 @@ def test_a_broken_file_does_not_keep_others_from_being_formatted(tmp_path: Path)
     ("text", "reason"),
     [
         ("name: x\n", "not a policy document"),
-        ("- a\n", ":1: left as it is: a document is not a policy document"),
+        ("- a\n", ":1: not formatted: a document is not a policy document"),
         ("%YAML 1.1\n---\ngpolicy: v1\n", "it has a %directive"),
-        ("gpolicy: v1\n? kind\n: Cluster\n", ":2: left as it is: it has YAML that gpolicy does not format"),
-        ("gpolicy: v1\nx: |2\n    y\n", ":2: left as it is: a block of text has an indentation indicator"),
+        ("gpolicy: v1\n? kind\n: Cluster\n", ":2: not formatted: it has YAML that gpolicy does not format"),
+        ("gpolicy: v1\nx: |2\n    y\n", ":2: not formatted: a block of text has an indentation indicator"),
         ("gpolicy: v1\ntags: &t [a]\nnodes: *t\n", "an anchor would come behind its alias"),
         ("gpolicy: v1\nx: &a !!str\n  y\n--- ~\n", "not a policy document"),
-        ("gpolicy: v1\nx: {a: &b , c: 1}\n", ":2: left as it is: an anchor or a tag has no value"),
+        ("gpolicy: v1\nx: {a: &b , c: 1}\n", ":2: not formatted: an anchor or a tag has no value"),
         ("gpolicy: v1\nx: a\u2028\n", "a line ends in CR, NEL, LS or PS"),
     ],
 )
@@ -124,9 +124,9 @@ def test_a_file_that_cannot_be_formatted_safely_is_named_without_an_error(
     run = gpolicy("fmt", "a.yaml", cwd=tmp_path)
     assert run.returncode == 0
     assert reason in run.stderr
-    assert run.stdout == "the file was left as it is\n"
+    assert run.stdout == "the file was not formatted\n"
     check = gpolicy("fmt", "--check", "a.yaml", cwd=tmp_path)
-    assert (check.returncode, check.stdout) == (0, "the file was left as it is\n")
+    assert (check.returncode, check.stdout) == (0, "the file was not formatted\n")
     (tmp_path / "b.yaml").write_text(IN_FORM, encoding="utf-8")
     others = gpolicy("fmt", "--check", cwd=tmp_path)
     assert others.stdout == "1 of 2 files left as they are, the others are already formatted\n"

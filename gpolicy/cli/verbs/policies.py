@@ -24,7 +24,7 @@ verbs = typer.Typer()
 
 @verbs.command("init")
 def init(
-    directory: Annotated[Path, typer.Argument(help="Directory to write to; made if it is not there.")] = Path(),
+    directory: Annotated[Path, typer.Argument(help="Directory to write to; created if it does not exist.")] = Path(),
     name: Annotated[str, typer.Option("--name", help="Name of the cluster.")] = "cluster.example.org",
 ) -> int:
     """Write a small policy to begin with. It passes `gpolicy check`."""
