@@ -324,8 +324,10 @@ class _Settled:
         What the step was seen to have changed decides, not only the look now: when a rollback is asked for again, the
         objects of steps that changed nothing may have other names. What no look shows may have changed.
         """
-        seen = seen_progress(undo.command.effects, sight)
-        return seen is None or (seen is not Progress.DONE and bool(self.effects.get(undo.step)))
+        effects = [effect for effect in undo.command.effects if effect.before != effect.after]
+        if not all(sight.shows(effect.object, effect.path) for effect in effects):
+            return True
+        return seen_progress(effects, sight) is not Progress.DONE and bool(self.effects.get(undo.step))
 
 
 def _refuse(differences: Sequence[LeafDifference], why: str) -> None:
