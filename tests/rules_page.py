@@ -1,4 +1,4 @@
-"""docs/rules.md: what each rule means, made from the rules themselves."""
+"""docs/rules.md, generated from the rules."""
 
 from __future__ import annotations
 

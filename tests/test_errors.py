@@ -1,4 +1,4 @@
-"""Errors name what they are about."""
+"""Errors name their subject."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ PAINS = (
     *(873, 559, 761, 1530, 51, 539, 540, 495, 917, 474, 865, 1386, 183, 951, 525, 1497, 1249, 855, 1238, 781, 1640),
     *(769, 496, 655, 311, 993, 530, 1229, 919, 1178, 580, 794, 145, 295, 1378, 478, 799, 1390, 1978, 1972, 1850, 1851),
 )
-"""Issues of Ganeti in which users say what hurts about policies, placement and capacity."""
+"""Issues of Ganeti in which users complain about policies, placement and capacity."""
 
 
 def named(column: str) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What is built to be installed: wheels for any Python of a platform, with the engine, and the source archive."""
+"""Built packages: wheels for any Python of a platform, with the engine, and the source archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/security.md names code and tests that there are."""
+"""docs/security.md names existing code and tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes of rules about specs, storage and groups: what is left when they are made, and where there is none."""
+"""Fixes of rules about specs, storage and groups: the fixed policies, and findings without a fix."""
 
 from __future__ import annotations
 

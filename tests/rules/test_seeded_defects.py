@@ -61,5 +61,5 @@ def test_the_same_mistakes_are_made_at_every_run() -> None:
 
 
 def test_a_mutant_has_one_change(made: list[Mutant]) -> None:
-    """A change that says the same in other words is no mistake, and not counted."""
+    """A change without a new meaning is not a mistake and does not count."""
     assert len({(mutant.base, mutant.defect.name, mutant.where) for mutant in made}) == len(made)

@@ -1,4 +1,4 @@
-"""Rules that also look at what an observed cluster has where the policy leaves it open."""
+"""Rules that use values of an observed cluster where the policy has none."""
 
 from __future__ import annotations
 

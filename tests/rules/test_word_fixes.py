@@ -1,4 +1,4 @@
-"""Fixes of words: what they write, and where there is none."""
+"""Fixes of words: the corrected words, and findings without a fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The effective policy: what holds where, and where it comes from."""
+"""The effective policy: values and their origins."""
 
 from __future__ import annotations
 

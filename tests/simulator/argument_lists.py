@@ -1,4 +1,4 @@
-"""What gnt-cluster, gnt-group and gnt-node make of their arguments: an opcode's fields.
+"""The fields of opcodes that gnt-cluster, gnt-group and gnt-node make from their arguments.
 
 A reader of its own, after Ganeti's option grammar (keyval, identkeyval, multilistidentkeyval, lists): it shares
 nothing with what writes the arguments but the table of types.

@@ -1,4 +1,4 @@
-"""What is at the other end of the machine's connections: requests to the remote API, and programs on the master."""
+"""The other end of the machine's connections: the remote API, and programs on the master."""
 
 from __future__ import annotations
 

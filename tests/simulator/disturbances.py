@@ -1,4 +1,4 @@
-"""What goes wrong around a run: each kind of mischief, as it happens."""
+"""Disturbances of a run: the effect of each kind."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class Disturbances(World):
         self._foreign({**_modify(name), **unflatten({path: random.choice(values)})})
 
     def _foreign_twin(self, random: Random) -> None:
-        """Have somebody do by hand what one of our steps does, or takes back."""
+        """Let another user do by hand what one of our steps does or undoes."""
         step = random.choice(self.scenario.plan.steps)
         commands = [step.command, step.command, *step.inverse.commands]
         self._foreign(opcode_for(random.choice(commands)))

@@ -1,4 +1,4 @@
-"""What must hold in every schedule, judged by what the simulated cluster really holds, was asked and has shown."""
+"""The invariants of every schedule, judged by the simulated cluster, its requests and its answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Submission:
 
 @dataclass(slots=True)
 class Judge:
-    """Collects what was asked, shown and done, and holds it against what must hold."""
+    """Collects requests, answers and effects, and checks the invariants."""
 
     scenario: Scenario
     ganeti: SimulatedGaneti
@@ -59,7 +59,7 @@ class Judge:
         self.known_tasks = {task.key: task for task in tasks}
 
     def blame(self, text: str) -> None:
-        """Note that something does not hold."""
+        """Note a broken invariant."""
         self.violations.append(text)
 
     # --- while a process runs ----------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class Judge:
     # --- after a process ---------------------------------------------------------------------------------------------
 
     def after(self, ended: Ended) -> None:
-        """Judge what a run did and said."""
+        """Judge the effects and the output of a run."""
         self._effects()
         self._twice()
         if ended.code is None:
@@ -200,7 +200,7 @@ class Judge:
         return jobs if self.replaced is None else [*jobs, *self.replaced.jobs.values()]
 
     def _effects(self) -> None:
-        """See that our jobs changed what their steps say, and nothing else."""
+        """Check that our jobs changed exactly the effects of their steps."""
         for mutation in self.ganeti.mutations[self.looked :]:
             task = self.known_tasks.get(self._key(mutation.mark)) if mutation.mark in self.submissions else None
             for (name, path), (_, after) in mutation.changes.items() if task else ():

@@ -1,4 +1,4 @@
-"""What may go wrong around a run, and when: drawn from the seed of a schedule, one thing after another.
+"""The disturbances of a run and their times, drawn from the seed of a schedule one after another.
 
 Each is due at the nth point (a wait, a request, an answer, a write) and happens at the first one that it fits.
 """
@@ -55,7 +55,7 @@ KINDS: Final[dict[str, tuple[int, frozenset[str]]]] = {
 }
 COMMANDS_ONLY: Final = frozenset({"torn number", "silent submission"})
 APART: Final = (101, 102)
-"""The numbers of what is drawn apart from the rest."""
+"""The counts of kinds that are drawn separately."""
 BLOCKING: Final = frozenset(
     {
         "foreign change", "foreign twin", "foreign touch", "half job", "job fails late", "replaced", "renamed",
@@ -67,7 +67,7 @@ BLOCKING: Final = frozenset(
 
 @dataclass(slots=True)
 class Mischief:
-    """One thing that goes wrong, from the `at`th point on."""
+    """One disturbance, from the `at`th point on."""
 
     number: int
     at: int
@@ -80,7 +80,7 @@ class Mischief:
 
 
 def drawn(seed: str, *, route: str) -> list[Mischief]:
-    """Return what is to go wrong in a schedule, in the order of its points."""
+    """Return the disturbances of a schedule, in the order of their points."""
     random = Random(f"mischief {seed}")
     count = random.choice((0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 7))
     kinds = [kind for kind in KINDS if route != "rapi" or kind not in COMMANDS_ONLY]

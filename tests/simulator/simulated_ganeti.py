@@ -30,7 +30,7 @@ MASTERS_END = "Unclean master daemon shutdown"
 
 @dataclass(slots=True)
 class Fate:
-    """What a job will do: seconds in the queue and at work, what part it does, how it ends."""
+    """The course of a job: seconds in the queue and at work, the part that it does, its result."""
 
     queued: float = 0.1
     runs: float = 0.1
@@ -62,7 +62,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """What one job, or somebody else, changed: leaves with their values before and after."""
+    """A change by a job or another user: leaves with their values before and after."""
 
     time: float
     mark: str  # empty for somebody else

@@ -24,16 +24,16 @@ _TICK: Final = 1e-4  # seconds that the shortest sleep takes
 
 
 class KilledError(BaseException):
-    """This process is no more: `kill -9`, or the machine went down."""
+    """The process has ended: `kill -9`, or the machine went down."""
 
 
 class Surroundings(Protocol):
-    """What the machine asks: whether something happens now, and what is at the other end of its connections."""
+    """The world of the machine: disturbances, and the other end of its connections."""
 
     clock: Clock
 
     def point(self, where: str) -> None:
-        """Let whatever is to happen here happen. It may raise KilledError."""
+        """Let the disturbances of this point happen. It may raise KilledError."""
 
     def ask(self, request: https.Request, seconds: float) -> https.Answer:
         """Answer a request to the remote API."""
@@ -53,7 +53,7 @@ class Surroundings(Protocol):
 
 @dataclass
 class Disk:
-    """What is wrong with the disk, and for how many more operations."""
+    """The fault of the disk, and the number of operations that it lasts."""
 
     wrong: str = ""  # full, read-only, broken
     left: int = 0
@@ -67,7 +67,7 @@ class Disk:
 
 @dataclass
 class ApplyProcess:
-    """One process of apply: what it holds, what it was told, how it is to end."""
+    """One process of apply: its resources, its signals, its end."""
 
     number: int
     machine: str = "here"

@@ -1,4 +1,4 @@
-"""What a schedule plays in: clock, cluster, machine, and the points at which something happens."""
+"""The world of a schedule: clock, cluster, machine, and the points of disturbances."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class EndlessError(BaseException):
 
 @dataclass(slots=True)
 class Fault:
-    """What is wrong with the next answers."""
+    """The faults of the next answers."""
 
     kind: str
     left: int

@@ -1,4 +1,4 @@
-"""One schedule: a plan, a cluster, what goes wrong, and the runs of apply until it is quiet. All from one seed."""
+"""One schedule: a plan, a cluster, disturbances, and the runs of apply until all is quiet. All from one seed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DESTINATIONS: Final = {"rapi": "rapi://master.example.org", "local": "local:", "
 
 @dataclass(slots=True)
 class Report:
-    """What came of a schedule."""
+    """The outcome of a schedule."""
 
     seed: str
     runs: int
@@ -39,7 +39,7 @@ class Report:
 
 
 class _Output(io.StringIO):
-    """What a process says; saying takes time, in which others act."""
+    """The output of a process; writing takes time, in which others act."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class Simulation(Connections):
         self.clock.advance(self.random.choice((0.1, 1.0, 30.0, 400.0, 7200.0)))
 
     def _quieten(self) -> None:
-        """End all that is wrong, and let all jobs come to their end."""
+        """End all disturbances, and let all jobs finish."""
         self.calm = True
         self.machine.disk.left = 0
         self.faults.clear()

@@ -1,4 +1,4 @@
-"""What stands in for the standard library in the modules under test, so that they live on a simulated machine.
+"""Stand-ins for the standard library in the modules under test, for a simulated machine.
 
 `under_simulation` puts it there. Their own code stays as it is.
 """

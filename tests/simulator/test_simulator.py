@@ -1,4 +1,4 @@
-"""apply on thousands of schedules drawn from seeds: nothing that must hold is broken, and what is broken is found."""
+"""apply on thousands of schedules drawn from seeds: the invariants hold, and a broken one is detected."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gpolicy.plan.step import PlannedCommand
 
 FIRST: Final = int(os.environ.get("GPOLICY_SEED") or 0)
 FOUND: Final = {
-    # seeds of schedules that showed a defect, and what it was
+    # seeds of schedules that showed a bug, and the bug
     "0": "a tag that somebody else had removed counted as a step that was begun; taken back, it said",
     "53": "a plan that renames a group could neither go on nor back when its first step had failed",
     "303": "a step was begun although Ctrl-C had come while the cluster was looked at",

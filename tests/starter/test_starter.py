@@ -1,4 +1,4 @@
-"""The policy that `gpolicy init` writes is one to learn from."""
+"""The policy that `gpolicy init` writes is correct and instructive."""
 
 from __future__ import annotations
 

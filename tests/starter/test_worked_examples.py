@@ -1,4 +1,4 @@
-"""The policies in `policies/` are what they teach: sound, and the demo's plan is one that can be carried out."""
+"""The policies in `policies/` are correct, and the demo's plan can be applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suggested sizes on hardware that is known: real figures, odd figures, and what cannot be."""
+"""Suggested sizes on known hardware: real figures, unusual figures, and impossible requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for sizes on any hardware: they tile, they are sound, and they keep what is promised of them."""
+"""Laws of sizes on any hardware: they tile it, pass check, and have the promised capacity."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def with_tests(tests: str, policy: str = SMALL) -> str:
 
 
 def outcomes(directory: Path, tests: str, policy: str = SMALL) -> list[Outcome]:
-    """Return what came of `tests`."""
+    """Return the outcomes of `tests`."""
     return run_tests(policy_of(directory, with_tests(tests, policy)))
 
 
@@ -64,7 +64,7 @@ def outcome(directory: Path, body: str, policy: str = SMALL) -> Outcome:
 
 
 def problems(found: Outcome) -> list[str]:
-    """Return what did not come out, in words; or why the test could not run."""
+    """Return the failed expectations in words, or why the test could not run."""
     if found.error is not None:
         return [found.error]
     return [f"{check.title}: expected {check.expected}, found {check.found}" for check in found.failures]

@@ -1,4 +1,4 @@
-"""What can be asked, and how an answer that is not expected reads."""
+"""The actions of tests, and the text of failures."""
 
 from __future__ import annotations
 
