@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -16,6 +17,7 @@ FAMILIES = frozenset({"ipolicy", "diskparams", "ndparams", "hv_state", "disk_sta
     "data_collector_interval",
 }
 """Top-level keys whose values are nested; every other parameter is a leaf of its own."""
+_FLOAT_BITS = sys.float_info.max_exp
 
 
 def canonical(path: Path, value: Value) -> Value:
@@ -31,7 +33,7 @@ def canonical(path: Path, value: Value) -> Value:
     match parameter.type, value:
         case Type.FLOAT, bool():
             return value
-        case Type.FLOAT, int():
+        case Type.FLOAT, int() if value.bit_length() < _FLOAT_BITS:
             return float(value)
         case Type.INT | Type.SIZE | Type.MIB, float() if value.is_integer():
             return int(value)

@@ -20,7 +20,7 @@ CPU = 10
 SMALL_SIZE, FULL_SIZE = 20_000, 300_000
 LARGE_ONES = {
     "snapshot: nodes": 100_000,
-    "text: nodes": 60_000,
+    "text: nodes": 15_000,
     "text: groups": 60_000,
     "many: pairs": 200_000,
     "extends: heirs of the cluster's pairs": 100_000,

@@ -285,6 +285,9 @@ def refuse_absurd_numbers(nodes: Iterable[Node], instances: Iterable[Instance]) 
             ("free disk space", node.free_disk),
             ("number of CPUs", facts.total_cpus),
             ("number of spindles", facts.spindles),
+            ("number of free spindles", node.free_spindles),
+            ("number of used virtual CPUs", node.used_cpus),
+            ("sum of spindle use", node.instance_spindles),
             ("CPU speed", facts.cpu_speed),
         ):
             _refuse_absurd(f"node {facts.name}", name, number)
@@ -294,6 +297,7 @@ def refuse_absurd_numbers(nodes: Iterable[Node], instances: Iterable[Instance]) 
             ("disk space", instance.disk),
             ("number of virtual CPUs", instance.vcpus),
             ("spindle use", instance.spindle_use),
+            *(("number of spindles of a disk", disk.spindles or 0) for disk in instance.disks),
         ):
             _refuse_absurd(f"instance {instance.name}", name, number)
         if len(instance.exclusion_tags) > MOST_TAGS:
