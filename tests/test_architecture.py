@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,13 @@ def test_the_files_of_the_engine_have_no_circles() -> None:
     while ready := {name for name, used in includes.items() if name not in done and used <= done}:
         done |= ready
     assert done == set(includes)
+
+
+def test_the_page_on_the_allocator_names_its_modules() -> None:
+    folder = PACKAGE / "allocator"
+    page = (PACKAGE.parent / "docs" / "allocator.md").read_text(encoding="utf-8")
+    layout = page.partition("## How it is laid out")[2].partition("## The law and the fast way")[0]
+    cells = [line.split("|")[1] for line in layout.splitlines() if line.startswith("| `")]
+    named = {name for cell in cells for name in re.findall(r"`([a-z_/]+)`", cell)}
+    modules = {str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.py")}
+    assert named == {name for name in modules if not name.endswith("__init__")}
