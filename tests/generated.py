@@ -36,6 +36,7 @@ def _defects_page() -> str:
 
 if __name__ == "__main__":
     for path, text in {**generated_files(), "docs/seeded-defects.md": _defects_page()}.items():
-        if (ROOT / path).read_text(encoding="utf-8") != text:
+        file = ROOT / path
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
             sys.stdout.write(f"{path}\n")
-            (ROOT / path).write_text(text, encoding="utf-8")
+            file.write_text(text, encoding="utf-8")

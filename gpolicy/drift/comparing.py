@@ -59,7 +59,7 @@ class AcceptedDrift:
 class DriftReport:
     """All drift of one cluster from one policy.
 
-    `unreadable` are declared values that the source cannot show: whether they drifted, nobody knows. `findings` are
+    `unreadable` are declared values that the source cannot show: drift in them cannot be seen. `findings` are
     about waivers of drift that ended or accept nothing.
     """
 

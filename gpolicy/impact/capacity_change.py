@@ -138,8 +138,7 @@ def _stuck(sides: CountedSides, change: GroupCapacityChange) -> list[str]:
         return []
     said = (
         f"group {sides.match.name}: nothing fits as long as instances that are not mirrored violate its policy"
-        f" ({some(bad, 3)}):"
-        " N+1 puts what is lost with a node elsewhere under the policy, and these it may put nowhere"
+        f" ({some(bad, 3)}): N+1 needs another node for each of them, and the policy allows them on none"
     )
     return [said]
 

@@ -16,7 +16,7 @@ from gpolicy.report.values_text import pair_lines, value_text
 
 def drift_answer(report: DriftReport, sources: Files) -> Answer:
     """Return the report as an answer. `sources` are the policy's files, to show the lines that findings are about."""
-    none = "None: what the policy declares and this source shows is so."
+    none = "None: the cluster is as declared, as far as this source shows."
     findings = Findings(findings=tuple(report.findings), sources=sources)
     return Answer(
         verb="drift",

@@ -24,9 +24,9 @@ _HELP: Final = {
     "last_run_timestamp_seconds": "When the last run ended, whether it could compare or not.",
     "last_success_timestamp_seconds": "When the last run ended that could compare. All series below are of that run.",
     "info": "Always 1; the cluster that was compared.",
-    "differences": "Number of declared values that the cluster has otherwise and no waiver accepts, by kind of object.",
+    "differences": "Number of values that are not as declared and that no waiver accepts, by kind of object.",
     "accepted": "Number of differences that a waiver accepts.",
-    "unreadable": "Number of declared values that the source cannot show: whether they drifted, nobody knows.",
+    "unreadable": "Number of declared values that the source cannot show, so that drift in them cannot be seen.",
     "waiver_findings": "Number of waivers of drift that ended (waiver-expired) or accept nothing (waiver-unused).",
     "difference": "Always 1; one series for each difference that is not accepted.",
     "object_modified_timestamp_seconds": "Last write to an object with a difference: it has been so since then at the"

@@ -90,7 +90,7 @@ def _refused(items: Sequence[Candidate], *, several: bool) -> Iterator[Table]:
         yield Table(
             title=f"{reason} ({len(found):,}): {found[0].explanation or ''}{named}",
             of="rows",
-            headings=(*(["group"] if several else []), "in numbers", "nodes"),
+            headings=(*(["group"] if several else []), "figures", "nodes"),
             rows=tuple(
                 (*([Name(group)] if several else []), detail, tuple(nodes)) for (detail, group), nodes in alike.items()
             ),

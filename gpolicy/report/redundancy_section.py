@@ -14,7 +14,7 @@ from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, c
 
 TITLE: Final = "Redundancy"
 _RIGHT: Final = frozenset({"nodes", "survives now", "survives then", "needed", "free", "now", "then"})
-_LOSS_HEADINGS: Final = ("group", "nodes lost", "instance", "for want of", "in numbers", "since")
+_LOSS_HEADINGS: Final = ("group", "nodes lost", "instance", "missing", "figures", "since")
 
 
 def redundancy_section(change: RedundancyChange) -> Section:

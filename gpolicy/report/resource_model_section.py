@@ -89,7 +89,7 @@ def _declared(model: ResourceModel, weight: Weight) -> Table:
                 shown = (item.name, _amount(item, item.declared), item.level, _amount(item, item.reported))
                 alike.setdefault(shown, []).append(node.node)
     return Table(
-        title="Declared otherwise than nodes report",
+        title="Declared values that differ from what nodes report",
         of="values",
         headings=("value", "declared", "by", "reported", "nodes"),
         rows=tuple((*shown, names(nodes)) for shown, nodes in alike.items()),
@@ -156,7 +156,7 @@ def _summary(change: ResourceModelChange) -> str:
     parts = [] if stated else ["nothing is declared"]
     odd = [node for node in then.nodes if any(item.differs for item in node.declared)]
     if odd:
-        parts.append(f"{count(len(odd), 'node')} declared otherwise than reported")
+        parts.append(f"{count(len(odd), 'node')} with declared values that differ from what is reported")
     parts += [
         f"by declaration {group.configured_fits:,} standard instances fit in {group.group},"
         f" by measurement {group.measured_fits:,}"

@@ -301,8 +301,8 @@ def test_instances_that_violate_the_new_policy_and_let_nothing_fit_are_named() -
     assert change.groups[0].standard.after is not None
     assert change.groups[0].standard.after.fits == 0
     assert change.notes[0] == (
-        "group g: nothing fits as long as instances that are not mirrored violate its policy (i1, i2): N+1 puts what is"
-        " lost with a node elsewhere under the policy, and these it may put nowhere"
+        "group g: nothing fits as long as instances that are not mirrored violate its policy (i1, i2): N+1 needs"
+        " another node for each of them, and the policy allows them on none"
     )
     there = capacity_change(replace(before, instances={}), replace(after, instances={}))
     assert there.groups[0].tiered.after is not None
