@@ -81,8 +81,9 @@ class _Adoption:
 
     def run(self) -> Adopted:
         rules = rule_tags(self._tags("cluster", self.state.cluster.tags))
+        groups = self._declarable_groups()
         self.files["cluster.yaml"] = self._cluster(rules.others)
-        self._groups()
+        self._groups(groups)
         nodes = self._nodes()
         if rules.families:
             self.files["tags.yaml"] = self._tag_rules(rules, nodes)
@@ -157,7 +158,8 @@ class _Adoption:
 
     # --- groups --------------------------------------------------------------------------------------------------
 
-    def _groups(self) -> None:
+    def _declarable_groups(self) -> list[str]:
+        """Return the groups that a policy can declare; the others are noted."""
         names: list[str] = []
         for name in self.state.groups:
             reason = name_complaint(name, pattern=False) or self.excluded.get((f"group/{name}", ""), "")
@@ -165,6 +167,9 @@ class _Adoption:
                 self.left_out.append(LeftOut(f"group/{name}", "", f"it cannot be declared: {reason}"))
             else:
                 names.append(name)
+        return names
+
+    def _groups(self, names: list[str]) -> None:
         members: dict[str, list[str]] = {}
         for node in sorted(self.state.nodes.values(), key=lambda node: node.name):
             members.setdefault(node.group, []).append(node.name)

@@ -47,6 +47,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.impact.declared_guards import judge_declared_again, need_impact
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
+from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, Progress, written
 from gpolicy.plan.plan import Plan, release_of
 
@@ -325,6 +326,8 @@ class _Settled:
         objects of steps that changed nothing may have other names. What no look shows may have changed.
         """
         effects = [effect for effect in undo.command.effects if effect.before != effect.after]
+        if not any(effect.object in sight.contents or effect.path == NAME for effect in effects):
+            return False  # its object has its old name again: this rollback was here before, and had nothing to do
         if not all(sight.shows(effect.object, effect.path) for effect in effects):
             return True
         return seen_progress(effects, sight) is not Progress.DONE and bool(self.effects.get(undo.step))

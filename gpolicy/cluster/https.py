@@ -52,7 +52,7 @@ def make_trust(*, ca_file: Path | None, insecure: bool) -> Trust:
     context = _context()
     if insecure:
         if ca_file is not None:
-            raise UsageError("--rapi-ca and --rapi-insecure cannot be used together")
+            raise UsageError("--rapi-ca and --insecure-rapi cannot be used together")
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return Trust(context)

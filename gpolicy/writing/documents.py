@@ -143,7 +143,7 @@ def left_out_lines(left_out: Iterable[LeftOut], *, with_object: bool = False) ->
     """Return the comment that lists what an object's document leaves out."""
     lines = ["# Left out:"]
     for item in left_out:
-        text = str(item) if with_object else f"{item.what}: {item.reason}" if item.what else item.reason
+        text = str(item) if with_object or not item.what else f"{item.what}: {item.reason}"
         lines += comment_lines(f"- {text}", hanging="  ")
     return lines if len(lines) > 1 else []
 

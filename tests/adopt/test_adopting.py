@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -133,12 +134,14 @@ def test_inexpressible_values_are_left_out_and_noted(path: ValuePath, value: Val
 
 def test_of_much_that_is_left_out_the_files_name_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = cluster_state(cluster={("hvparams", f"h{number}", "a"): 1 for number in range(150)})
+    state.groups["n\u00e4me"] = replace(state.groups["default"], name="n\u00e4me")
     write_snapshot(state, tmp_path / "state.json", taken_at="2026-01-01T00:00:00Z")
     write_policy(f"snapshot:{tmp_path / 'state.json'}", tmp_path / "adopted", SourceOptions())
     said = capsys.readouterr().err
     assert said.count("left out") == 101
-    assert said.endswith("gpolicy: left out 50 more: comments in the written files name them all\n")
+    assert said.endswith("gpolicy: left out 51 more: comments in the written files name them all\n")
     assert (tmp_path / "adopted" / "cluster.yaml").read_text().count("# - hvparams.h") == 150
+    assert "# - group/n\u00e4me: it cannot be declared" in (tmp_path / "adopted" / "cluster.yaml").read_text()
 
 
 def test_values_that_check_refuses_are_left_out() -> None:

@@ -2,7 +2,7 @@
  *
  * Each function changes the state and the record, and returns the first reason against the move, or FITS. The caller
  * takes the change back in either case. `listed`: the lists of its nodes call the instance by its own number. `force`
- * ignores soft limits; so does a primary that is offline.
+ * ignores soft limits; so does a move away from an offline node.
  */
 #ifndef GPOLICY_MOVES_H
 #define GPOLICY_MOVES_H
