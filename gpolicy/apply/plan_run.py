@@ -328,7 +328,8 @@ class _Settled:
         effects = [effect for effect in undo.command.effects if effect.before != effect.after]
         if not any(effect.object in sight.contents or effect.path == NAME for effect in effects):
             return False  # its object has its old name again: this rollback was here before, and had nothing to do
-        if not all(sight.shows(effect.object, effect.path) for effect in effects):
+        whole = [effect for effect in effects if effect.path == NAME]  # an object comes and goes with all its values
+        if not all(sight.shows(effect.object, effect.path) for effect in whole or effects):
             return True
         return seen_progress(effects, sight) is not Progress.DONE and bool(self.effects.get(undo.step))
 

@@ -43,6 +43,7 @@ FOUND: Final = {
     "9103642": "the serial number behind somebody else's change was taken for that of a step that had no job",
     "2005321": "a wrong job number in an answer counted as an archived job, and the job ran later",
     "100887": "a job of which a proxy said 404 counted as archived, and ran later",
+    "30001000": "a group whose removal had failed was made once more, since a look did not show one of its values",
     "20041844": "of a step that failed half-way, a value that RAPI cannot show was not taken back",
     "9319202": "a rollback asked for again tried a step that had not been needed, under a name that was gone",
     "102213": "a rollback overwrote what somebody else had set below hv_state or disk_state without a word",
