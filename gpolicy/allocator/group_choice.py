@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.engines import find_placement
@@ -38,11 +38,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class GroupAnswer:
-    """The placement, None if there is none, and messages about it."""
+    """The placement, None if there is none, and messages about it: all of hail's, and those on each group by index."""
 
     placement: Placement | None
     messages: tuple[str, ...]
     group: int | None = None
+    on_groups: Mapping[int, str] = field(default_factory=dict)
 
 
 class RequestError(InputError):
@@ -110,7 +111,7 @@ def choose_group(
     """Let `search` try every group that has nodes, or only the `allowed` ones, and take the best.
 
     Preferred groups come before those of last resort, then the metric decides; of equal groups the later one wins.
-    Unallocable groups are tried and reported, but never chosen. Raises RequestError if no group is allowed.
+    Unallocable groups are tried and reported, but never chosen.
     """
     members: dict[int, list[int]] = {}
     for index, node in nodes.items():
@@ -118,34 +119,30 @@ def choose_group(
     numbers = [index for index in groups if index in members]
     if allowed is not None:
         numbers = [index for index in numbers if index in set(allowed)]
-    messages = []
-    tried = []
-    for number in numbers:
-        if separate_network_messages and not connected(groups[number], instance):
-            messages.append(
-                f"group {groups[number].name} is not connected to a network required by instance {instance.name}"
-            )
-        else:
-            tried.append(number)
+    messages: dict[int, str] = {}
+    if separate_network_messages:
+        apart = [number for number in numbers if not connected(groups[number], instance)]
+        messages = {number: _not_connected(groups[number], instance) for number in apart}
     valid: list[tuple[int, Attempt]] = []
-    for number in tried:
+    for number in [number for number in numbers if number not in messages]:
         group = groups[number]
         if not connected(group, instance):
-            messages.append(f"Group {group.name}: error {_not_connected(group, instance)}")
+            messages[number] = f"Group {group.name}: error The {_not_connected(group, instance)}"
             continue
         try:
             attempt = search(nodes, instances, members[number])
         except NoCandidatesError as error:
-            messages.append(f"Group {group.name}: error {error}")
+            messages[number] = f"Group {group.name}: error {error}"
             continue
-        messages.append(f"Group {group.name} ({group.alloc_policy.value}): {describe(attempt, nodes)}")
+        messages[number] = f"Group {group.name} ({group.alloc_policy.value}): {describe(attempt, nodes)}"
         if attempt.solution is not None and group.alloc_policy is not AllocPolicy.UNALLOCABLE:
             valid.append((number, attempt))
     best = _best(groups, valid)
     if best is None:
-        return GroupAnswer(None, tuple(messages))
+        return GroupAnswer(None, tuple(messages.values()), on_groups=messages)
     number, attempt = best
-    return GroupAnswer(attempt.solution, (f"Selected group: {groups[number].name}", *messages), number)
+    heading = f"Selected group: {groups[number].name}"
+    return GroupAnswer(attempt.solution, (heading, *messages.values()), number, messages)
 
 
 def one_group(group: Group, nodes: Nodes, instances: Instances, instance: Instance, search: Search) -> GroupAnswer:
@@ -154,7 +151,7 @@ def one_group(group: Group, nodes: Nodes, instances: Instances, instance: Instan
     Raises RequestError if it is not connected to the instance's networks or has no usable node.
     """
     if not connected(group, instance):
-        raise RequestError(_not_connected(group, instance))
+        raise RequestError(f"The {_not_connected(group, instance)}")
     scope = {index: node for index, node in nodes.items() if node.facts.group == group.index}
     residents = {key: item for key, item in instances.items() if item.primary in scope}
     try:
@@ -162,7 +159,7 @@ def one_group(group: Group, nodes: Nodes, instances: Instances, instance: Instan
     except NoCandidatesError as error:
         raise RequestError(str(error)) from None
     message = f"Group {group.name} ({group.alloc_policy.value}): {describe(attempt, nodes)}"
-    return GroupAnswer(attempt.solution, (message,), group.index)
+    return GroupAnswer(attempt.solution, (message,), group.index, {group.index: message})
 
 
 def find_group(groups: Mapping[int, Group], name: str) -> Group:
@@ -174,7 +171,7 @@ def find_group(groups: Mapping[int, Group], name: str) -> Group:
 
 
 def _not_connected(group: Group, instance: Instance) -> str:
-    return f"The group {group.name} is not connected to a network required by instance {instance.name}"
+    return f"group {group.name} is not connected to a network required by instance {instance.name}"
 
 
 def _best(groups: Mapping[int, Group], valid: list[tuple[int, Attempt]]) -> tuple[int, Attempt] | None:

@@ -49,10 +49,8 @@ def allocate(
     groups: Groups, nodes: Nodes, instances: Instances, wanted: Wanted, options: RequestOptions
 ) -> GroupAnswer:
     """Place one instance. An answer without a placement is a failure; other failures raise RequestError."""
-    dedicated = is_dedicated(groups, nodes, wanted.group_name)
-    return answer(
-        groups, nodes, instances, wanted, search_for(wanted, options, dedicated=dedicated), dedicated=dedicated
-    )
+    search, dedicated = search_for(groups, nodes, wanted, options)
+    return answer(groups, nodes, instances, wanted, search, dedicated=dedicated)
 
 
 def allocate_many(
@@ -68,7 +66,7 @@ def allocate_many(
         # on dedicated nodes htools solves each request for one group on the initial state
         anew = dedicated and item.group_name is not None
         solved_on = (nodes, instances) if anew else (state, table)
-        found = answer(groups, *solved_on, item, search_for(item, options, dedicated=dedicated), dedicated=dedicated)
+        found = answer(groups, *solved_on, item, _search(item, options, dedicated=dedicated), dedicated=dedicated)
         if found.placement is None:
             if item.group_name is None:
                 raise RequestError(", ".join(found.messages))
@@ -118,8 +116,13 @@ def allocate_secondary(
     return attempt.solution, describe(attempt, state)
 
 
-def search_for(wanted: Wanted, options: RequestOptions, *, dedicated: bool) -> Search:
-    """Return what tries `wanted` on nodes: by the dedicated metric, or by the score."""
+def search_for(groups: Groups, nodes: Nodes, wanted: Wanted, options: RequestOptions) -> tuple[Search, bool]:
+    """Return what tries `wanted` on nodes, and whether it does so by the dedicated metric instead of the score."""
+    dedicated = is_dedicated(groups, nodes, wanted.group_name)
+    return _search(wanted, options, dedicated=dedicated), dedicated
+
+
+def _search(wanted: Wanted, options: RequestOptions, *, dedicated: bool) -> Search:
     return partial(search_dedicated if dedicated else search_ordinary, wanted, options)
 
 

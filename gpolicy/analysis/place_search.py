@@ -58,14 +58,16 @@ class PlaceSearch:
     cluster: Cluster
     wanted: Wanted
     options: RequestOptions
-    dedicated: bool
+    dedicated: bool = False
+    """Whether the answer is by the dedicated metric."""
     attempts: list[Attempted] = field(default_factory=list)
     left_out: int = 0
     """Pairs that were not tried one by one."""
 
     def answer(self) -> GroupAnswer:
         """Return hail's answer, also for a refused request."""
-        cluster, search = self.cluster, search_for(self.wanted, self.options, dedicated=self.dedicated)
+        cluster = self.cluster
+        search, self.dedicated = search_for(cluster.groups, cluster.nodes, self.wanted, self.options)
 
         def recorded(nodes: Nodes, instances: Instances, members: Sequence[int]) -> Attempt:
             attempt = search(nodes, instances, members)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.cluster_data import NodeData
-from gpolicy.allocator.dedicated_nodes import biggest_first, is_dedicated
+from gpolicy.allocator.dedicated_nodes import biggest_first
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import RequestOptions, Wanted
@@ -47,9 +47,7 @@ def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None
     cluster = merge(data, static_kvm_node_memory=KVM_NODE_MEMORY)
     options = RequestOptions(restriction=None if request.nodes is None else frozenset(request.nodes))
     count = 2 if instance.template is DiskTemplate.DRBD else 1
-    dedicated = is_dedicated(cluster.groups, cluster.nodes, group.name if group else None)
-    wanted = Wanted(instance, count, group.name if group else None)
-    asked = PlaceSearch(cluster, wanted, options, dedicated=dedicated)
+    asked = PlaceSearch(cluster, Wanted(instance, count, group.name if group else None), options)
     answer = asked.answer()
     chosen = () if answer.placement is None else answer.placement.nodes
     nodes = tuple(cluster.nodes[index].facts.name for index in chosen)
@@ -62,8 +60,8 @@ def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None
         instance=instance,
         ok=bool(nodes),
         info=f"Request {verdict}: {', '.join(answer.messages)}",
-        metric="lost-allocations" if dedicated else "score",
-        sizes=_sizes(cluster, names or PairNames(), answer, group) if dedicated else (),
+        metric="lost-allocations" if asked.dedicated else "score",
+        sizes=_sizes(cluster, names or PairNames(), answer, group) if asked.dedicated else (),
         group=None if answer.placement is None or answer.group is None else cluster.groups[answer.group].name,
         nodes=nodes,
         reason=None if nodes else _why_not(found),
@@ -138,14 +136,12 @@ def _group_trials(cluster: Cluster, asked: PlaceSearch, answer: GroupAnswer, gro
     tried = {cluster.nodes[item.members[0]].facts.group for item in asked.attempts if item.members}
     trials = []
     for item in cluster.groups.values():
-        words = [text for text in answer.messages if text.startswith((f"Group {item.name} (", f"Group {item.name}:"))]
-        words = words or [text for text in answer.messages if text.startswith(f"group {item.name} is not connected")]
         if group is not None and item.index != group.index:
             text = "not requested"
         elif not any(node.facts.group == item.index for node in cluster.nodes.values()):
             text = "has no nodes"
         else:
-            text = words[0] if words else ", ".join(answer.messages)
+            text = answer.on_groups.get(item.index, ", ".join(answer.messages))
         trials.append(GroupTrial(item.name, item.alloc_policy.value, item.index in tried, text))
     return trials
 
