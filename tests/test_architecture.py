@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "impact": {"ganeti", "cluster", "allocator", "policy", "plan", "analysis"},
     "drift": {"ganeti", "policy", "cluster", "fit", "checking", "plan"},
     "suggest": {"ganeti", "policy", "cluster", "allocator", "analysis", "writing"},
-    "testing": {"ganeti", "policy", "cluster", "plan", "analysis", "allocator"},
+    "testing": {"ganeti", "policy", "cluster", "fit", "plan", "analysis", "allocator"},
     "report": {"policy", "ganeti", "cluster", "plan", "allocator", "analysis", "impact", "suggest", "testing", "drift"},
     "posting": set[str](),
     "allocator": set[str](),

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 Left = Mapping[int, float]
 """By node, the maximum memory of further primaries that it may take (MiB)."""
 
-GREATEST_RATIO: Final = 100
-"""A greater ratio must be a mistake: it would not limit anything."""
-
 
 @dataclass(frozen=True, slots=True)
 class ExtendedRules:
@@ -49,9 +46,8 @@ class ExtendedRules:
     def __post_init__(self) -> None:
         if self.max_node_failures < 0:
             raise InputError(f"max_node_failures is {self.max_node_failures}, which is less than 0")
-        if self.oversubscription is not None and not 0 < self.oversubscription <= GREATEST_RATIO:
-            words = f"it must be above 0 and at most {GREATEST_RATIO}"
-            raise InputError(f"the over-subscription ratio is {self.oversubscription:g}, {words}")
+        if self.oversubscription is not None and self.oversubscription <= 0:
+            raise InputError(f"the over-subscription ratio is {self.oversubscription:g}, it must be above 0")
 
 
 def fill(

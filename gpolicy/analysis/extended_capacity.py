@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import FailReason
-from gpolicy.allocator.extended import GREATEST_RATIO, ExtendedRules, fill, memory_left, refused_for_memory
+from gpolicy.allocator.extended import ExtendedRules, fill, memory_left, refused_for_memory
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.errors import UsageError
+from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Spec
@@ -41,8 +42,8 @@ class ExtendedOptions:
     def __post_init__(self) -> None:
         if self.max_node_failures is not None and self.max_node_failures < 0:
             raise UsageError(f"max-node-failures is {self.max_node_failures}, it must be 0 or more")
-        if self.oversubscription is not None and not 0 < self.oversubscription <= GREATEST_RATIO:
-            words = f"it must be above 0 and at most {GREATEST_RATIO}"
+        if self.oversubscription is not None and not 0 < self.oversubscription <= GREATEST_OVERSUBSCRIPTION:
+            words = f"it must be above 0 and at most {GREATEST_OVERSUBSCRIPTION}"
             raise UsageError(f"the over-subscription ratio is {self.oversubscription:g}, {words}")
 
     @property

@@ -389,7 +389,9 @@ def guards_now(
     )
     verdicts = [
         *judge_again(plan.changes, state, frozenset(allowed)),
-        *judge_declared_again(plan.declared_guards, plan.changes, state, names, frozenset(allowed), observer),
+        *judge_declared_again(
+            plan.declared_guards, plan.changes, state, plan.terms, names, frozenset(allowed), observer
+        ),
     ]
     hint = "make a fresh plan, with --allow NAME for each guard that may be passed"
     failed = [guard for guard in verdicts if not guard.ok]

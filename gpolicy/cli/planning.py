@@ -43,11 +43,12 @@ def plan(request: Request) -> int:
     """Make, show and keep a plan; return the exit code."""
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
+    from gpolicy.fit.terms import terms_of  # noqa: PLC0415
     from gpolicy.impact.declared_guards import with_declared_guards  # noqa: PLC0415
     from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
     from gpolicy.plan.plan import make_plan, refused_plan  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
-    from gpolicy.plan.projection import projected  # noqa: PLC0415
+    from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
     from gpolicy.report.plan_answer import Sides  # noqa: PLC0415
 
     state = read(request.state, request.options)
@@ -59,15 +60,16 @@ def plan(request: Request) -> int:
         return int(ExitCode.FINDINGS)
     check_allowed(request.allowed, policy)
     made = make_plan(policy, state, allowed=request.allowed)
-    after = projected(state, made.changes)
+    terms = terms_of(policy, state)
+    before, after = before_and_after(state, made.changes, terms)
     names = pair_names(policy, after)
     known = None
     if request.with_impact and not any(item.severity == "error" for item in made.findings):
-        known = _impact(policy, state, after, names, request)
-    made = with_declared_guards(made, policy, names, known, request.allowed)
+        known = _impact(policy, before, after, names, request)
+    made = with_declared_guards(made, policy, terms, names, known, request.allowed)
     if request.output is not None:
         write_private(request.output, plan_text(made, _impact_data(known)).encode())
-    _show(made, Sides(state, after, names), known, policy, request)
+    _show(made, Sides(before, after, names), known, policy, request)
     return _exit_code(made, detailed=request.detailed_exitcode)
 
 

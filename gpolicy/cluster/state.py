@@ -9,10 +9,15 @@ allocator decides between equal candidates by it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
+from gpolicy.cluster.terms import GroupTerms
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import fill
+
+_NO_TERMS: Final = GroupTerms()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +182,8 @@ class ClusterState:
     """One consistent read of a cluster. Groups, nodes and instances are by name.
 
     `source` is the address of the cluster; for a `snapshot`, the one from which it was taken. `notes` tell people what
-    the source did not show and how that was handled.
+    the source did not show and how that was handled. `terms` are what a policy says of groups (`under_terms`); they
+    are no part of what was observed.
     """
 
     source: str
@@ -190,6 +196,7 @@ class ClusterState:
     unreadable: tuple[Unreadable, ...] = ()
     notes: tuple[str, ...] = field(default=())
     snapshot: Snapshot | None = field(default=None, compare=False)
+    terms: Mapping[str, GroupTerms] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
@@ -204,6 +211,10 @@ class ClusterState:
     def readable(self, level: Level, path: Path) -> bool:
         """Return whether the source shows the own value at `path` of objects at `level`."""
         return not any(gap.covers(level, path) for gap in self.unreadable)
+
+    def terms_of(self, group: str) -> GroupTerms:
+        """Return the terms of a group."""
+        return self.terms.get(group, _NO_TERMS)
 
     def nodes_of(self, group: str) -> list[Node]:
         """Return the nodes that are in `group`."""

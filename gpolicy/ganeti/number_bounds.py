@@ -50,6 +50,11 @@ RATIO: Final = Bound(-100_000, 100_000, finest=0.00001)  # Ganeti stores any rat
 LEAST_RATIO: Final = 0.001
 """Of a ratio or speed in a policy: with much less, the score of the cluster would be no number."""
 
+GREATEST_OVERSUBSCRIPTION: Final = 100
+"""Of memory; a greater ratio must be a mistake: it would not limit anything."""
+MOST_NODE_FAILURES: Final = 8
+"""The greatest number of nodes of a group that may fail at once."""
+
 BOUNDS: Final[dict[str, Bound]] = {
     # what a node measures. Free amounts are differences, and Ganeti reports them below zero as well
     "memory_total": MEMORY,

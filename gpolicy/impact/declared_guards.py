@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import some
-from gpolicy.plan.projection import projected
+from gpolicy.plan.projection import before_and_after
 from gpolicy.policy.guard import Guard, Measure
 
 if TYPE_CHECKING:
     from gpolicy.analysis.node_losses import GroupRedundancy
     from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.terms import Terms
     from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
     from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
     from gpolicy.impact.violation_change import ViolationChange
@@ -50,20 +51,21 @@ def declared_guards(
 
 
 def with_declared_guards(
-    plan: Plan, policy: Policy, names: PairNames, impact: Impact | None, allowed: frozenset[str]
+    plan: Plan, policy: Policy, terms: Terms, names: PairNames, impact: Impact | None, allowed: frozenset[str]
 ) -> Plan:
     """Return the plan with the guards that the policy declares, and their verdicts."""
     if not policy.guards:
         return plan
     verdicts = declared_guards(policy.guards, plan.changes, impact, allowed=allowed)
     pairs = {"cluster": names.cluster, **{f"group/{name}": pairs for name, pairs in names.groups.items()}}
-    return replace(plan, guards=(*plan.guards, *verdicts), declared_guards=policy.guards, pair_names=pairs)
+    return replace(plan, guards=(*plan.guards, *verdicts), declared_guards=policy.guards, pair_names=pairs, terms=terms)
 
 
 def judge_declared_again(
     guards: Sequence[Guard],
     changes: Sequence[Change],
     state: ClusterState,
+    terms: Terms,
     names: PairNames,
     allowed: frozenset[str],
     observer: Callable[[str], None] | None = None,
@@ -72,9 +74,9 @@ def judge_declared_again(
     parts = {_JUDGES[guard.measure][0] for guard in guards if guard.measure in _JUDGES}
     known = None
     if parts:
-        after = projected(state, changes)
+        before, after = before_and_after(state, changes, terms)
         failures = failures_asked(guards)
-        known = impact(state, after, names=names, failures=failures, parts=parts, observer=observer)
+        known = impact(before, after, names=names, failures=failures, parts=parts, observer=observer)
     return declared_guards(guards, changes, known, allowed=allowed)
 
 

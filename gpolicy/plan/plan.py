@@ -12,6 +12,7 @@ from typing import Final
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import ClusterState, Snapshot, Unreadable
+from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.parameters import VERSIONS, release_key
@@ -35,7 +36,8 @@ class Plan:
     object; `staying` are the nodes that move and cannot be moved back. `state_digest_rapi` leaves out what the remote
     API does not show, for a plan that is applied through it. `cluster_uuid` is None where the source does not show it.
     Apply judges `declared_guards`, those of the policy, again; for that it needs `pair_names`, the names of spec pairs
-    by object. `findings` say what in the policy does not fit this cluster; after an error there are no steps.
+    by object, and the policy's `terms`. `findings` say what in the policy does not fit this cluster; after an error
+    there are no steps.
     `digest` is over the plan file that this plan was read from, byte by byte; `signer` is who signed it.
     """
 
@@ -54,6 +56,7 @@ class Plan:
     guards: tuple[GuardResult, ...] = ()
     declared_guards: tuple[Guard, ...] = ()
     pair_names: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    terms: Terms = field(default_factory=Terms)
     unreadable: tuple[NotCompared, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()

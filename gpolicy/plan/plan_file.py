@@ -24,6 +24,7 @@ from gpolicy.plan.plan_json import FORMAT_VERSION, plan_as_json
 from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
 from gpolicy.plan.signature import Signers, signer_of
 from gpolicy.plan.steps import Basis, make_steps
+from gpolicy.plan.terms_file import read_terms
 from gpolicy.policy.guard import Guard, Measure
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import one_line
@@ -126,6 +127,7 @@ def rebuilt_plan(written: Record) -> Plan:
         guards=guards,
         declared_guards=declared,
         pair_names={name: _names(written.record("pair_names"), name) for name in written.record("pair_names").fields},
+        terms=read_terms(written.record("terms")),
         unreadable=tuple(_not_compared(item, gaps) for item in missing),
         findings=findings,
         notes=tuple(written.texts("notes")),

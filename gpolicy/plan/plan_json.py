@@ -14,9 +14,10 @@ from gpolicy.plan.change import Change
 from gpolicy.plan.contents import Observed
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Inverse, PlannedCommand, Step
+from gpolicy.plan.terms_file import terms_data
 from gpolicy.policy.guard import Guard
 
-FORMAT_VERSION = "1.3"
+FORMAT_VERSION = "1.4"
 
 
 def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -37,6 +38,7 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
         "guards": [fields(guard, "name", "ok", "message", "allowed") for guard in plan.guards],
         "declared_guards": [_declared(guard) for guard in plan.declared_guards],
         **fields(plan, "pair_names"),
+        "terms": terms_data(plan.terms),
         "unreadable": [
             {"object": item.object, "path": ".".join(item.path), "wanted": item.wanted} for item in plan.unreadable
         ],

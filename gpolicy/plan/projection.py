@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, PhysicalVolume, Resources
+from gpolicy.cluster.terms import Terms, under_terms
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.ganeti.volume_arithmetic import is_empty, usable_size
@@ -48,6 +49,13 @@ def projected(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
             f"whether exclusive storage is on in {', '.join(unknown)} is not known: nodes keep it as they move"
         )
     return _measured(state, replace(after, notes=(*state.notes, *notes)))
+
+
+def before_and_after(state: ClusterState, changes: Sequence[Change], terms: Terms) -> tuple[ClusterState, ClusterState]:
+    """Return the cluster as it is and as it will be, both under the terms of a policy."""
+    names = {str(change.before): str(change.after) for change in changes if change.action is ChangeAction.RENAME}
+    before = under_terms(state, terms, names)
+    return before, under_terms(projected(before, changes), terms)
 
 
 def _measured(before: ClusterState, after: ClusterState) -> ClusterState:

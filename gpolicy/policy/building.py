@@ -24,6 +24,7 @@ from gpolicy.policy.model import (
     Leaves,
     NodeSetPolicy,
     OwnedPrefix,
+    Settings,
     TagRulesPolicy,
     Waiver,
 )
@@ -90,6 +91,8 @@ class Builder:
             "tags": self._texts("tags") if "tags" in self.root else None,
             "template": self.root.get("template", False),
             "extends": self._extends(),
+            "limits": self._settings("limits"),
+            "physical_volumes": self._settings("physical_volumes"),
         }
 
     def _extends(self) -> tuple[Located[str], ...]:
@@ -97,6 +100,10 @@ class Builder:
         if isinstance(value, str):
             return (Located(self._text(value, ("extends",)), self.document.value_span(("extends",))),)
         return self._texts("extends")
+
+    def _settings(self, family: str) -> Settings:
+        """Return the written keys of something that Ganeti does not know."""
+        return {key: Located(value, self._at((family, key))) for key, value in self.root.get(family, {}).items()}
 
     def _located(self, key: str) -> Located[Any] | None:
         if key not in self.root:

@@ -209,6 +209,9 @@ def _nodes_of(declared: Declared) -> tuple[Located[str], ...] | None:
 
 def _merge_kind(merged: Object, bases: list[Object]) -> Object:
     nearest = list(reversed(bases))
+    for base in nearest:
+        limits, volumes = {**base.limits, **merged.limits}, {**base.physical_volumes, **merged.physical_volumes}
+        merged = replace(merged, limits=limits, physical_volumes=volumes)
     if isinstance(merged, ClusterPolicy):
         versions = [
             merged.ganeti_version,

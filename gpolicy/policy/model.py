@@ -7,6 +7,7 @@ in Ganeti's units, normalised as Ganeti would store it).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -71,9 +72,16 @@ class Leaf:
 Leaves = dict[Path, Leaf]
 
 
+Settings = Mapping[str, Located[Any]]
+"""The written keys of `limits` or of `physical_volumes`, which Ganeti does not know (`gpolicy.cluster.terms`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """The common part of all documents about objects. `tags` is None if tags are not managed."""
+    """The common part of all documents about objects. `tags` is None if tags are not managed.
+
+    `limits` and `physical_volumes` are empty for node sets.
+    """
 
     name: str
     document: YamlDocument
@@ -82,6 +90,8 @@ class Declared:
     tags: tuple[Located[str], ...] | None = None
     template: bool = False
     extends: tuple[Located[str], ...] = ()
+    limits: Settings = field(default_factory=dict)
+    physical_volumes: Settings = field(default_factory=dict)
 
     @property
     def level(self) -> Level:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
@@ -16,7 +17,17 @@ from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.schema_editing import document_snippet, for_editors
 from gpolicy.policy.schema_files import file_name
 from gpolicy.policy.schema_guards import guard_properties
-from gpolicy.policy.schema_parameters import DAY_PATTERN, NAME, SIZE, TAG, Schema, count_of, parameter_properties
+from gpolicy.policy.schema_parameters import (
+    DAY_PATTERN,
+    NAME,
+    PERCENT_PATTERN,
+    SIZE,
+    TAG,
+    Schema,
+    count_of,
+    object_of,
+    parameter_properties,
+)
 from gpolicy.policy.schema_tag_rules import tag_rule_properties
 from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 
@@ -142,6 +153,70 @@ def _nodes(text: str) -> Schema:
     return {"type": "array", "items": NAME, "uniqueItems": True, "description": text}
 
 
+def _term_properties(of: str) -> Schema:
+    """Return the keys that Ganeti does not know (`gpolicy.cluster.terms`)."""
+    share: Schema = {"type": "string", "pattern": PERCENT_PATTERN}
+    names: Schema = {"type": "array", "items": NAME, "uniqueItems": True, "minItems": 1}
+    return {
+        "limits": {
+            **object_of(
+                {
+                    "max_node_failures": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "maximum": MOST_NODE_FAILURES,
+                        "description": "How many nodes of a group may fail at once, and every instance still has its"
+                        " place. Ganeti's own tools: 1.",
+                    },
+                    "oversubscription": {
+                        "type": "number",
+                        "exclusiveMinimum": 0,
+                        "maximum": GREATEST_OVERSUBSCRIPTION,
+                        "description": "The greatest memories of a node's instances together may be this many times"
+                        " its memory for instances; each instance is guaranteed its least.",
+                    },
+                    "cpus_after_failure": {
+                        "type": "boolean",
+                        "description": "True: the vcpu-ratio must also hold after as many nodes have failed as may.",
+                    },
+                },
+                minimum=1,
+            ),
+            "description": f"Limits of capacity of {of}, beyond those that Ganeti knows. All verbs that count honour"
+            " them; no command of Ganeti is made of them.",
+        },
+        "physical_volumes": {
+            **object_of(
+                {
+                    "exclude": {
+                        **names,
+                        "description": "Volumes that instances never get: names or globs (/dev/sda*), such as the one"
+                        " of the root file system.",
+                    },
+                    "volume_groups": {
+                        "type": "object",
+                        "additionalProperties": names,
+                        "minProperties": 1,
+                        "description": "Volumes (names or globs) by the volume group that they are in. Others are in"
+                        " the cluster's own.",
+                    },
+                    "margin": {
+                        **share,
+                        "description": "How far the sizes of volumes may differ under exclusive storage. Ganeti: 1%.",
+                    },
+                    "reserve": {
+                        **share,
+                        "description": "Share of each volume that is not counted under exclusive storage. Ganeti: 2%.",
+                    },
+                },
+                minimum=1,
+            ),
+            "description": f"What counts of the physical volumes of {of}. Ganeti shows all volumes of a node and does"
+            " not say which are in which volume group.",
+        },
+    }
+
+
 def _cluster() -> Schema:
     return _document(
         "Cluster",
@@ -155,6 +230,7 @@ def _cluster() -> Schema:
                 "description": "Release of Ganeti (quoted), which says what parameters there are. Default: 3.0.",
             },
             **parameter_properties(Level.CLUSTER),
+            **_term_properties("each group that does not declare its own"),
             "tags": _tags("the cluster"),
         },
         required=("name",),
@@ -192,6 +268,7 @@ def _node_group() -> Schema:
                 },
                 "additionalProperties": False,
             },
+            **_term_properties("the group"),
             "tags": _tags("the group"),
         },
         required=("name",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpolicy.ganeti.number_bounds import MOST_NODE_FAILURES
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.schema_expectations import EXPECTATIONS
 from gpolicy.policy.schema_instances import checked_instance, existing_instance, wanted_instance
@@ -69,7 +70,7 @@ def _capacity() -> Schema:
         "max_node_failures": {
             "type": "integer",
             "minimum": 0,
-            "maximum": 8,
+            "maximum": MOST_NODE_FAILURES,
             "description": "Keep room for the loss of so many nodes at once (resource model). Default: as hspace, 1.",
         },
         "resource_model": {

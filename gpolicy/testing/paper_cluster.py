@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.analysis.declared_resources import declared_numbers
 from gpolicy.cluster.simulated import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
+from gpolicy.fit.terms import promise_of, terms_of
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
 from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.plan.change import MEMBERSHIP
 from gpolicy.plan.diff import diff
-from gpolicy.plan.projection import projected
+from gpolicy.plan.projection import before_and_after
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.scenario import Machine, SimulatedGroup, SimulatedNode
 from gpolicy.policy.source_file import Located
@@ -132,7 +133,7 @@ def _under(
         instances={},
     )
     changes = [change for change in diff(policy, bare).changes if change.path != MEMBERSHIP]
-    return projected(bare, changes)
+    return before_and_after(bare, changes, terms_of(policy, bare))[1]
 
 
 def _what_counts(policy: Policy) -> Values:
@@ -152,19 +153,10 @@ def _what_counts(policy: Policy) -> Values:
 
 
 def _promised(group: GroupPolicy | None) -> Machine:
-    hardware = group.hardware if group is not None else None
-    if hardware is None:
+    if group is None or group.hardware is None:
         return Machine()
-    sizes = [size.value for size in hardware.pv_sizes]
-    count = hardware.volume_count
-    volumes = None
-    if sizes and count is not None:
-        volumes = tuple(sizes) if len(sizes) == count else (sizes[0],) * min(count, 1000) if len(sizes) == 1 else None
-    return Machine(
-        memory=hardware.memory.value if hardware.memory else None,
-        cpus=hardware.cpus.value if hardware.cpus else None,
-        pv_sizes=volumes,
-    )
+    promise = promise_of(group.hardware)
+    return Machine(memory=promise.memory, cpus=promise.cpus, pv_sizes=promise.volumes)
 
 
 def _filled_in(*machines: Machine) -> Machine:

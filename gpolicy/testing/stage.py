@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from gpolicy.cluster.snapshot import parse_snapshot
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Severity
+from gpolicy.fit.terms import terms_of
 from gpolicy.opening import read_below, real_path, reason
 from gpolicy.plan.diff import diff
-from gpolicy.plan.projection import projected
+from gpolicy.plan.projection import before_and_after
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.loading import LARGEST_SNAPSHOT
 from gpolicy.testing.instances import with_instances, without_instance
@@ -73,7 +74,7 @@ class Stages:
         if wrong is not None:
             message = f"the policy does not match the cluster: {wrong.message}"
             raise CannotRunError(message, snapshot.span if snapshot else wrong.span, hint=wrong.hint or None)
-        return projected(state, difference.changes)
+        return before_and_after(state, difference.changes, terms_of(self._policy, state))[1]
 
 
 def edited(policy: Policy, state: ClusterState, edit: Edit) -> ClusterState:

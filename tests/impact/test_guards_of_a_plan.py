@@ -8,6 +8,7 @@ from pathlib import Path
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.pair_names import pair_names
 from gpolicy.cluster.snapshot import read_snapshot
+from gpolicy.cluster.terms import Terms
 from gpolicy.impact.declared_guards import declared_guards, failures_asked, judge_declared_again
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.diff import diff
@@ -55,7 +56,7 @@ def test_a_guard_is_overridden_alone_and_by_name() -> None:
 
 
 def test_judged_again_on_the_same_cluster_the_verdicts_are_the_same() -> None:
-    again = judge_declared_again(POLICY.guards, CHANGES, STATE, NAMES, frozenset())
+    again = judge_declared_again(POLICY.guards, CHANGES, STATE, Terms(), NAMES, frozenset())
     assert again == declared_guards(POLICY.guards, CHANGES, IMPACT)
 
 

@@ -246,8 +246,9 @@ def _read_under(policy: Path | None, src: str, options: SourceOptions) -> tuple[
     """
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cli.checking import read, sound_policy  # noqa: PLC0415
+    from gpolicy.fit.terms import terms_of  # noqa: PLC0415
     from gpolicy.plan.diff import diff  # noqa: PLC0415
-    from gpolicy.plan.projection import projected  # noqa: PLC0415
+    from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
 
     state = read(src, options)
     if policy is None:
@@ -260,7 +261,7 @@ def _read_under(policy: Path | None, src: str, options: SourceOptions) -> tuple[
     if errors:
         show_errors(errors, loaded.files)
         return None
-    after = projected(state, difference.changes)
+    _, after = before_and_after(state, difference.changes, terms_of(loaded, state))
     return after, pair_names(loaded, after)
 
 

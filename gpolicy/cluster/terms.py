@@ -1,0 +1,102 @@
+"""What a policy says of the resources of a cluster beyond what Ganeti stores or shows: its terms.
+
+A policy promises hardware and sets limits that Ganeti does not know, and its hv_state and disk_state count also where
+the source of the state cannot show them (design document "Resource model"; "Partitioned Ganeti" for volumes). Terms go
+with the state that they are for (`ClusterState.terms`), so that everything that counts on the state finds them there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.ganeti.parameter import Level, Values
+from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+
+STATES: Final = ("hv_state", "disk_state")
+"""The families of values that declare resources."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of capacity; None where nothing is declared.
+
+    `max_node_failures` nodes of a group may fail at once. The greatest memories of a node's instances together may be
+    `oversubscription` times its memory for instances. With `cpus_after_failure` the vcpu-ratio must hold after as many
+    failures, too.
+    """
+
+    max_node_failures: int | None = None
+    oversubscription: float | None = None
+    cpus_after_failure: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeTerms:
+    """What counts of the physical volumes of a group.
+
+    Volumes that match `exclude` (names or globs) are in no pool, and those that match a pattern of `volume_groups` in
+    that group; all others are in the cluster's own. `margin` and `reserve` are the shares of Ganeti's exclusive
+    storage (1 % and 2 %).
+    """
+
+    exclude: tuple[str, ...] = ()
+    volume_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    margin: float = MARGIN
+    reserve: float = RESERVED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """The promised hardware of each node of a group: MiB, logical CPUs, and the sizes of its physical volumes."""
+
+    memory: int | None = None
+    cpus: int | None = None
+    volumes: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupTerms:
+    """The terms of one group."""
+
+    limits: Limits = Limits()
+    volumes: VolumeTerms = VolumeTerms()
+    promise: Promise = Promise()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """The terms of a policy: of groups by name, of all other groups, and the declared values of hv_state and disk_state
+    by object (`cluster`, `group/NAME`, `node/NAME`)."""
+
+    groups: Mapping[str, GroupTerms] = field(default_factory=dict)
+    others: GroupTerms = GroupTerms()
+    values: Mapping[str, Values] = field(default_factory=dict)
+
+
+def under_terms(state: ClusterState, terms: Terms, new_names: Mapping[str, str] | None = None) -> ClusterState:
+    """Return `state` under `terms`; `new_names` are the names in `terms` of groups that are to be renamed.
+
+    Declared values of hv_state and disk_state count where the source does not show those of the object.
+    """
+    names = {name: (new_names or {}).get(name, name) for name in state.groups}
+
+    def own(level: Level, label: str, shown: Values) -> Values:
+        hidden = {path: item for path, item in terms.values.get(label, {}).items() if not state.readable(level, path)}
+        return {**shown, **hidden} if hidden else shown
+
+    cluster = replace(state.cluster, own=own(Level.CLUSTER, "cluster", state.cluster.own))
+    groups = {}
+    for name, group in state.groups.items():
+        values = own(Level.GROUP, f"group/{names[name]}", group.own)
+        groups[name] = group if values is group.own else replace(group, own=values)
+    nodes = {}
+    for name, node in state.nodes.items():
+        values = own(Level.NODE, f"node/{name}", node.own)
+        nodes[name] = node if values is node.own else replace(node, own=values)
+    by_group = {name: terms.groups.get(new, terms.others) for name, new in names.items()}
+    return replace(state, cluster=cluster, groups=groups, nodes=nodes, terms=by_group)

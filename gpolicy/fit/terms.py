@@ -1,0 +1,74 @@
+"""The terms of a policy for one cluster (`gpolicy.cluster.terms`), with globs and node sets resolved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpolicy.cluster.terms import STATES, GroupTerms, Limits, Promise, Terms, VolumeTerms
+from gpolicy.fit.desired import resolve
+from gpolicy.policy.model import INHERIT
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.ganeti.parameter import Values
+    from gpolicy.policy.model import GroupPolicy, Hardware, Leaves, Policy, Settings
+
+_MOST_VOLUMES = 1000
+
+
+def terms_of(policy: Policy, state: ClusterState) -> Terms:
+    """Return what `policy` says of the resources of the cluster in `state` beyond what Ganeti stores or shows."""
+    cluster = policy.cluster
+    limits, volumes = (cluster.limits, cluster.physical_volumes) if cluster else ({}, {})
+    groups = [group for group in policy.groups.values() if group.removed is None]
+    declared = [(item.label, item.leaves) for item in (*([cluster] if cluster else []), *groups)]
+    declared += [(f"node/{name}", node.leaves) for name, node in resolve(policy, state).nodes.items()]
+    values = ((label, _states(leaves)) for label, leaves in declared)
+    return Terms(
+        groups={group.name: _group_terms(group, limits, volumes) for group in groups},
+        others=GroupTerms(limits=_limits(limits), volumes=_volumes(volumes)),
+        values={label: item for label, item in values if item},
+    )
+
+
+def _states(leaves: Leaves) -> Values:
+    return {path: leaf.value for path, leaf in leaves.items() if path[0] in STATES and leaf.value is not INHERIT}
+
+
+def _group_terms(group: GroupPolicy, limits: Settings, volumes: Settings) -> GroupTerms:
+    return GroupTerms(
+        limits=_limits({**limits, **group.limits}),
+        volumes=_volumes({**volumes, **group.physical_volumes}),
+        promise=Promise() if group.hardware is None else promise_of(group.hardware),
+    )
+
+
+def promise_of(hardware: Hardware) -> Promise:
+    """Return the promised hardware as plain numbers."""
+    sizes, count = [size.value for size in hardware.pv_sizes], hardware.volume_count
+    volumes = None
+    if sizes and count is not None:
+        volumes = tuple(sizes) if len(sizes) == count else None
+        if len(sizes) == 1:
+            volumes = (sizes[0],) * min(count, _MOST_VOLUMES)
+    return Promise(
+        memory=hardware.memory.value if hardware.memory else None,
+        cpus=hardware.cpus.value if hardware.cpus else None,
+        volumes=volumes,
+    )
+
+
+def _limits(written: Settings) -> Limits:
+    return Limits(**{key: item.value for key, item in written.items()})
+
+
+def _volumes(written: Settings) -> VolumeTerms:
+    def read(key: str, value: Any) -> Any:
+        match key:
+            case "exclude":
+                return tuple(value)
+            case "volume_groups":
+                return {name: tuple(patterns) for name, patterns in value.items()}
+        return float(value.rstrip("% ")) / 100
+
+    return VolumeTerms(**{key: read(key, item.value) for key, item in written.items()})

@@ -1,0 +1,111 @@
+"""What a policy says of resources beyond what Ganeti stores: read, inherited, kept in a plan file."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.sources import read_state
+from gpolicy.cluster.state import ClusterState, Unreadable
+from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerms, under_terms
+from gpolicy.errors import InputError
+from gpolicy.fit.terms import terms_of
+from gpolicy.ganeti.parameter import Level, Value
+from gpolicy.plan.change import ChangeAction
+from gpolicy.plan.diff import diff
+from gpolicy.plan.projection import before_and_after
+from gpolicy.plan.terms_file import read_terms, terms_data
+from gpolicy.policy.loading import load_policy
+
+POLICY = """
+gpolicy: v1
+kind: Cluster
+name: ganeti.example.org
+limits: {max_node_failures: 2, oversubscription: 1.5}
+physical_volumes: {margin: 1.5 %, exclude: [/dev/sda*]}
+---
+gpolicy: v1
+kind: NodeGroup
+name: fast
+renamed_from: dedicated
+limits: {max_node_failures: 1, cpus_after_failure: true}
+physical_volumes: {reserve: 0%, volume_groups: {meta: [/dev/nvme0n1]}}
+hardware: {memory: 64G, cpus: 16, pv_size: 100G, pv_count: 2}
+hv_state: {kvm: {mem_total: 64G, mem_node: 0}}
+---
+gpolicy: v1
+kind: NodeSet
+name: big
+nodes: [node1.example.org]
+hv_state: {kvm: {mem_total: 128G}}
+"""
+HIDDEN = tuple(Unreadable(level=level, prefix=("hv_state",)) for level in Level)
+FAST = GroupTerms(
+    limits=Limits(max_node_failures=1, oversubscription=1.5, cpus_after_failure=True),
+    volumes=VolumeTerms(exclude=("/dev/sda*",), volume_groups={"meta": ("/dev/nvme0n1",)}, margin=0.015, reserve=0.0),
+    promise=Promise(memory=65536, cpus=16, volumes=(102400, 102400)),
+)
+
+
+@pytest.fixture
+def state() -> ClusterState:
+    found = read_state("snapshot:policies/two-groups.snapshot.json")
+    assert "dedicated" in found.groups
+    return replace(found, unreadable=(*found.unreadable, *HIDDEN))
+
+
+def terms(state: ClusterState, directory: Path) -> Terms:
+    (directory / "policy.yaml").write_text(POLICY)
+    policy = load_policy(directory / "policy.yaml")
+    assert [item.message for item in policy.findings] == []
+    return terms_of(policy, state)
+
+
+def test_a_group_has_the_terms_of_the_cluster_and_its_own_go_first(state: ClusterState, tmp_path: Path) -> None:
+    found = terms(state, tmp_path)
+    assert found.groups == {"fast": FAST}
+    assert found.others == GroupTerms(
+        limits=Limits(max_node_failures=2, oversubscription=1.5),
+        volumes=VolumeTerms(exclude=("/dev/sda*",), margin=0.015),
+    )
+
+
+def test_declared_values_count_only_where_the_source_does_not_show_them(state: ClusterState, tmp_path: Path) -> None:
+    found = terms(state, tmp_path)
+    path = ("hv_state", "kvm", "mem_total")
+    hidden, shown = under_terms(state, found), under_terms(replace(state, unreadable=()), found)
+    assert hidden.nodes["node1.example.org"].own[path] == 131072
+    assert path not in shown.nodes["node1.example.org"].own
+    assert shown.terms_of("dedicated") == found.others  # not renamed yet, and nobody says that it will be
+
+
+def test_terms_follow_a_group_that_is_renamed(state: ClusterState, tmp_path: Path) -> None:
+    found = terms(state, tmp_path)
+    changes = diff(load_policy(tmp_path / "policy.yaml"), state).changes
+    assert [change.after for change in changes if change.action is ChangeAction.RENAME] == ["fast"]
+    before, after = before_and_after(state, changes, found)
+    assert before.terms_of("dedicated") == after.terms_of("fast") == FAST
+    assert before.groups["dedicated"].own["hv_state", "kvm", "mem_node"] == 0
+
+
+def test_a_plan_file_keeps_terms(state: ClusterState, tmp_path: Path) -> None:
+    found = terms(state, tmp_path)
+    written = json.loads(json.dumps(terms_data(found)))
+    assert read_terms(Record.of(written, "plan.json: terms")) == found
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        ({"limits": {"max_node_failures": 9}}, "max_node_failures should be a number up to 8, but is a number"),
+        ({"limits": {"oversubscription": 0}}, "oversubscription should be a ratio up to 100, but is a number"),
+        ({"volumes": {"margin": 1}}, "margin should be a share below 1, but is a number"),
+        ({"promise": {"volumes": [1, -1]}}, "volumes should be a list of sizes, but is a list"),
+    ],
+)
+def test_terms_that_no_policy_can_have_are_refused(group: Value, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_terms(Record.of({"groups": {"fast": group}}, "plan.json: terms"))
+    assert message in caught.value.message
