@@ -24,9 +24,10 @@ from gpolicy.apply.runner import (
     job_number,
     job_status,
 )
-from gpolicy.cluster.json_input import decode_text, shown
+from gpolicy.cluster.json_input import decode_text
 from gpolicy.cluster.master import Workplace, read_master_configuration
 from gpolicy.cluster.process import run
+from gpolicy.cluster.record import shown
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.commands import Route

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from gpolicy.cluster.json_input import Record, parse_json
+from gpolicy.cluster.json_input import parse_json
+from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Value
 
@@ -188,7 +189,7 @@ def _with_step(history: History, name: EventName, event: Record) -> History:
     if name is EventName.JOB:
         return replace(history, attempts={**history.attempts, key: replace(attempt, job=event.whole("job"))})
     fate = Fate.DONE if name is EventName.DONE else Fate.FAILED
-    attempt = replace(attempt, fate=fate, did=tuple(event.texts("done")))
+    attempt = replace(attempt, fate=fate, did=event.texts("done"))
     serials = event.record("serials")
     return replace(
         history,

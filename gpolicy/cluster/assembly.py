@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.cluster.state import ClusterState, Group, Identity, Instance, Node
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level, Values

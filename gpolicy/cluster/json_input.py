@@ -1,17 +1,17 @@
 """JSON from files and servers, read with bounds.
 
-Every error is an `InputError` with the place. Input is never trusted: `Record` checks the type of each field.
+Every error is an `InputError` with the place. Input is never trusted: `Record` (`record.py`) checks the type of each
+field.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from gpolicy.cluster.record import LONGEST_QUOTE, shown
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.opening import OutsideError, read_named, reason
@@ -19,8 +19,6 @@ from gpolicy.opening import OutsideError, read_named, reason
 LARGEST_FILE = 256 * 1024**2
 """Bytes: about ten times the configuration of the largest known Ganeti clusters."""
 
-_LARGEST_NUMBER = 2**63  # the limit of Ganeti's own daemons
-_LONGEST_QUOTE = 60
 _DEEPEST = 100  # levels; Ganeti's own JSON has a dozen
 
 
@@ -123,139 +121,5 @@ def _refuse_constant(name: str) -> NoReturn:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise _RefusedError(f"holds the number {text[:_LONGEST_QUOTE]}, which is too large")
+        raise _RefusedError(f"holds the number {text[:LONGEST_QUOTE]}, which is too large")
     return number
-
-
-def shown(text: str) -> str:
-    """Return `text` fit for a message: short, on one line, without control characters."""
-    cut = text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
-    return cut if cut.isprintable() else repr(cut)
-
-
-def kind_of(value: Value) -> str:
-    """Return the name of a JSON value's type."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case dict():
-            return "a mapping"
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A JSON object whose fields are read by type; `where` begins every message.
-
-    The methods raise InputError when a field is missing or of another type. Those that end in `_or_none` give
-    None for a field that is missing or null.
-    """
-
-    where: str
-    fields: dict[str, Value]
-
-    @classmethod
-    def of(cls, value: Value, where: str) -> Record:
-        """Return `value` as a record."""
-        if not isinstance(value, dict):
-            raise InputError(f"{where}: should be a mapping, but is {kind_of(value)}")
-        return cls(where, value)
-
-    def refuse(self, key: str, wanted: str) -> NoReturn:
-        """Raise InputError: the field is not `wanted`."""
-        found = f"is {kind_of(self.fields[key])}" if key in self.fields else "is missing"
-        raise InputError(f"{self.where}: {key} should be {wanted}, but {found}")
-
-    def text(self, key: str) -> str:
-        """Return a field of text."""
-        value = self.fields.get(key)
-        if not isinstance(value, str):
-            self.refuse(key, "text")
-        return value
-
-    def text_or_none(self, key: str) -> str | None:
-        """Return a field of text, or None."""
-        return None if self.fields.get(key) is None else self.text(key)
-
-    def name(self, key: str) -> str:
-        """Return a field of text that is not empty."""
-        value = self.text(key)
-        if not value:
-            raise InputError(f"{self.where}: {key} is empty")
-        return value
-
-    def whole(self, key: str) -> int:
-        """Return a field that is a whole number."""
-        value = self.fields.get(key)
-        if isinstance(value, float) and value.is_integer():  # some writers print 4 as 4.0
-            value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool):
-            self.refuse(key, "a whole number")
-        if abs(value) >= _LARGEST_NUMBER:
-            raise InputError(f"{self.where}: {key} is too large a number")
-        return value
-
-    def whole_or_none(self, key: str) -> int | None:
-        """Return a field that is a whole number, or None."""
-        return None if self.fields.get(key) is None else self.whole(key)
-
-    def number_or_none(self, key: str) -> float | None:
-        """Return a field that is a number, or None."""
-        value = self.fields.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) >= _LARGEST_NUMBER:
-            self.refuse(key, "a number")
-        return float(value)
-
-    def flag(self, key: str, *, default: bool | None = None) -> bool:
-        """Return a field that is true or false; `default` if it is missing or null."""
-        value = self.fields.get(key)
-        if value is None and default is not None:
-            return default
-        if not isinstance(value, bool):
-            self.refuse(key, "true or false")
-        return value
-
-    def flag_or_none(self, key: str) -> bool | None:
-        """Return a field that is true or false, or None."""
-        return None if self.fields.get(key) is None else self.flag(key)
-
-    def items(self, key: str) -> list[Value]:
-        """Return a field that is a list; one that is missing or null is empty."""
-        value = self.fields.get(key)
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            self.refuse(key, "a list")
-        return value
-
-    def texts(self, key: str) -> list[str]:
-        """Return a field that is a list of text."""
-        found: list[str] = []
-        for item in self.items(key):
-            if not isinstance(item, str):
-                raise InputError(f"{self.where}: {key} should hold text only, but holds {kind_of(item)}")
-            found.append(item)
-        return found
-
-    def tags(self) -> frozenset[str]:
-        """Return the field `tags`."""
-        return frozenset(self.texts("tags"))
-
-    def record(self, key: str) -> Record:
-        """Return a field that is a mapping; one that is missing or null is empty."""
-        value = self.fields.get(key)
-        return Record.of({} if value is None else value, f"{self.where}: {key}")
-
-    def records(self, key: str) -> Iterator[tuple[str, Record]]:
-        """Yield the keys and values of a field that is a mapping of mappings."""
-        for name, value in self.record(key).fields.items():
-            yield name, Record.of(value, f"{self.where}: {key}: {shown(name)}")

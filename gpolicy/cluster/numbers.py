@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NoReturn
 
-from gpolicy.cluster.json_input import shown
+from gpolicy.cluster.record import shown
 from gpolicy.cluster.state import ClusterState, Instance, Node, Resources
 from gpolicy.errors import InputError
 from gpolicy.ganeti.number_bounds import BOUNDED_FAMILIES, BOUNDS

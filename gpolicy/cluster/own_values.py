@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from gpolicy.cluster.json_input import Record, kind_of, shown
+from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level, Path, Type, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, parameters_of

@@ -14,9 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from gpolicy.cluster.json_input import Record, decode_text, kind_of, shown
+from gpolicy.cluster.json_input import decode_text
 from gpolicy.cluster.live import join_names
 from gpolicy.cluster.numbers import check_numbers
+from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume
 from gpolicy.errors import GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value

@@ -13,20 +13,21 @@ from typing import Final
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.assembly import by_name, check_references, filled_group, identity, instance_of, numbered
 from gpolicy.cluster.config_data import forthcoming_note
-from gpolicy.cluster.json_input import Record, kind_of
 from gpolicy.cluster.live import join_names, missing_notes, resources
 from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.own_values import CLUSTER_SINGLES, cluster_values, default_of, own_values
 from gpolicy.cluster.rapi_client import Client, netloc
+from gpolicy.cluster.record import Record, kind_of
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node, Unreadable
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.values import FAMILIES, fill
+from gpolicy.ganeti.vocabulary import RAPI_READS
 
 _ATTEMPTS = 4
 _WHOLE_READ = 4  # times the time limit of one answer: only the node list can be slow
 _PAUSE = 0.5  # seconds before reading a changed cluster again
-_INFO, _GROUPS, _NODES, _INSTANCES = "/2/info", "/2/groups?bulk=1", "/2/nodes?bulk=1", "/2/instances?bulk=1"
+_INFO, _GROUPS, _NODES, _INSTANCES = (RAPI_READS[name] for name in ("info", "groups", "nodes", "instances"))
 _NODE_OWN = "/2/query/node?fields=name,serial_no,custom_ndparams"
 _NODE_FIELDS = (
     "name",
@@ -282,7 +283,7 @@ def _instance(record: Record) -> Instance:
         record,
         beparams,
         primary_node=record.text("pnode"),
-        secondary_nodes=tuple(record.texts("snodes")),
+        secondary_nodes=record.texts("snodes"),
         disk_template=template,
         disks=tuple(
             Disk(size=sizes.whole(key), template=template, spindles=spindles.whole_or_none(key)) for key in sizes.fields

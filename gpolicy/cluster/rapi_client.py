@@ -16,9 +16,9 @@ from gpolicy.cluster.credentials import PASSWORD_VARIABLE, USER_VARIABLE, Creden
 from gpolicy.cluster.json_input import parse_json
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
 from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.vocabulary import RAPI_PORT
 from gpolicy.printable import one_line
 
-DEFAULT_PORT: Final = 5080
 LARGEST_ANSWER: Final = 256 * 1024**2
 _LONGEST_REASON = 400
 
@@ -130,7 +130,7 @@ def parse_address(address: str) -> tuple[str, int]:
     extra = parts.path.strip("/") or parts.query or parts.fragment
     if not host or extra or host.startswith("-") or not host.isprintable() or " " in host or port == 0:
         raise UsageError(f"{address!r}: not a host and port", hint="write rapi://host or rapi://host:5080")
-    return host, port or DEFAULT_PORT
+    return host, port or RAPI_PORT
 
 
 def netloc(host: str, port: int) -> str:

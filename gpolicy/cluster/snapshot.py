@@ -17,10 +17,11 @@ from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 from gpolicy.cluster.assembly import check_references, identity
-from gpolicy.cluster.json_input import Record, parse_json, read_bytes
+from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.own_values import own_values
 from gpolicy.cluster.private_file import write_private
+from gpolicy.cluster.record import Record
 from gpolicy.cluster.state import (
     ClusterObject,
     ClusterState,
@@ -103,7 +104,7 @@ def parse_snapshot(data: bytes, where: str) -> ClusterState:
         nodes={name: _read_node(name, node) for name, node in document.records("nodes")},
         instances={name: _read_instance(name, instance) for name, instance in document.records("instances")},
         unreadable=tuple(_read_gap(gap, where) for gap in document.items("unreadable")),
-        notes=tuple(document.texts("notes")),
+        notes=document.texts("notes"),
         snapshot=Snapshot(where, _read_time(document)),
     )
     check_references(state, where)
@@ -218,7 +219,7 @@ _READERS: dict[str, Callable[[Record, str], object]] = {
     "bool": Record.flag,
     "bool | None": Record.flag_or_none,
     "frozenset[str]": lambda record, key: frozenset(record.texts(key)),
-    "tuple[str, ...]": lambda record, key: tuple(record.texts(key)),
+    "tuple[str, ...]": Record.texts,
 }
 """The reader of a field, by its type in the model."""
 
@@ -248,7 +249,7 @@ def _read_group(name: str, record: Record, cluster: Values) -> Group:
         effective=effective,
         tags=record.tags(),
         identity=identity(record.record("identity")),
-        networks=tuple(record.texts("networks")),
+        networks=record.texts("networks"),
         position=record.whole_or_none("position"),
     )
 
@@ -291,5 +292,5 @@ def _read_gap(value: Value, where: str) -> Unreadable:
     level = gap.text("level")
     if level not in set(Level):
         raise InputError(f"{gap.where}: level should be cluster, group or node, but is {level!r}")
-    prefix: Path = tuple(gap.texts("prefix"))
+    prefix: Path = gap.texts("prefix")
     return Unreadable(level=Level(level), prefix=prefix)

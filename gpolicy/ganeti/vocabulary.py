@@ -10,6 +10,16 @@ ALLOC_POLICIES: Final = ("preferred", "last_resort", "unallocable")
 ACCESS_MODES: Final = ("kernelspace", "userspace")
 DATA_COLLECTORS: Final = ("cpu-avg-load", "diskstats", "drbd", "inst-status-xen", "lv", "xen-cpu-avg-load")
 
+RAPI_PORT: Final = 5080
+RAPI_READS: Final = {
+    "groups": "/2/groups?bulk=1",
+    "nodes": "/2/nodes?bulk=1",
+    "instances": "/2/instances?bulk=1",
+    "info": "/2/info",
+}
+"""The requests whose answers describe a cluster, by the names that htools gives to files with these answers, and in the
+order in which htools reads them."""
+
 SPEC_PARAMETERS: Final = {
     "memory-size": "memory of the instance (backend parameter maxmem)",
     "cpu-count": "virtual CPUs",

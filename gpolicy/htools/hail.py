@@ -106,7 +106,7 @@ def _check_indices(request: Request, cluster: Cluster) -> None:
 
 def parse_request(document: Document, cluster: Cluster) -> Request:
     """Read the request; names are resolved in `cluster`, the document's own cluster."""
-    fields = Fields(document.request, PREFIX)
+    fields = Fields(PREFIX, document.request)
     kind = fields.text("type")
     if kind in {"allocate", "multi-allocate"}:
         from gpolicy.htools.hail_placing import parse_placing  # noqa: PLC0415 - only what is needed

@@ -123,7 +123,7 @@ def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> Request:
     """Read a request of one of the four kinds."""
     if kind == "relocate":
         index = _exact(cluster, fields.text("name"))
-        count = fields.integer("required_nodes")
+        count = fields.whole("required_nodes")
         return RelocateRequest((index,), count, _nodes(cluster, fields.texts("relocate_from")))
     if kind == "allocate-secondary":
         return SecondaryRequest((_exact(cluster, fields.text("name")),))

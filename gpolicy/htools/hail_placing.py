@@ -99,8 +99,8 @@ def parse_placing(kind: str, fields: Fields, cluster: Cluster) -> Request:
     if kind == "multi-allocate":
         return MultiAllocateRequest(_read_many(fields, cluster))
     name = fields.text("name")
-    count = fields.integer("required_nodes")
-    instance = _new_instance(name, fields.values, cluster)
+    count = fields.whole("required_nodes")
+    instance = _new_instance(name, fields.fields, cluster)
     group_name = fields.optional("group_name", as_text, None)
     restriction = fields.optional("restrict-to-nodes", as_texts, None)
     return AllocateRequest(Wanted(instance, count, group_name), restriction)
@@ -110,10 +110,10 @@ def _read_many(fields: Fields, cluster: Cluster) -> tuple[Wanted, ...]:
     entries = fields.get("instances", _objects)
     wanted = []
     for entry in entries:
-        own = Fields(entry, PREFIX)
+        own = Fields(PREFIX, entry)
         name = own.text("name")
         group_name = fields.optional("group_name", as_text, None)
-        count = own.integer("required_nodes")
+        count = own.whole("required_nodes")
         wanted.append(Wanted(_new_instance(name, entry, cluster), count, group_name))
     return tuple(wanted)
 

@@ -13,9 +13,7 @@ from gpolicy.htools.json_fields import (
     Fields,
     Json,
     as_alloc_policy,
-    as_bool,
     as_disk_template,
-    as_int,
     as_list,
     as_policy,
     as_texts,
@@ -49,17 +47,17 @@ def parse_document(text: str) -> Document:
     value = parse_json("input IAllocator message", text)
     if not isinstance(value, dict):
         raise InputError("Parsing input IAllocator message: Unable to read JSObject")
-    fields = Fields(value, "invalid iallocator message: ")
-    request = fields.object("request")
+    fields = Fields("invalid iallocator message: ", value)
+    request = fields.record("request").fields
     groups = tuple(
-        _group(index, uuid, entry) for index, (uuid, entry) in enumerate(fields.object("nodegroups").items())
+        _group(index, uuid, entry) for index, (uuid, entry) in enumerate(fields.record("nodegroups").fields.items())
     )
     by_uuid = {group.uuid: group.index for group in groups}
     nodes = tuple(
-        _node(index, name, entry, by_uuid) for index, (name, entry) in enumerate(fields.object("nodes").items())
+        _node(index, name, entry, by_uuid) for index, (name, entry) in enumerate(fields.record("nodes").fields.items())
     )
     by_name = {node.name: node.index for node in nodes}
-    entries = fields.object("instances")
+    entries = fields.record("instances").fields
     instances = tuple(
         _placed_instance(index, name, entry, by_name) for index, (name, entry) in enumerate(entries.items())
     )
@@ -91,15 +89,15 @@ def parse_instance(
 
     `places` returns its primary and secondary node; it is called last.
     """
-    fields = Fields(values, f"invalid data for instance '{name}': ")
-    disk = fields.integer("disk_space_total")
-    disk_fields = [Fields(plain_object(entry), fields.prefix) for entry in _array(fields.get("disks", _unchanged))]
-    sizes = [entry.integer("size") for entry in disk_fields]
-    spindles = [_optional_spindles(entry) for entry in disk_fields]
-    memory, vcpus = fields.integer("memory"), fields.integer("vcpus")
+    fields = Fields(f"invalid data for instance '{name}': ", values)
+    disk = fields.whole("disk_space_total")
+    disk_fields = [Fields(fields.where, plain_object(entry)) for entry in _array(fields.get("disks", _unchanged))]
+    sizes = [entry.whole("size") for entry in disk_fields]
+    spindles = [entry.whole_or_none("spindles") for entry in disk_fields]
+    memory, vcpus = fields.whole("memory"), fields.whole("vcpus")
     tags = fields.texts("tags")
     template = fields.get("disk_template", as_disk_template)
-    spindle_use = fields.integer("spindle_use")
+    spindle_use = fields.whole("spindle_use")
     nics = tuple([_nic(name, plain_object(entry)) for entry in _array(fields.get("nics", _unchanged))])
     state = values.get("admin_state")
     primary, secondary = places()
@@ -121,16 +119,8 @@ def parse_instance(
     )
 
 
-def _optional_spindles(fields: Fields) -> int | None:
-    try:
-        spindles: int | None = fields.optional("spindles", as_int, None)
-    except InputError as error:
-        raise InputError(f"{fields.prefix}{error}") from None
-    return spindles
-
-
 def _group(index: int, uuid: str, entry: Json) -> Group:
-    fields = Fields(plain_object(entry), f"invalid data for group '{uuid}': ")
+    fields = Fields(f"invalid data for group '{uuid}': ", plain_object(entry))
     name = fields.text("name")
     policy = fields.get("alloc_policy", as_alloc_policy)
     networks = fields.texts("networks")
@@ -139,23 +129,20 @@ def _group(index: int, uuid: str, entry: Json) -> Group:
 
 
 def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> NodeData:
-    fields = Fields(plain_object(entry), f"invalid data for node '{name}': ")
+    fields = Fields(f"invalid data for node '{name}': ", plain_object(entry))
     tags = fields.optional("tags", as_texts, ())
-    offline, drained = fields.boolean("offline"), fields.boolean("drained")
-    try:
-        vm_capable = fields.optional("vm_capable", as_bool, True)
-    except InputError as error:
-        raise InputError(f"{fields.prefix}{error}") from None
+    offline, drained = fields.flag("offline"), fields.flag("drained")
+    vm_capable = fields.flag("vm_capable", default=True)
     uuid = fields.text("group")
     if uuid not in groups:
         raise InputError(f"Unknown group '{uuid}' for node {name}")
-    parameters = Fields(plain_object(fields.get("ndparams", _unchanged)), fields.prefix)
-    exclusive = parameters.boolean("exclusive_storage")
+    parameters = Fields(fields.where, plain_object(fields.get("ndparams", _unchanged)))
+    exclusive = parameters.flag("exclusive_storage")
     live = vm_capable and not offline
-    spindles = (fields.integer("total_spindles") if live else 0) if exclusive else 0
-    free_spindles = fields.integer("free_spindles") if live else 0
+    spindles = (fields.whole("total_spindles") if live else 0) if exclusive else 0
+    free_spindles = fields.whole("free_spindles") if live else 0
     if not exclusive:
-        spindles = parameters.integer("spindle_count")
+        spindles = parameters.whole("spindle_count")
     node = NodeData(
         index,
         name,
@@ -172,12 +159,12 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
     return replace(
         node,
         total_memory=fields.number("total_memory"),
-        node_memory=fields.integer("reserved_memory"),
-        free_memory=fields.integer("free_memory"),
+        node_memory=fields.whole("reserved_memory"),
+        free_memory=fields.whole("free_memory"),
         total_disk=fields.number("total_disk"),
-        free_disk=fields.integer("free_disk"),
+        free_disk=fields.whole("free_disk"),
         total_cpus=fields.number("total_cpus"),
-        node_cpus=fields.integer("reserved_cpus"),
+        node_cpus=fields.whole("reserved_cpus"),
         offline=drained,
     )
 
@@ -186,7 +173,7 @@ def _placed_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int
     values = plain_object(entry)
 
     def places() -> tuple[int, int]:
-        names = Fields(values).get("nodes", as_list)
+        names = Fields("", values).items("nodes")
         if not names:
             raise InputError(f"empty node list for instance {name}")
         indices = []
@@ -202,13 +189,13 @@ def _placed_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int
 
 
 def _nic(instance: str, values: dict[str, Json]) -> Nic:
-    fields = Fields(values)
-    fields.optional_text("mac")
-    fields.optional_text("ip")
-    mode = fields.optional_text("mode")
-    fields.optional_text("link")
-    fields.optional_text("bridge")
-    network = fields.optional_text("network")
+    fields = Fields("", values)
+    fields.text_or_none("mac")
+    fields.text_or_none("ip")
+    mode = fields.text_or_none("mode")
+    fields.text_or_none("link")
+    fields.text_or_none("bridge")
+    network = fields.text_or_none("network")
     if mode is not None and mode not in NIC_MODES:
         raise InputError(f"invalid NIC mode in instance {instance}")
     return _UNMANAGED if network is None else Nic(network)

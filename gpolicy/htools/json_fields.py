@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from gpolicy.allocator.cluster_data import Policy, Spec, SpecPair
+from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
 from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.text_values import alloc_policy, disk_template, wrapped
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 _SMALL = 2**62
 """Integers below this need no rounding or wrapping."""
+
+_TYPES: Final = {"text": "String", "a list of text": "String", "true or false": "Bool", "a list": "list"}
+"""What Haskell calls the types of a `Record`."""
 
 Json = Any
 """A value as `json.loads` returns it."""
@@ -101,46 +105,37 @@ def plain_object(value: Json) -> dict[str, Json]:
     return value
 
 
-class Fields(NamedTuple):
-    """An object whose values are read one by one; `prefix` begins every message."""
+class Fields(Record):
+    """A record as htools reads it: with its messages (`where` is their beginning, word for word) and its numbers.
 
-    values: dict[str, Json]
-    prefix: str = ""
+    Lists and mappings must not be absent.
+    """
+
+    __slots__ = ()
+    absent_is_empty = False
+
+    def refuse(self, key: str, wanted: str, found: str = "") -> NoReturn:
+        """Raise InputError: the field is missing, or not `wanted`."""
+        if key not in self.fields:
+            raise InputError(f"{self.where}key '{key}' not found, object contains only {shown_strings(self.fields)}")
+        raise InputError(f"{self.where}key '{key}': {f'Unable to read {_TYPES[wanted]}' if wanted else found}")
 
     def get(self, key: str, convert: Callable[[Json], Any]) -> Any:
         """Return the converted value. Raises InputError if it is missing or of the wrong type."""
-        if key not in self.values:
-            raise InputError(f"{self.prefix}key '{key}' not found, object contains only {shown_strings(self.values)}")
+        if key not in self.fields:
+            self.refuse(key, "")
         try:
-            return convert(self.values[key])
+            return convert(self.fields[key])
         except InputError as error:
-            raise InputError(f"{self.prefix}key '{key}': {error}") from None
+            self.refuse(key, "", str(error))
 
     def optional(self, key: str, convert: Callable[[Json], Any], default: Any) -> Any:
-        """Return the converted value, `default` if it is missing or null; messages lack the prefix."""
-        value = self.values.get(key)
-        if value is None:
-            return default
-        try:
-            return convert(value)
-        except InputError as error:
-            raise InputError(f"key '{key}': {error}") from None
+        """Return the converted value, `default` if it is missing or null; messages lack the beginning."""
+        return default if self.fields.get(key) is None else Fields("", self.fields).get(key, convert)
 
-    def optional_text(self, key: str) -> str | None:
-        """Return a string, None if it is missing or null."""
-        found = self.values.get(key)
-        value: str | None = found if found is None or type(found) is str else self.optional(key, as_text, None)
-        return value
-
-    def text(self, key: str) -> str:
-        """Return a string."""
-        found = self.values.get(key)
-        value: str = found if type(found) is str else self.get(key, as_text)
-        return value
-
-    def integer(self, key: str) -> int:
-        """Return an integer."""
-        found = self.values.get(key)
+    def whole(self, key: str) -> int:
+        """Return a number as htools reads an Int."""
+        found = self.fields.get(key)
         if type(found) is int and -_SMALL < found < _SMALL:
             return found  # the common case
         value: int = self.get(key, as_int)
@@ -148,27 +143,12 @@ class Fields(NamedTuple):
 
     def number(self, key: str) -> float:
         """Return a double."""
-        found = self.values.get(key)
-        value: float = found if type(found) is float else self.get(key, as_float)
+        value: float = self.get(key, as_float)
         return value
 
-    def boolean(self, key: str) -> bool:
-        """Return a truth value."""
-        found = self.values.get(key)
-        value: bool = found if found is True or found is False else self.get(key, as_bool)
-        return value
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of strings."""
-        if self.values.get(key) == []:
-            return ()
-        value: tuple[str, ...] = self.get(key, as_texts)
-        return value
-
-    def object(self, key: str) -> dict[str, Json]:
-        """Return an object."""
-        value: dict[str, Json] = self.get(key, as_object)
-        return value
+    def record(self, key: str) -> Fields:
+        """Return an object; messages about its fields begin as those about this one's."""
+        return Fields(self.where, self.get(key, as_object))
 
 
 def _inner(who: str, convert: Callable[[Json], Any]) -> Callable[[Json], Any]:
@@ -181,15 +161,15 @@ def _inner(who: str, convert: Callable[[Json], Any]) -> Callable[[Json], Any]:
     return read
 
 
-class _Nested(NamedTuple):
+class _Nested(Fields):
     """An object inside a policy: values of a wrong type are reported as values that cannot be parsed."""
 
-    values: dict[str, Json]
+    __slots__ = ()
 
-    def get(self, key: str, convert: Callable[[Json], Any]) -> Any:
-        if key not in self.values:
-            raise InputError(f"key '{key}' not found, object contains only {shown_strings(self.values)}")
-        return _inner(key, convert)(self.values[key])
+    def refuse(self, key: str, wanted: str, found: str = "") -> NoReturn:
+        if found:
+            raise InputError(f"Can't parse value for '{key}': {found}")
+        super().refuse(key, wanted)
 
 
 def as_disk_template(value: Json) -> DiskTemplate:
@@ -205,7 +185,7 @@ def as_alloc_policy(value: Json) -> AllocPolicy:
 
 def as_policy(value: Json) -> Policy:
     """Return an instance policy in Ganeti's JSON form."""
-    fields = _Nested(as_object(value))
+    fields = _Nested("", as_object(value))
     return Policy(
         minmax=fields.get("minmax", _pairs),
         std=fields.get("std", _spec),
@@ -216,12 +196,12 @@ def as_policy(value: Json) -> Policy:
 
 
 def _pairs(value: Json) -> tuple[SpecPair, ...]:
-    pairs = [_Nested(as_object(item)) for item in as_list(value)]
+    pairs = [_Nested("", as_object(item)) for item in as_list(value)]
     return tuple(SpecPair(min=pair.get("min", _spec), max=pair.get("max", _spec)) for pair in pairs)
 
 
 def _spec(value: Json) -> Spec:
-    fields = _Nested(as_object(value))
+    fields = _Nested("", as_object(value))
     return Spec(
         memory=fields.get("memory-size", as_int),
         cpus=fields.get("cpu-count", as_int),

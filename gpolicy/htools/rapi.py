@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, NodeData
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.errors import InputError
+from gpolicy.ganeti.vocabulary import RAPI_PORT, RAPI_READS
 from gpolicy.htools.backends import read_file
 from gpolicy.htools.json_fields import (
     Fields,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DEFAULT_GROUP = "00000000-0000-0000-0000-000000000000"
-DEFAULT_PORT = 5080
 TIMEOUT = 60
 """Seconds to wait for an answer."""
 LARGEST_ANSWER = 512 * 1024**2
@@ -49,11 +49,10 @@ def read_rapi(address: str) -> ClusterData:
     """Read the cluster from `address`. Raises InputError."""
     if address.startswith("file://"):
         folder = address.removeprefix("file://").rstrip("/")
-        texts = [read_file(f"{folder}/{name}.json") for name in ("groups", "nodes", "instances", "info")]
+        texts = [read_file(f"{folder}/{name}.json") for name in RAPI_READS]
     else:
         base = _base_url(address)
-        paths = ("/2/groups?bulk=1", "/2/nodes?bulk=1", "/2/instances?bulk=1", "/2/info")
-        texts = [_fetch(base + path) for path in paths]
+        texts = [_fetch(base + path) for path in RAPI_READS.values()]
     return parse_rapi(*texts)
 
 
@@ -66,7 +65,7 @@ def parse_rapi(groups: str, nodes: str, instances: str, info: str) -> ClusterDat
     instance_list = [
         _instance(index, entry, by_name) for index, entry in enumerate(_entries("instance data", instances))
     ]
-    cluster = Fields(plain_object(parse_json("cluster info", info)), "Parsing cluster info: ")
+    cluster = Fields("Parsing cluster info: ", plain_object(parse_json("cluster info", info)))
     master = cluster.text("master")
     tags = cluster.texts("tags")
     policy = cluster.get("ipolicy", as_policy)
@@ -90,8 +89,8 @@ def _entries(what: str, text: str) -> list[dict[str, Json]]:
 
 
 def _named(entry: dict[str, Json], kind: str) -> tuple[str, Fields]:
-    name: str = Fields(entry, f"Parsing {kind}: ").text("name")
-    return name, Fields(entry, f"{kind.capitalize()} '{name}', error while parsing data: ")
+    name = Fields(f"Parsing {kind}: ", entry).text("name")
+    return name, Fields(f"{kind.capitalize()} '{name}', error while parsing data: ", entry)
 
 
 def _group(index: int, entry: dict[str, Json]) -> Group:
@@ -108,13 +107,13 @@ def _group(index: int, entry: dict[str, Json]) -> Group:
 
 def _node(index: int, entry: dict[str, Json], groups: Mapping[str, int]) -> NodeData:
     name, fields = _named(entry, "node")
-    offline, drained = fields.boolean("offline"), fields.boolean("drained")
+    offline, drained = fields.flag("offline"), fields.flag("drained")
     vm_capable = fields.optional("vm_capable", as_bool, True)
     uuid = fields.optional("group.uuid", as_text, DEFAULT_GROUP)
     if uuid not in groups:
         raise InputError(f"Unknown group '{uuid}' for node {name}")
-    parameters = Fields(fields.object("ndparams"), fields.prefix)
-    exclusive = parameters.boolean("exclusive_storage")
+    parameters = fields.record("ndparams")
+    exclusive = parameters.flag("exclusive_storage")
     tags = fields.texts("tags")
     if offline or not vm_capable:
         return NodeData(
@@ -123,7 +122,7 @@ def _node(index: int, entry: dict[str, Json], groups: Mapping[str, int]) -> Node
             group=groups[uuid],
             node_cpus=0,
             offline=True,
-            spindles=0 if exclusive else parameters.integer("spindle_count"),
+            spindles=0 if exclusive else parameters.whole("spindle_count"),
             exclusive_storage=exclusive,
             tags=tags,
         )
@@ -132,14 +131,14 @@ def _node(index: int, entry: dict[str, Json], groups: Mapping[str, int]) -> Node
         name=name,
         group=groups[uuid],
         total_memory=fields.number("mtotal"),
-        node_memory=fields.integer("mnode"),
-        free_memory=fields.integer("mfree"),
+        node_memory=fields.whole("mnode"),
+        free_memory=fields.whole("mfree"),
         total_disk=fields.optional("dtotal", as_float, 0.0),
         free_disk=fields.optional("dfree", as_int, 0),
         total_cpus=fields.number("ctotal"),
         node_cpus=fields.optional("cnos", as_int, 0),
         offline=drained,
-        spindles=fields.integer("sptotal") if exclusive else parameters.integer("spindle_count"),
+        spindles=fields.whole("sptotal") if exclusive else parameters.whole("spindle_count"),
         free_spindles=fields.optional("spfree", as_int, 0),
         exclusive_storage=exclusive,
         tags=tags,
@@ -148,12 +147,12 @@ def _node(index: int, entry: dict[str, Json], groups: Mapping[str, int]) -> Node
 
 def _instance(index: int, entry: dict[str, Json], nodes: Mapping[str, int]) -> Instance:
     name, fields = _named(entry, "instance")
-    disk = fields.integer("disk_usage")
+    disk = fields.whole("disk_usage")
     sizes = [as_int(size) for size in fields.get("disk.sizes", as_list)]
     spindles = fields.optional("disk.spindles", as_list, [None] * len(sizes))
-    parameters = Fields(fields.object("beparams"), fields.prefix)
+    parameters = fields.record("beparams")
     memory = _memory(fields, parameters)
-    vcpus = parameters.integer("vcpus")
+    vcpus = parameters.whole("vcpus")
     primary = _node_index(fields.text("pnode"), name, nodes)
     secondaries = fields.texts("snodes")
     status = fields.get("status", lambda value: instance_status(as_text(value)))
@@ -170,19 +169,19 @@ def _instance(index: int, entry: dict[str, Json], nodes: Mapping[str, int]) -> I
         template=fields.get("disk_template", as_disk_template),
         primary=primary,
         secondary=_node_index(secondaries[0], name, nodes) if secondaries else NO_NODE,
-        auto_balance=parameters.boolean("auto_balance"),
-        spindle_use=parameters.integer("spindle_use"),
+        auto_balance=parameters.flag("auto_balance"),
+        spindle_use=parameters.whole("spindle_use"),
         tags=fields.texts("tags"),
         forthcoming=fields.optional("forthcoming", as_bool, False),
     )
 
 
 def _memory(fields: Fields, parameters: Fields) -> int:
-    measured = fields.values.get("oper_ram")
+    measured = fields.fields.get("oper_ram")
     if isinstance(measured, int | float) and not isinstance(measured, bool):
         return as_int(measured)
-    key = "memory" if parameters.values.get("memory") is not None else "maxmem"
-    return parameters.integer(key)
+    key = "memory" if parameters.fields.get("memory") is not None else "maxmem"
+    return parameters.whole(key)
 
 
 def _node_index(node: str, instance: str, nodes: Mapping[str, int]) -> int:
@@ -199,7 +198,7 @@ def _base_url(address: str) -> str:
         scheme, rest = "https", address
     host = rest.rstrip("/")
     if ":" not in host.rpartition("]")[2]:
-        host = f"{host}:{DEFAULT_PORT}"
+        host = f"{host}:{RAPI_PORT}"
     if scheme not in {"http", "https"}:
         raise InputError(f"{address}: cannot read from '{scheme}', use https://, http:// or file://")
     return f"{scheme}://{host}"
@@ -210,7 +209,7 @@ def _fetch(url: str) -> str:
 
     try:
         address = urlsplit(url)
-        port = address.port or DEFAULT_PORT
+        port = address.port or RAPI_PORT
     except ValueError:
         raise InputError(f"{url}: no such port") from None
     status, body = _ask(url, address.scheme, address.hostname or "", port, url.partition(address.netloc)[2])

@@ -9,7 +9,8 @@ from pathlib import Path as FilePath
 from typing import Final
 
 from gpolicy import __version__
-from gpolicy.cluster.json_input import Record, parse_json, read_bytes, shown
+from gpolicy.cluster.json_input import parse_json, read_bytes
+from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import Identity, Snapshot, Unreadable
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
@@ -92,7 +93,7 @@ def rebuilt_plan(written: Record) -> Plan:
         raise InputError(f"{written.where}: there is no Ganeti release {shown(version)!r}")
     observed = {name: _observed(name, item) for name, item in written.records("observed")}
     gaps = tuple(_gap(Record.of(gap, f"{written.where}: not_shown")) for gap in written.items("not_shown"))
-    staying = tuple(written.texts("staying"))
+    staying = written.texts("staying")
     basis = Basis(objects={name: item.values for name, item in observed.items()}, gaps=gaps, staying=frozenset(staying))
     claimed = tuple(_change(Record.of(change, f"{written.where}: changes")) for change in written.items("changes"))
     findings = tuple(_finding(Record.of(item, f"{written.where}: findings")) for item in written.items("findings"))
@@ -130,7 +131,7 @@ def rebuilt_plan(written: Record) -> Plan:
         terms=read_terms(written.record("terms")),
         unreadable=tuple(_not_compared(item, gaps) for item in missing),
         findings=findings,
-        notes=tuple(written.texts("notes")),
+        notes=written.texts("notes"),
     )
 
 
@@ -168,7 +169,7 @@ def _gap(written: Record) -> Unreadable:
     level = written.text("level")
     if level not in set(Level):
         raise InputError(f"{written.where}: level should be cluster, group or node, but is {shown(level)!r}")
-    return Unreadable(level=Level(level), prefix=tuple(written.texts("prefix")))
+    return Unreadable(level=Level(level), prefix=written.texts("prefix"))
 
 
 def _guard(written: Record) -> GuardResult:
@@ -274,7 +275,7 @@ def _object(name: str, where: str) -> str:
 
 
 def _keys(record: Record) -> Path:
-    keys = tuple(record.texts("keys"))
+    keys = record.texts("keys")
     if not keys:
         raise InputError(f"{record.where}: keys should be the path of a value")
     return keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.errors import InputError
 from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
@@ -49,10 +49,9 @@ def _group(written: Record) -> GroupTerms:
     return GroupTerms(
         limits=found,
         volumes=VolumeTerms(
-            exclude=tuple(volumes.texts("exclude")),
+            exclude=volumes.texts("exclude"),
             volume_groups={
-                name: tuple(volumes.record("volume_groups").texts(name))
-                for name in volumes.record("volume_groups").fields
+                name: volumes.record("volume_groups").texts(name) for name in volumes.record("volume_groups").fields
             },
             **{key: _share(volumes, key) for key in ("margin", "reserve") if key in volumes.fields},
         ),
@@ -86,5 +85,5 @@ def _values(written: Record, label: str) -> Values:
         value = record.whole("value")
         if value < 0 or not record.texts("keys"):
             raise InputError(f"{record.where}: a declared value needs its keys, and is 0 or more")
-        values[tuple(record.texts("keys"))] = value
+        values[record.texts("keys")] = value
     return values

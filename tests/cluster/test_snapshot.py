@@ -236,7 +236,7 @@ class TestReader:
             ("unreadable", [{"level": "moon", "prefix": []}], "cluster, group or node"),
             ("groups", {}, "in an unknown group"),
             ("nodes", {}, "on an unknown node"),
-            ("notes", [1], "notes should hold text only"),
+            ("notes", [1], "notes should be a list of text"),
             ("instances", {"i": 3}, "instances: i: should be a mapping"),
         ],
     )

@@ -22,7 +22,7 @@ from test_plan_laws import cases, law, plan_of
 
 from gpolicy import __version__
 from gpolicy.cluster import unreadable
-from gpolicy.cluster.json_input import Record
+from gpolicy.cluster.record import Record
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import ExitCode, InputError
 from gpolicy.ganeti.parameter import Level, Value
