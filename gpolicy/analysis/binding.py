@@ -52,6 +52,11 @@ class Cause(Explained):
     TAGS = ("exclusion-tags", "an instance with the same exclusion tag on every node")
     MIGRATION = ("migration-tags", "migration tags that forbid moves between the nodes")
     SPINDLES = ("spindles", "free spindles of the nodes (exclusive storage)")
+    TOO_FEW_SPINDLES = (
+        "too-few-spindles",
+        "Ganeti makes no disk with fewer spindles than the physical volumes that its size takes",
+    )
+    SHARED_STORAGE = ("spindles-on-shared-storage", "Ganeti takes spindles of a disk only with exclusive storage")
     BOUNDS = ("ipolicy.minmax", "no spec pair of the policy allows the size")
     NO_NODES = ("nodes", "too few online nodes")
     CLOSED = ("alloc_policy", "the group is unallocable: it takes no instances")
@@ -82,12 +87,13 @@ class Binding:
     """Why one more instance does not fit.
 
     `reason` is htools' name of the most frequent failure (None if there is none), `failures` are all reasons with the
-    number of candidates, most frequent first, as hspace counts them.
+    number of candidates, most frequent first, as hspace counts them. `detail` gives numbers where htools has no name.
     """
 
     cause: Cause
     reason: str | None = None
     failures: tuple[tuple[str, int], ...] = ()
+    detail: str | None = None
 
 
 def binding(nodes: Mapping[int, Node], instance: Instance, candidates: Candidates, counts: tuple[int, ...]) -> Binding:

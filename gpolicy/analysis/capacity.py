@@ -12,12 +12,13 @@ spindle use of `std` or the nearest value that the pair allows. Sources: design 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.cluster_data import Spec, SpecPair
-from gpolicy.analysis.binding import Binding
+from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.declared_resources import required_resources, uncounted
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
@@ -26,6 +27,7 @@ from gpolicy.analysis.loaded_state import check_group, counted_on_primary, load_
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
+from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 if TYPE_CHECKING:
@@ -72,7 +74,8 @@ class GroupCapacity:
     """The capacity of a group, or of the whole cluster if `group` is None.
 
     `template` is None if no enabled template is allowed. `tiered` are runs of equal sizes in the order of placement;
-    `tiered_binding` tells why they ended. `stranded` are resources that no allowed instance can use, `extended` the
+    `tiered_binding` tells why they ended. `not_made` are what hspace places in the tiered run beside them, with too few
+    spindles for Ganeti to make them. `stranded` are resources that no allowed instance can use, `extended` the
     capacity under limits beyond those of htools, on request.
     """
 
@@ -86,6 +89,7 @@ class GroupCapacity:
     std: Spec
     standard: Fit
     score: Score
+    not_made: tuple[PlacedSize, ...] = ()
     stranded: Stranded | None = None
     extended: ExtendedCapacity | None = None
 
@@ -93,6 +97,20 @@ class GroupCapacity:
     def tiered_fit(self) -> Fit:
         """The number of instances that fit in the tiered run."""
         return Fit(sum(size.count for size in self.tiered), self.tiered_binding)
+
+    @property
+    def differences(self) -> Iterator[str]:
+        """What hspace counts differently: it does not hold disks against their spindles."""
+        fits = [(spec.name, spec.binding) for spec in self.specs] + [("standard", self.standard.binding)]
+        for name, why in fits:
+            if why.detail is not None:
+                yield f"{name}: {why.detail}"
+        for name, why in fits[:-1]:
+            if why.cause is Cause.TOO_FEW_SPINDLES:
+                yield f"{name} is left out of the tiered run"
+        count = sum(size.count for size in self.not_made)
+        if count:
+            yield f"tiered: hspace itself counts {count:,} more, shrunk to fewer spindles than their disks take"
 
     def called(self, group: str | None, names: PairNames) -> GroupCapacity:
         """Return a copy for `group`, whose spec pairs have the names `names`."""
@@ -136,8 +154,9 @@ def capacity(
     group or a template that is not enabled, and GpolicyError if the state lacks needed figures.
     """
     check_group(state, group)
-    loaded = load_state(state, template=wanted_template(template, enabled_templates(state)) if template else None)
-    notes = []
+    wanted = wanted_template(template, enabled_templates(state)) if template else None
+    loaded = load_state(state, template=wanted)
+    notes: list[str] = []
     if declared:
         resources = required_resources(loaded)
         loaded = loaded.with_resources(resources)
@@ -145,6 +164,7 @@ def capacity(
     for item in loaded.data.groups:
         if group in (None, item.name):
             notes += map(counted_on_primary, split_instances(loaded.data, item.index))
+    notes += unknown_volumes(state, smallest_volumes(state), group)
     tell, called = observer or (lambda _what: None), names or PairNames()
     chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
     titles = {cluster: f"group {name}: " for name, cluster in chosen.items()}
@@ -183,8 +203,9 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
     for number, pair in enumerate(policy.minmax, start=1):
         tell(f"spec pair {number} of {len(policy.minmax)}")
         before = len(state.placed)
-        state = counted.tiered(state, pair.max, std.spindle_use)
-        sizes.append(_sizes(state.placed[: len(state.placed) - before]))
+        if counted.spindle_refusal(counted.largest(pair)) is None:
+            state = counted.tiered(state, pair.max, std.spindle_use)
+        sizes.append(_sizes(filter(counted.is_made, reversed(state.placed[: len(state.placed) - before]))))
     last = policy.minmax[-1].max if policy.minmax else std
     tiered_binding = counted.find_tiered_binding(state, last, std.spindle_use)
     stranded = Stranded(room(counted.initial.nodes.values()), room(counted.fill_with_minimums(state).nodes.values()))
@@ -200,8 +221,9 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
         nodes=len(counted.data.nodes),
         instances=len(counted.data.instances),
         specs=tuple(specs),
-        tiered=_sizes(state.placed),
+        tiered=_sizes(filter(counted.is_made, reversed(state.placed))),
         tiered_binding=tiered_binding,
+        not_made=_sizes(filterfalse(counted.is_made, reversed(state.placed))),
         std=std,
         standard=counted.standard(std, std.spindle_use),
         score=score_of(counted.initial.nodes.values()),
@@ -209,10 +231,10 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
     )
 
 
-def _sizes(placed: tuple[Instance, ...]) -> tuple[PlacedSize, ...]:
-    """Return runs of equal sizes in the order of placement; `placed` begins with the last."""
+def _sizes(placed: Iterable[Instance]) -> tuple[PlacedSize, ...]:
+    """Return runs of equal sizes in the order of placement."""
     runs: list[PlacedSize] = []
-    for instance in reversed(placed):
+    for instance in placed:
         size = PlacedSize(instance.memory, instance.disk, instance.vcpus, instance.total_spindles or 0, 1)
         if runs and replace(runs[-1], count=1) == size:
             runs[-1] = replace(size, count=runs[-1].count + 1)

@@ -21,13 +21,16 @@ from gpolicy.allocator.usable import usable_groups
 from gpolicy.analysis.binding import Binding, Cause, binding
 from gpolicy.analysis.side_by_side import side_by_side
 from gpolicy.errors import GpolicyError
+from gpolicy.ganeti.disk_spindles import spindle_refusal
 
 if TYPE_CHECKING:
     from gpolicy.allocator.configured_resources import NodeResources
     from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Candidates
     from gpolicy.allocator.redundancy import CapacityRules
     from gpolicy.allocator.repeated_allocation import Allocator
+    from gpolicy.ganeti.disk_spindles import SpindleRefusal
 
 _Result = TypeVar("_Result")
 
@@ -53,13 +56,15 @@ class CountedCluster:
     """One cluster, counted with one disk template. `template` None: no enabled one is allowed, so nothing fits.
 
     `resources` are declared ones by node name, which replace measured ones (design document "Resource model").
-    `accept_existing` counts even if a node breaks N+1 already; `allocator` makes the allocator. Results are remembered.
+    `accept_existing` counts even if a node breaks N+1 already. `volumes` are the sizes of the smallest physical volume
+    of nodes, by name, where known. `allocator` makes the allocator. Results are remembered.
     """
 
     data: ClusterData
     template: DiskTemplate | None
     resources: Mapping[str, NodeResources] = field(default_factory=dict)
     accept_existing: bool = False
+    volumes: Mapping[str, int] = field(default_factory=dict)
     allocator: Callable[[Candidates, CapacityRules], Allocator] = _keeping_n1
 
     def __post_init__(self) -> None:
@@ -140,8 +145,44 @@ class CountedCluster:
         """Return how many copies of `instance`, which has the size `spec`, fit."""
         if instance not in self._known:
             final = self.place(self.initial, instance)
-            self._known[instance] = Fit(len(final.placed), self.find_binding(final, instance))
+            made = sum(map(self.is_made, final.placed))
+            found = self.find_binding(final, instance)
+            refusal = self.spindle_refusal(instance)
+            if refusal is not None:
+                detail = f"{refusal}; hspace itself counts {len(final.placed):,}"
+                found = replace(found, cause=Cause.TOO_FEW_SPINDLES, detail=detail)
+            elif made < len(final.placed):
+                detail = (
+                    f"hspace itself counts {len(final.placed):,}, some on nodes whose physical volumes are too small"
+                )
+                found = replace(found, detail=detail)
+            self._known[instance] = Fit(made, found)
         return replace(self._known[instance], spec=spec)
+
+    def spindle_refusal(self, instance: Instance) -> SpindleRefusal | None:
+        """Return why Ganeti makes the disks of `instance` on no node of the cluster; None if it may make them.
+
+        hspace gives every counted disk spindles: on nodes without exclusive storage they do not count.
+        """
+        online = [node for node in self.cluster.nodes.values() if not node.facts.offline]
+        found = [self._refused_on(node, instance) for node in online] if self.volumes else []
+        return found[0] if found and None not in found else None
+
+    def is_made(self, placed: Instance) -> bool:
+        """Whether Ganeti makes the disks of an instance where the allocator has placed it."""
+        nodes = self.cluster.nodes
+        return not self.volumes or all(
+            self._refused_on(nodes[index], placed) is None
+            for index in (placed.primary, placed.secondary)
+            if index != NO_NODE
+        )
+
+    def _refused_on(self, node: Node, instance: Instance) -> SpindleRefusal | None:
+        if not node.facts.exclusive or node.facts.name not in self.volumes:
+            return None
+        volume = self.volumes[node.facts.name]
+        found = (spindle_refusal(disk.size, disk.spindles, exclusive=True, volume=volume) for disk in instance.disks)
+        return next((refusal for refusal in found if refusal is not None), None)
 
     def standard(self, spec: Spec, spindle_use: int) -> Fit:
         """Return how many instances of `spec` fit. Raise GpolicyError for one without memory."""

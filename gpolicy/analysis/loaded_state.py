@@ -11,6 +11,7 @@ from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.analysis.allocator_input import cluster_data, gaps
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
+from gpolicy.analysis.volume_sizes import smallest_volumes
 from gpolicy.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,11 +56,12 @@ def load_state(state: ClusterState, *, template: DiskTemplate | None = None) -> 
 def _load(
     state: ClusterState, data: ClusterData, template: DiskTemplate | None, like: Iterable[CountedCluster]
 ) -> LoadedState:
-    known = list(like)
+    known, volumes = list(like), smallest_volumes(state)
     enabled = enabled_templates(state)
 
     def counted(part: ClusterData) -> CountedCluster:
-        made = CountedCluster(_decisive(part), template or first_allowed(enabled, part.policy))
+        here = {node.name: volumes[node.name] for node in part.nodes if node.name in volumes}
+        made = CountedCluster(_decisive(part), template or first_allowed(enabled, part.policy), volumes=here)
         found = next((item for item in known if item.gives_the_same(made)), made)
         known.append(found)
         return found

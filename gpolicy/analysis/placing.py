@@ -19,26 +19,43 @@ from gpolicy.allocator.group_choice import RequestOptions, Wanted
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.policy_check import check_pair
 from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
+from gpolicy.analysis.volume_sizes import smallest_volumes
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
+from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
     from gpolicy.allocator.group_choice import GroupAnswer
     from gpolicy.allocator.merge import Cluster
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.ganeti.disk_spindles import SpindleRefusal
 
 
+_CAUSES: Final = {
+    SpindleFault.TOO_FEW: Cause.TOO_FEW_SPINDLES,
+    SpindleFault.SHARED: Cause.SHARED_STORAGE,
+}
 _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
 
-def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None = None) -> PlaceReport:
+def place(
+    state: ClusterState,
+    request: PlaceRequest,
+    *,
+    names: PairNames | None = None,
+) -> PlaceReport:
     """Return where the instance of `request` would go on the cluster in `state`, and the result for each candidate.
 
-    `names` are the names of the policy's spec pairs, for the sizes of the dedicated metric. Raise UsageError for a
+    Nodes where Ganeti would refuse the spindles of its disks are refused, though hail accepts them: the answer is then
+    hail's among the other nodes. `names` are the names of the policy's spec pairs, for the sizes of the dedicated
+    metric. Raise UsageError for a
     request that is impossible on this cluster, and GpolicyError if the state lacks needed figures.
     """
     data = _as_hail_reads(state, cluster_data(state))
@@ -47,12 +64,27 @@ def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None
     cluster = merge(data, static_kvm_node_memory=KVM_NODE_MEMORY)
     options = RequestOptions(restriction=None if request.nodes is None else frozenset(request.nodes))
     count = 2 if instance.template is DiskTemplate.DRBD else 1
-    asked = PlaceSearch(cluster, Wanted(instance, count, group.name if group else None), options)
+    wanted = Wanted(instance, count, group.name if group else None)
+    volumes = smallest_volumes(state)
+    unmade = _unmade(cluster, request, instance, volumes)
+    asked = PlaceSearch(cluster, wanted, options)
     answer = asked.answer()
-    chosen = () if answer.placement is None else answer.placement.nodes
-    nodes = tuple(cluster.nodes[index].facts.name for index in chosen)
-    found = _best_first(cluster, asked.candidates(), nodes)
-    verdict = "successful" if nodes else "failed"
+    candidates = _marked(asked.candidates(), unmade)
+    nodes = _names(cluster, answer)
+    verdict, notes = "successful" if nodes else "failed", list[str]()
+    if not unmade.keys().isdisjoint(nodes):
+        notes.append(
+            f"hail itself accepts this, on {' / '.join(nodes)}: it does not look at the spindles that a disk needs, and"
+            " Ganeti refuses the disk when it makes it"
+        )
+        refused = [item for item in candidates if not unmade.keys().isdisjoint(item.nodes)]
+        left = frozenset(request.nodes or state.nodes) - unmade.keys()
+        again = PlaceSearch(cluster, wanted, replace(options, restriction=left))
+        answer_on_others = again.answer() if left else replace(answer, placement=None)
+        nodes, candidates = _names(cluster, answer_on_others), [*again.candidates(), *refused]
+        if nodes:
+            asked, answer = again, answer_on_others
+    found = _best_first(cluster, candidates, nodes)
     return PlaceReport(
         source=state.source,
         snapshot=state.snapshot,
@@ -62,13 +94,59 @@ def place(state: ClusterState, request: PlaceRequest, *, names: PairNames | None
         info=f"Request {verdict}: {', '.join(answer.messages)}",
         metric="lost-allocations" if asked.dedicated else "score",
         sizes=_sizes(cluster, names or PairNames(), answer, group) if asked.dedicated else (),
-        group=None if answer.placement is None or answer.group is None else cluster.groups[answer.group].name,
+        group=cluster.groups[answer.group].name if nodes and answer.group is not None else None,
         nodes=nodes,
         reason=None if nodes else _why_not(found),
         groups=tuple(_group_trials(cluster, asked, answer, group)),
         candidates=tuple(found),
-        notes=(*_notes(state, cluster, request, instance, answer), *_left_out(asked.left_out, len(found))),
+        notes=(
+            *notes,
+            *_notes(state, cluster, request, instance, answer if nodes else replace(answer, placement=None)),
+            *_unknown(cluster, instance, nodes, volumes),
+            *_left_out(asked.left_out, len(found)),
+        ),
     )
+
+
+def _names(cluster: Cluster, answer: GroupAnswer) -> tuple[str, ...]:
+    return () if answer.placement is None else tuple(cluster.nodes[i].facts.name for i in answer.placement.nodes)
+
+
+def _unmade(
+    cluster: Cluster, request: PlaceRequest, instance: Instance, volumes: Mapping[str, int]
+) -> dict[str, SpindleRefusal]:
+    """Return the nodes where Ganeti refuses a disk that hail accepts, by name, with the refusal of the first disk."""
+    found: dict[str, SpindleRefusal] = {}
+    for node in cluster.nodes.values():
+        name, exclusive = node.facts.name, node.facts.exclusive
+        for disk in instance.disks if exclusive or (request.disks is not None and request.spindles_given) else ():
+            refusal = spindle_refusal(disk.size, disk.spindles, exclusive=exclusive, volume=volumes.get(name))
+            if refusal is not None and refusal.fault in _CAUSES:
+                found.setdefault(name, refusal)
+    return found
+
+
+def _marked(candidates: list[Candidate], unmade: Mapping[str, SpindleRefusal]) -> list[Candidate]:
+    """Return the candidates, refused where Ganeti would refuse the disks."""
+    marked = []
+    for item in candidates:
+        node = next((name for name in item.nodes if name in unmade), None)
+        if node is not None and item.ok:
+            cause, detail = _CAUSES[unmade[node].fault], f"{node}: {unmade[node]}"
+            refused = replace(item, ok=False, reason=cause.key, explanation=cause.sentence, detail=detail)
+            marked.append(refused)
+        else:
+            marked.append(item)
+    return marked
+
+
+def _unknown(cluster: Cluster, instance: Instance, nodes: tuple[str, ...], volumes: Mapping[str, int]) -> list[str]:
+    exclusive = {node.facts.name for node in cluster.nodes.values() if node.facts.exclusive}
+    unknown = [name for name in nodes if name in exclusive and name not in volumes]
+    if not unknown or not instance.disks:
+        return []
+    what = f"the size of the physical volumes of {' and '.join(unknown)} is not known"
+    return [f"{what}, so the disks are not held against their spindles; Ganeti does that when it makes them"]
 
 
 def _left_out(pairs: int, listed: int) -> list[str]:

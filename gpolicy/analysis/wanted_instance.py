@@ -23,7 +23,8 @@ class PlaceRequest:
 
     `template` None: the first enabled one that the group (or, with no group given, any group) allows. `memory`,
     `vcpus`, `disks`, `spindle_use` None: those of the policy's `std` (of `group` if one is given). `group` is a name
-    or UUID; `nodes` the only nodes that may be used; `networks` UUIDs, one a network interface.
+    or UUID; `nodes` the only nodes that may be used; `networks` UUIDs, one a network interface. `spindles_given`: the
+    request itself says the spindles of `disks`; those of a size of the policy mean nothing without exclusive storage.
     """
 
     name: str = "new"
@@ -37,6 +38,7 @@ class PlaceRequest:
     nodes: tuple[str, ...] | None = None
     networks: tuple[str, ...] = ()
     nic_count: int | None = None
+    spindles_given: bool = True
 
 
 def wanted_group(request: PlaceRequest, data: ClusterData) -> Group | None:
@@ -132,6 +134,7 @@ def of_size(request: PlaceRequest, spec: Spec, *, exclusive: bool) -> PlaceReque
     disks = spec_disks(spec, exclusive=exclusive)
     return replace(
         request,
+        spindles_given=request.disks is not None,
         memory=spec.memory if request.memory is None else request.memory,
         vcpus=spec.cpus if request.vcpus is None else request.vcpus,
         disks=disks if request.disks is None and request.template != DiskTemplate.DISKLESS.value else request.disks,

@@ -37,6 +37,11 @@ def capacity_change(compared: LoadedComparison, names: PairNames, tell: Observer
     changes = [_group_change(item, *counted, names) for item, counted in zip(sides, found, strict=True)]
     whole = changes.pop() if compared.whole else None
     notes = [note for item, change in zip(compared.groups, changes, strict=True) for note in _stuck(item, change)]
+    notes += [
+        f"{f'group {item.group}' if item.group else 'the whole cluster'}: {text}"
+        for item in (*changes, *([whole] if whole else []))
+        for text in (item.after.differences if item.after else ())
+    ]
     unavailable = dict(compared.unavailable)
     if compared.whole is None:
         unavailable[""] = next(iter({**compared.before.gaps, **compared.after.gaps}.values()))

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.analysis.violations import bounds_of
+from gpolicy.analysis.volume_sizes import smallest_volume
+from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.ganeti.parameters import release_key
 from gpolicy.ganeti.volume_arithmetic import is_empty, sizes_differ, usable_size, volumes_needed
 from gpolicy.impact.storage_findings import (
@@ -31,6 +33,12 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Disk, Instance, Node
     from gpolicy.impact.comparison import StateComparison
     from gpolicy.policy.model import Hardware
+
+_TROUBLES: Final = {
+    SpindleFault.SHARED: DiskTrouble.SPINDLES_LEFT,
+    SpindleFault.MISSING: DiskTrouble.NO_SPINDLES,
+    SpindleFault.TOO_FEW: DiskTrouble.TOO_FEW_SPINDLES,
+}
 
 _FIRST_DEFECT: Final = (3, 0)  # before, Python compared a number with text without complaint
 
@@ -78,9 +86,8 @@ class _View:
 
     def smallest(self, node: Node) -> int | None:
         """Return the size of the smallest volume of a node, which Ganeti computes with; None if it is not known."""
-        if node.physical_volumes:
-            return min(volume.size for volume in node.physical_volumes)
-        return min(self._promised(node.group), default=None)
+        known, promised = smallest_volume(self.state, node), self.hardware.get(node.group)
+        return min((size.value for size in promised.pv_sizes), default=None) if promised and known is None else known
 
     def count(self, node: Node) -> int | None:
         """Return how many volumes a node has: counted by Ganeti, or listed, or promised."""
@@ -90,10 +97,6 @@ class _View:
             return len(node.physical_volumes)
         promised = self.hardware.get(node.group)
         return promised.volume_count if promised else None
-
-    def _promised(self, group: str) -> list[int]:
-        promised = self.hardware.get(group)
-        return [size.value for size in promised.pv_sizes] if promised else []
 
 
 # --- physical volumes ------------------------------------------------------------------------------------------------
@@ -198,17 +201,12 @@ def _disk_findings(number: int, disk: Disk, turn: Turn, smallest: int | None) ->
             needed=needed,
         )
 
-    if turn is Turn.OFF:
-        if disk.spindles is not None:
-            yield finding(DiskTrouble.SPINDLES_LEFT)
-        return
     plain = disk.template == "plain"
-    if not plain:
+    refusal = spindle_refusal(disk.size, disk.spindles, exclusive=turn is not Turn.OFF, volume=smallest)
+    if turn is not Turn.OFF and not plain:
         yield finding(DiskTrouble.NOT_PLAIN)
-    if disk.spindles is None:
-        yield finding(DiskTrouble.NO_SPINDLES)
-    elif plain and needed is not None and disk.spindles < needed:
-        yield finding(DiskTrouble.TOO_FEW_SPINDLES)
+    if refusal is not None and (plain or refusal.fault is not SpindleFault.TOO_FEW):
+        yield finding(_TROUBLES[refusal.fault])
     if plain and turn is Turn.ON:
         yield finding(DiskTrouble.SHARED_VOLUMES)
 

@@ -12,6 +12,8 @@ REFUSALS: Final = (
     "n1-reserve",
     "disk",
     "spindles",
+    "too-few-spindles",
+    "spindles-on-shared-storage",
     "ipolicy.minmax",
     "ipolicy.disk-templates",
     "ipolicy.vcpu-ratio",

@@ -30,7 +30,7 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
             Section(key="details", title="", parts=tables),
             *(map(_components, items, range(len(items))) if components else ()),
         ),
-        notes=report.notes,
+        notes=(*(f"{_place(item)}: {text}" for item in items for text in item.differences), *report.notes),
         source=report.source,
         snapshot=report.snapshot,
     )

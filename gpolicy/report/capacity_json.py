@@ -9,7 +9,7 @@ from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize,
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
 from gpolicy.json_values import fields, head, plain
 
-FORMAT_VERSION: Final = "1.2"
+FORMAT_VERSION: Final = "1.3"
 
 
 def capacity_data(report: CapacityReport) -> dict[str, Any]:
@@ -27,7 +27,12 @@ def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:
     return {
         **fields(item, "template", "nodes", "instances"),
         "specs": [_spec(spec) for spec in item.specs],
-        "tiered": {"fits": _total(item.tiered), "sizes": _sizes(item.tiered), **binding_data(item.tiered_binding)},
+        "tiered": {
+            "fits": _total(item.tiered),
+            "sizes": _sizes(item.tiered),
+            "not_made": _sizes(item.not_made),
+            **binding_data(item.tiered_binding),
+        },
         "standard": {"spec": spec_values(item.std), "fits": item.standard.fits, **binding_data(item.standard.binding)},
         **fields(item, "stranded"),
         "extended": None if item.extended is None else _extended(item.extended),
@@ -69,6 +74,7 @@ def binding_data(binding: Binding) -> dict[str, Any]:
         "binding": binding.cause.key,
         "explanation": binding.cause.sentence,
         "reason": binding.reason,
+        "detail": binding.detail,
         "failures": dict(binding.failures),
     }
 

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from gpolicy.analysis.pair_names import MINMAX, pair_names
 from gpolicy.analysis.violations import AllowedSizes, allowed_sizes, verdict_on
+from gpolicy.analysis.volume_sizes import smallest_volume
+from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.ganeti.parameter import Path
 from gpolicy.testing.instances import instance_of
 from gpolicy.testing.outcome import CannotRunError, Check, checked, known_name
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import PolicyViolation
-    from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.state import ClusterState, Instance
+    from gpolicy.ganeti.disk_spindles import SpindleRefusal
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Expectation, Scenario
 
@@ -23,7 +26,8 @@ _EXCLUSIVE: Path = ("ndparams", "exclusive_storage")
 def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
     """Return the checks of an instance of a test against the policy of its group.
 
-    It is refused if its maximum or its minimum memory is outside, as Ganeti refuses to create or modify it.
+    It is refused if its maximum or its minimum memory is outside, as Ganeti refuses to create or modify it, and if
+    Ganeti would not make its disks with their spindles.
     """
     assert scenario.sizes is not None  # noqa: S101 (the schema asks for it)
     sizes = scenario.sizes
@@ -46,8 +50,17 @@ def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) ->
         if violation_of(instance.maxmem, replace(allowed, pairs=(pair,), names=(name,))) is None
     )
     violation = violation_of(instance.maxmem, allowed) or violation_of(instance.minmem, allowed)
-    found = _Found(violation, next(taking, None))
+    found = _Found(violation, next(taking, None), _refused_disk(state, group, instance, exclusive=exclusive))
     return [found.check(expectation) for expectation in scenario.expectations]
+
+
+def _refused_disk(state: ClusterState, group: str, instance: Instance, *, exclusive: bool) -> SpindleRefusal | None:
+    """Return why Ganeti makes the disks of an instance on no node of the group, None if it may make them."""
+    known = [smallest_volume(state, node) for node in state.nodes_of(group)]
+    known = known or [min(state.terms_of(group).promise.volumes or (), default=None)]
+    volume = None if None in known else max((size for size in known if size is not None), default=None)
+    found = (spindle_refusal(disk.size, disk.spindles, exclusive=exclusive, volume=volume) for disk in instance.disks)
+    return next((item for item in found if item is not None and item.fault is not SpindleFault.MISSING), None)
 
 
 def _group(state: ClusterState, scenario: Scenario) -> str:
@@ -63,17 +76,19 @@ def _group(state: ClusterState, scenario: Scenario) -> str:
 
 
 class _Found:
-    def __init__(self, violation: PolicyViolation | None, taking: str | None) -> None:
+    def __init__(self, violation: PolicyViolation | None, taking: str | None, disk: SpindleRefusal | None) -> None:
         self.violation = violation
         self.taking = taking
+        self.disk = disk
 
     def check(self, expectation: Expectation) -> Check:
         violation = self.violation
         match expectation.path[0]:
             case "refused":
-                return checked(expectation, violation is not None, detail=self._reason())
+                return checked(expectation, violation is not None or self.disk is not None, detail=self._reason())
             case "because":
-                found = tuple(dict.fromkeys(item.parameter for item in violation.breaches)) if violation else ()
+                broken = [item.parameter for item in violation.breaches] if violation else []
+                found = tuple(dict.fromkeys([*broken, *(["spindles"] if self.disk is not None else [])]))
                 wanted = expectation.wanted
                 if isinstance(wanted, str):
                     shown: object = wanted if wanted in found else found or None
@@ -86,6 +101,8 @@ class _Found:
 
     def _reason(self) -> str:
         """Return the breaches of the nearest pair, in words."""
+        if self.disk is not None:
+            return f"Ganeti refuses to make it: {self.disk}"
         if self.violation is None:
             return f"spec {self.taking} takes it" if self.taking else ""
         parts = []

@@ -10,8 +10,10 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
 from gpolicy.analysis.pair_names import find_pair, pair_names
+from gpolicy.analysis.volume_sizes import smallest_volume
 from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Node, Resources
+from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.testing.outcome import CannotRunError, errors_at, known_name
 
 if TYPE_CHECKING:
@@ -103,6 +105,7 @@ def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> C
         admin_state="up" if existing.running else "offline" if existing.offline else "down",
         running=existing.running,
     )
+    _check_spindles(existing, made, state, nodes)
     taken = next((name for name in existing.names if name in state.instances), None)
     if taken is not None:
         raise CannotRunError(f"the cluster has an instance {taken!r} already", existing.name.span)
@@ -113,6 +116,18 @@ def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> C
             message = f"{existing.name.value} needs more {lacking} than node {node.name} has left"
             raise CannotRunError(message, existing.name.span, hint="make it smaller, or the node larger")
     return more
+
+
+def _check_spindles(existing: Existing, made: Instance, state: ClusterState, nodes: Sequence[Node]) -> None:
+    """Raise CannotRunError for disks that Ganeti would not have made. Disks without spindles may be older."""
+    for node in nodes:
+        exclusive, volume = state.has_exclusive_storage(node), smallest_volume(state, node)
+        for disk in made.disks:
+            refusal = spindle_refusal(disk.size, disk.spindles, exclusive=exclusive, volume=volume)
+            if refusal is not None and refusal.fault is not SpindleFault.MISSING:
+                hint = "leave the spindles out" if refusal.needed is None else f"write spindles: {refusal.needed}"
+                message = f"{existing.name.value} on node {node.name}: {refusal}"
+                raise CannotRunError(message, existing.name.span, hint=hint)
 
 
 def with_all(state: ClusterState, instances: Sequence[Instance]) -> ClusterState:

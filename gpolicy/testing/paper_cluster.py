@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.analysis.declared_resources import declared_numbers
 from gpolicy.cluster.simulated import built_in_values
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
+from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, PhysicalVolume, Resources
 from gpolicy.fit.terms import promise_of, terms_of
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
@@ -199,7 +199,13 @@ def _measured(state: ClusterState, node: Node, machine: Machine) -> Node:
         spindles_total=volumes,
         spindles_free=volumes,
     )
-    return replace(node, resources=resources)
+    return replace(node, resources=resources, physical_volumes=_volumes(machine) if volumes else None)
+
+
+def _volumes(machine: Machine) -> tuple[PhysicalVolume, ...]:
+    """Return the volumes of an empty node."""
+    sizes = enumerate(machine.pv_sizes or (), start=1)
+    return tuple(PhysicalVolume(name=f"pv{number}", size=size, free=size, used=0) for number, size in sizes)
 
 
 def _storage(state: ClusterState, node: Node, machine: Machine) -> tuple[int | None, int | None]:

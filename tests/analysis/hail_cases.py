@@ -32,6 +32,7 @@ def requested(request: dict[str, Any]) -> PlaceRequest:
         group=request.get("group_name"),
         nodes=tuple(request["restrict-to-nodes"]) if request.get("restrict-to-nodes") else None,
         networks=tuple(nic["network"] for nic in request["nics"] if nic.get("network")),
+        spindles_given=False,  # hail accepts spindles on shared storage, which Ganeti never asks of it
     )
 
 

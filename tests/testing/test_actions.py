@@ -258,3 +258,73 @@ def test_without_a_left_out_component_it_is_the_allocator_itself(tmp_path: Path)
         counted = load_state(state, template=DiskTemplate(template)).groups["main"]
         fit, other = (item.standard(item.policy.std, 1) for item in (counted, leaving_out(counted, frozenset())))
         assert (other.fits, other.binding.cause) == (fit.fits, fit.binding.cause)
+
+
+DEDICATED = SMALL + "ndparams: {exclusive_storage: true}\n"
+"""Three nodes, each with two volumes of 500G, of which Ganeti counts 497087 MiB (485.4G)."""
+
+
+@pytest.mark.parametrize(
+    ("body", "policy", "found"),
+    [
+        (
+            "place: {disks: [{size: 490G, spindles: 1}]}\nexpect: {refused: true, because: too-few-spindles}",
+            DEDICATED.replace("disk-size: 50G", "disk-size: 600G"),
+            [],
+        ),
+        (
+            "place: {disks: [{size: 485G, spindles: 1}]}\nexpect: {refused: false}",
+            DEDICATED.replace("disk-size: 50G", "disk-size: 600G"),
+            [],
+        ),
+        (
+            "place: {disks: [{size: 20G, spindles: 1}]}\nexpect: {because: spindles-on-shared-storage}",
+            SMALL,
+            [],
+        ),
+        (
+            "capacity: {}\nexpect: {specs: {small: 0}, binding: {small: too-few-spindles}}",
+            DEDICATED.replace("disk-size: 50G, disk-count: 2", "disk-size: 980G, disk-count: 2"),  # it needs three
+            [],
+        ),
+        (
+            "check_instance: {disks: [{size: 490G, spindles: 1}]}\nexpect: {refused: true, because: spindles}",
+            DEDICATED.replace("disk-size: 50G", "disk-size: 600G"),
+            [],
+        ),
+        (
+            "check_instance: {disks: [{size: 485G, spindles: 1}]}\nexpect: {refused: false}",
+            DEDICATED.replace("disk-size: 50G", "disk-size: 600G"),
+            [],
+        ),
+        (
+            "check_instance: {disks: [{size: 20G, spindles: 1}]}\nexpect: {refused: true, because: spindles}",
+            SMALL,
+            [],
+        ),
+        (
+            (
+                "on: {edits: [{add_instance: {name: web, nodes: [node1], disks: [{size: 490G, spindles: 1}]}}]}\n"
+                "capacity: {}\nexpect: {standard: 1}"
+            ),
+            DEDICATED,
+            ["web on node node1: a disk of 490G on 1 spindle needs 2 physical volumes of 500G"],
+        ),
+        (
+            (
+                "on: {edits: [{add_instance: {name: web, nodes: [node1], disks: [{size: 20G, spindles: 1}]}}]}\n"
+                "capacity: {}\nexpect: {standard: 1}"
+            ),
+            SMALL,
+            ["web on node node1: a disk of 20G has 1 spindle, but storage is shared"],
+        ),
+    ],
+)
+def test_disks_are_held_against_their_spindles(body: str, policy: str, found: list[str], tmp_path: Path) -> None:
+    assert problems(outcome(tmp_path, body, policy)) == found
+
+
+def test_a_simulated_nodes_own_volumes_count(tmp_path: Path) -> None:
+    on = "on: {simulate: {nodes: [{name: a, pv_size: 1T, pv_count: 2}]}}\n"
+    body = on + "place: {disks: [{size: 490G, spindles: 1}]}\nexpect: {refused: false}"
+    assert problems(outcome(tmp_path, body, DEDICATED.replace("disk-size: 50G", "disk-size: 600G"))) == []

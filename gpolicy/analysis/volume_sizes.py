@@ -1,0 +1,36 @@
+"""How large the physical volumes of nodes are: measured, else promised by the policy, else not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState, Node
+
+
+def smallest_volume(state: ClusterState, node: Node) -> int | None:
+    """Return the size (MiB) of the smallest physical volume of a node, which Ganeti computes with; None: not known."""
+    if node.physical_volumes:
+        return min(volume.size for volume in node.physical_volumes)
+    return min(state.terms_of(node.group).promise.volumes or (), default=None)
+
+
+def smallest_volumes(state: ClusterState) -> dict[str, int]:
+    """Return the size of the smallest physical volume of each node where it is known, by name."""
+    found = {name: smallest_volume(state, node) for name, node in state.nodes.items()}
+    return {name: size for name, size in found.items() if size is not None}
+
+
+def unknown_volumes(state: ClusterState, volumes: Mapping[str, int], group: str | None = None) -> list[str]:
+    """Return a note on each group (or on `group`) with exclusive storage where the size of volumes is not known."""
+    groups = dict.fromkeys(
+        node.group
+        for node in state.nodes.values()
+        if node.name not in volumes and group in (None, node.group) and state.has_exclusive_storage(node)
+    )
+    return [
+        f"group {name}: the size of its physical volumes is not known, so no disk is held against its spindles; read"
+        " them (gpolicy snapshot --physical-volumes), or write pv_size and pv_count in the group's hardware"
+        for name in groups
+    ]

@@ -1,0 +1,215 @@
+"""Disks that Ganeti refuses to make with their spindles: the same verdict in every answer.
+
+The volumes have 10310 MiB, of which Ganeti counts floor(10310 / 1.03) = 10009: two of them hold 20018 MiB.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hspace_cases import from_text, text_of
+
+from gpolicy.allocator.cluster_data import Disk
+from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.capacity import PlacedSize, capacity
+from gpolicy.analysis.extended_capacity import ExtendedOptions
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.place_report import PlaceReport
+from gpolicy.analysis.placing import place
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
+from gpolicy.cluster.state import ClusterState, PhysicalVolume
+from gpolicy.cluster.terms import under_terms
+from gpolicy.fit.terms import terms_of
+from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
+from gpolicy.impact.impact import impact
+from gpolicy.policy.loading import load_policy
+from gpolicy.report.capacity_answer import capacity_answer
+
+VOLUME = 10310
+
+
+def cluster(least: int = 2, *, volumes: int | None = VOLUME, free: int = 8, nodes: int = 2) -> ClusterState:
+    """Return dedicated nodes with eight volumes each, and one size: 20060 MiB of disk on `least` spindles."""
+    rows = [f"n{number}|65536|0|65536|100000|100000|16|N|u|8||Y|{free}|0|1.0" for number in range(nodes)]
+    policy = f"1024,1,20060,1,1,{least}|1024,1,20060,1,1,1;1024,1,20060,1,1,{least}|plain|4.0|32.0"
+    return with_volumes(from_text(text_of(["g|u|preferred||"], rows, [], [], [f"|{policy}", f"g|{policy}"])), volumes)
+
+
+def with_volumes(state: ClusterState, size: int | None, *names: str) -> ClusterState:
+    if size is None:
+        return state
+    volumes = tuple(PhysicalVolume(name=f"pv{number}", size=size, free=size, used=0) for number in range(8))
+    chosen = names or tuple(state.nodes)
+    nodes = {
+        name: replace(node, physical_volumes=volumes) if name in chosen else node for name, node in state.nodes.items()
+    }
+    return replace(state, nodes=nodes)
+
+
+def asked(state: ClusterState, disk: int, spindles: int | None) -> PlaceReport:
+    return place(state, PlaceRequest(memory=1024, vcpus=1, disks=(Disk(disk, spindles),), template="plain"))
+
+
+@pytest.mark.parametrize(
+    ("size", "spindles", "exclusive", "volume", "fault"),
+    [
+        (20018, 2, True, VOLUME, None),
+        (20019, 2, True, VOLUME, SpindleFault.TOO_FEW),
+        (20019, 3, True, VOLUME, None),
+        (20019, 1, True, None, None),
+        (20019, 1, True, 1, None),  # a volume that counts as nothing
+        (20019, None, True, None, SpindleFault.MISSING),
+        (20019, None, False, VOLUME, None),
+        (20019, 3, False, VOLUME, SpindleFault.SHARED),
+    ],
+)
+def test_the_rule_by_hand(
+    size: int, spindles: int | None, exclusive: bool, volume: int | None, fault: SpindleFault | None
+) -> None:
+    found = spindle_refusal(size, spindles, exclusive=exclusive, volume=volume)
+    assert (found and found.fault) == fault
+
+
+def test_refusals_in_words() -> None:
+    few, missing, shared = (
+        spindle_refusal(10240, 1, exclusive=True, volume=5150),
+        spindle_refusal(10240, None, exclusive=True, volume=None),
+        spindle_refusal(10240, 2, exclusive=False, volume=None),
+    )
+    assert str(few) == "a disk of 10G on 1 spindle needs 3 physical volumes of 5G"  # of each 5000 count
+    assert str(missing) == "a disk of 10G has no spindles, but exclusive storage is on"
+    assert str(shared) == "a disk of 10G has 2 spindles, but storage is shared"
+
+
+# --- place -------------------------------------------------------------------------------------------------------
+
+
+def test_place_refuses_too_few_spindles_and_says_that_hail_does_not() -> None:
+    report = asked(cluster(volumes=VOLUME), 20060, 1)
+    assert not report.ok
+    assert report.nodes == ()
+    assert report.group is None
+    assert {(item.reason, item.detail) for item in report.candidates} == {
+        ("too-few-spindles", f"{name}: a disk of 19.6G on 1 spindle needs 3 physical volumes of 10.1G")
+        for name in ("n0", "n1")
+    }
+    assert report.notes == (
+        (
+            "hail itself accepts this, on n1: it does not look at the spindles that a disk needs, and Ganeti refuses"
+            " the disk when it makes it"
+        ),
+    )
+    assert report.info.startswith("Request successful")
+
+
+def test_place_takes_the_nodes_whose_volumes_are_large_enough() -> None:
+    state = with_volumes(with_volumes(cluster(volumes=None), 30900, "n0"), VOLUME, "n1")
+    report = asked(state, 20060, 1)
+    assert (report.ok, report.nodes) == (True, ("n0",))
+    assert [(item.nodes, item.ok) for item in report.candidates] == [(("n0",), True), (("n1",), False)]
+    assert report.notes[0].startswith("hail itself accepts this, on n1")
+
+
+def test_unknown_volumes_refuse_nothing_and_are_told() -> None:
+    report = asked(cluster(volumes=None), 20060, 1)
+    assert report.ok
+    assert report.notes == (
+        (
+            "the size of the physical volumes of n1 is not known, so the disks are not held against their spindles;"
+            " Ganeti does that when it makes them"
+        ),
+    )
+
+
+SHARED = [f"n{number}|65536|0|65536|100000|100000|16|N|u|8||N|0|0|1.0" for number in range(2)]
+
+
+def test_spindles_on_shared_storage_are_refused_only_where_the_request_gives_them() -> None:
+    policy = "1024,1,20060,1,1,2|1024,1,20060,1,1,1;1024,1,20060,1,1,2|plain|4.0|32.0"
+    state = from_text(text_of(["g|u|preferred||"], SHARED, [], [], [f"|{policy}", f"g|{policy}"]))
+    report = asked(state, 20060, 1)
+    assert (report.ok, report.candidates[0].reason) == (False, "spindles-on-shared-storage")
+    assert report.candidates[0].detail == "n0: a disk of 20060M has 1 spindle, but storage is shared"
+    assert asked(state, 20060, None).ok
+    mixed = [*SHARED, *(row.replace("n", "x", 1).replace("|u|8||N|0", "|v|8||Y|8") for row in SHARED)]
+    both = from_text(
+        text_of(["g|u|preferred||", "h|v|preferred||"], mixed, [], [], [f"{of}|{policy}" for of in ("", "g", "h")])
+    )
+    pair = capacity(both).groups[0].specs[0].pair
+    assert place(both, of_spec(PlaceRequest(template="plain"), pair.max, both, None)).ok
+
+
+# --- capacity ----------------------------------------------------------------------------------------------------
+
+
+def test_a_size_that_nobody_can_make_is_not_counted() -> None:
+    found = capacity(cluster(2)).groups[0]  # two volumes hold 20018 MiB
+    spec = found.specs[0]
+    assert (spec.fits, spec.binding.cause) == (0, Cause.TOO_FEW_SPINDLES)
+    assert spec.binding.detail == (
+        "a disk of 19.6G on 2 spindles needs 3 physical volumes of 10.1G; hspace itself counts 4"
+    )
+    assert (found.standard.fits, found.tiered) == (0, ())
+    assert list(found.differences) == [
+        f"1: {spec.binding.detail}",
+        f"standard: {spec.binding.detail}",
+        "1 is left out of the tiered run",
+    ]
+    more = capacity(cluster(2), extended=ExtendedOptions(max_node_failures=1)).groups[0].extended
+    assert more is not None
+    assert (more.specs[0].fits, more.specs[0].binding.cause) == (0, Cause.TOO_FEW_SPINDLES)
+
+
+def test_with_enough_spindles_it_is_counted_as_hspace_does() -> None:
+    assert capacity(cluster(3)) == replace(capacity(cluster(3, volumes=None)), notes=())
+    assert capacity(cluster(3)).groups[0].specs[0].fits == 2  # 8 // 3 on each node, half of them for N+1
+
+
+def test_what_a_tiered_run_shrinks_below_its_spindles_is_not_counted() -> None:
+    found = capacity(cluster(3, free=1)).groups[0]  # hspace shrinks 3 spindles to the one that is free
+    assert found.tiered == ()
+    assert found.not_made == (PlacedSize(1024, 20060, 1, 1, 1),)
+    assert list(found.differences) == [
+        "tiered: hspace itself counts 1 more, shrunk to fewer spindles than their disks take"
+    ]
+
+
+def test_nodes_with_smaller_volumes_count_nothing() -> None:
+    state = with_volumes(with_volumes(cluster(2, volumes=None, nodes=3), 30900, "n0", "n1"), VOLUME, "n2")
+    found = capacity(state).groups[0].specs[0]
+    whole = capacity(cluster(2, volumes=None, nodes=3)).groups[0].specs[0].fits
+    assert found.fits < whole
+    assert found.binding.detail == (f"hspace itself counts {whole}, some on nodes whose physical volumes are too small")
+
+
+def test_unknown_volumes_are_a_note_of_the_group() -> None:
+    report = capacity(cluster(2, volumes=None))
+    assert report.groups[0].specs[0].fits == 4
+    assert report.notes == (
+        (
+            "group g: the size of its physical volumes is not known, so no disk is held against its spindles; read them"
+            " (gpolicy snapshot --physical-volumes), or write pv_size and pv_count in the group's hardware"
+        ),
+    )
+
+
+def test_the_difference_from_hspace_stands_in_the_answer() -> None:
+    notes = capacity_answer(capacity(cluster(2))).notes
+    assert notes[0].startswith("group g: 1: a disk of 19.6G on 2 spindles needs 3 physical volumes")
+
+
+def test_a_promise_of_the_policy_counts_as_a_measurement(tmp_path: Path) -> None:
+    text = "gpolicy: v1\nkind: NodeGroup\nname: g\nhardware: {pv_count: 8, pv_size: 10310}\n"
+    (tmp_path / "g.yaml").write_text(text, encoding="utf-8")
+    state = cluster(2, volumes=None)
+    state = under_terms(state, terms_of(load_policy(tmp_path), state))
+    assert capacity(state).groups[0].specs[0].fits == 0
+    request = PlaceRequest(memory=1024, vcpus=1, disks=(Disk(20060, 2),), template="plain")
+    assert not place(state, request).ok
+    known = impact(state, state, names=PairNames(), parts=("capacity",)).capacity
+    assert known is not None
+    assert [row.after and row.after.fits for row in known.groups[0].rows] == [0]
+    assert known.groups[0].before == known.groups[0].after
+    assert any("hspace itself counts 4" in note for note in known.notes)
