@@ -207,22 +207,15 @@ def read(src: str, options: SourceOptions) -> ClusterState:
 
 def show(path: Path, look: Look, *, origin: bool) -> int:
     """Print the effective policy."""
+    from gpolicy.report.show_answer import show_answer  # noqa: PLC0415
+    from gpolicy.report.show_json import show_data  # noqa: PLC0415
     from gpolicy.show.effective_policy import effective_view  # noqa: PLC0415
-    from gpolicy.show.effective_report import effective_answer, effective_data, effective_text  # noqa: PLC0415
 
     policy = sound_policy(path)
     if policy is None:
         return int(ExitCode.FINDINGS)
     view = effective_view(policy)
-    colour = wants_colour(sys.stdout)
-    write_report(
-        look,
-        lambda: effective_answer(view, origin=origin),
-        {
-            "json": lambda: json_text(effective_data(view)),
-            "text": lambda: effective_text(view, origin=origin, colour=colour),
-        },
-    )
+    write_report(look, lambda: show_answer(view, origin=origin), {"json": lambda: json_text(show_data(view))})
     return int(ExitCode.FINE)
 
 

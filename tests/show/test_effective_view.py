@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft7Validator
-from rendered import Page, html_of, markdown_of, page_of_markdown
+from rendered import Page, html_of, markdown_of, page_of_markdown, text_of
 
 from gpolicy.data import data_directory
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy
+from gpolicy.report.show_answer import show_answer
+from gpolicy.report.show_json import show_data
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, effective_view
-from gpolicy.show.effective_report import effective_answer, effective_data, effective_text
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
 RATIO: ValuePath = ("ipolicy", "vcpu-ratio")
@@ -158,37 +161,55 @@ def test_the_values_are_those_that_ganeti_fills(name: str) -> None:
 def test_json_is_what_its_schema_says(view: EffectivePolicy) -> None:
     schema = json.loads((data_directory("schemas") / "output" / "show.json").read_text(encoding="utf-8"))
     Draft7Validator.check_schema(schema)
-    assert list(Draft7Validator(schema).iter_errors(effective_data(view))) == []
-    assert json.loads(json_text(effective_data(view))) == effective_data(view)
-    assert effective_data(view)["format_version"] == "1.0"
+    assert list(Draft7Validator(schema).iter_errors(show_data(view))) == []
+    assert json.loads(json_text(show_data(view))) == show_data(view)
+    assert show_data(view)["format_version"] == "1.0"
 
 
 def test_text_shows_places_only_when_asked(view: EffectivePolicy) -> None:
-    plain, with_origin = effective_text(view), effective_text(view, origin=True)
+    plain, with_origin = text_of(show_answer(view)), text_of(show_answer(view, origin=True))
     assert "policy.yaml:" not in plain
-    assert "policy.yaml:20:23" in with_origin
-    assert "over 2: " in with_origin
     assert "own, over 4 of cluster" in plain
-    assert "\x1b" not in plain
-    assert "\x1b" in effective_text(view, colour=True)
+    assert "policy.yaml:20:23" in with_origin
+    overridden = with_origin[with_origin.index("  Inherited and overridden") :].splitlines()
+    assert [re.sub(r" \S*policy\.yaml:", " ", line).split() for line in overridden[1:4]] == [
+        ["parameter", "value", "declared", "at", "of"],
+        ["ipolicy.vcpu-ratio", "2", "13:23", "base"],
+        ["ipolicy.vcpu-ratio", "4", "4:23", "cluster"],
+    ]
 
 
-def test_text_names_the_specs(tmp_path: Path) -> None:
-    text = effective_text(effective_view(load_policy(POLICIES / "two-groups")))
-    assert "quarter: memory-size 61G..62G, cpu-count 7, disk-size 2000G..2982G, disk-count 1" in text
+def test_text_names_the_specs() -> None:
+    text = text_of(show_answer(effective_view(load_policy(POLICIES / "two-groups"))))
+    lines = [line.split() for line in text.splitlines()]
+    assert ["spec", *SPEC_PARAMETERS] in lines
+    assert ["quarter", "61G..62G", "7", "2000G..2982G", "1", "1..8", "3"] in lines
+
+
+def test_each_object_is_shown_also_one_without_values(tmp_path: Path) -> None:
+    text = text_of(show_answer(effective_view(load(tmp_path, "gpolicy: v1\nkind: NodeGroup\nname: bare\n"))))
+    assert text == "Effective policy: 1 object of a policy for Ganeti 3.0\n\ngroup/bare: no values\n"
+
+
+def test_no_row_of_a_text_is_cut(view: EffectivePolicy) -> None:
+    text = text_of(show_answer(view, origin=True))
+    assert " more " not in text
+    assert text.count("ndparams.spindle_count") == sum(
+        1 + len(each.overrides) for shown in view.objects for each in shown.values if each.path == COUNT
+    )
 
 
 def test_nothing_from_the_policy_moves_the_cursor(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text('gpolicy: v1\nkind: NodeGroup\nname: "a\\e[2Jb"\nnodes: ["\\u202e"]\n', encoding="utf-8")
-    text = effective_text(effective_view(load_policy(file)), origin=True)
+    text = text_of(show_answer(effective_view(load_policy(file)), origin=True))
     assert all(line.isprintable() for line in text.splitlines())
 
 
 def test_markdown_and_the_page_have_each_value_in_a_table(view: EffectivePolicy) -> None:
-    answer = effective_answer(view, origin=True)
+    answer = show_answer(view, origin=True)
     for page in (page_of_markdown(markdown_of(answer)), Page(html_of(answer))):
-        tables = iter(page.tables)
+        tables = iter([table for table in page.tables if table[0][-1] == "from"])
         for shown in view.objects:
             if shown.values:
                 rows = next(tables)[1:]
@@ -200,4 +221,4 @@ def test_markdown_and_the_page_have_each_value_in_a_table(view: EffectivePolicy)
 def test_a_policy_without_objects_says_so(tmp_path: Path) -> None:
     view = effective_view(load(tmp_path, "gpolicy: v1\nkind: TagRules\nowns: [iextags]\n"))
     assert view.objects == ()
-    assert effective_text(view) == "the policy describes no object\n"
+    assert text_of(show_answer(view)) == "Effective policy: 0 objects of a policy for Ganeti 3.0\n"

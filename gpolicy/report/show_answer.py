@@ -1,0 +1,143 @@
+"""The effective policy as an answer: each object with its values, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from gpolicy.colour import Tone
+from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.report.answer import Answer, Cell, Line, Name, Section, Table, count, with_rows
+from gpolicy.show.effective_policy import Declaration
+from gpolicy.writing.written import written_value
+from gpolicy.writing.yaml_text import flow, scalar
+
+if TYPE_CHECKING:
+    from gpolicy.show.effective_policy import EffectiveObject, EffectivePolicy, EffectiveValue, Origin
+    from gpolicy.writing.yaml_text import Node
+
+_MINMAX: Final = ("ipolicy", "minmax")
+_LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
+
+
+def show_answer(view: EffectivePolicy, *, origin: bool = False) -> Answer:
+    """Return the view as an answer: tables of values for each object; `origin` adds the places."""
+    verdict = f"{count(len(view.objects), 'object')} of a policy for Ganeti {view.version}"
+    return Answer(
+        verb="show",
+        title="Effective policy",
+        name="",
+        headline=Line(text=f"Effective policy: {verdict}", tone=Tone.STRONG),
+        verdict=verdict,
+        sections=tuple(_section(item, number, view.version, origin=origin) for number, item in enumerate(view.objects)),
+    )
+
+
+def _section(item: EffectiveObject, number: int, version: str, *, origin: bool) -> Section:
+    words = [
+        f"{word} {', '.join(listed)}" if listed else f"no {word}"
+        for word, listed in (("nodes", item.nodes), ("tags", item.tags))
+        if listed is not None
+    ]
+    return Section(
+        key=f"object-{number}",
+        title=_title(item, version),
+        summary="; ".join(words if item.values else [*words, "no values"]),
+        parts=with_rows(_values(item, origin=origin), _specs(item), *([_overridden(item)] if origin else [])),
+        never_cut=True,
+    )
+
+
+def _values(item: EffectiveObject, *, origin: bool) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for value in item.values:
+        place = (str(value.origin.span) if value.origin else "",) if origin else ()
+        rows.append((Name(".".join(value.path)), _shown(value), *place, _note(value, item)))
+    headings = ("parameter", "value", *(("declared at",) if origin else ()), "from")
+    return Table(title="Values", of="values", headings=headings, rows=tuple(rows))
+
+
+def _specs(item: EffectiveObject) -> Table:
+    rows = [row for value in item.values if value.path == _MINMAX and value.origin for row in _spec_rows(value.origin)]
+    return Table(
+        title="Specs", of="specs", headings=("spec", *SPEC_PARAMETERS), rows=tuple(rows), most=max(len(rows), 1)
+    )
+
+
+def _overridden(item: EffectiveObject) -> Table:
+    """Return where values are declared to be inherited, and what the own ones override."""
+    rows = [(Name(".".join(value.path)), *cells) for value in item.values for cells in _others(value)]
+    return Table(
+        title="Inherited and overridden",
+        of="values",
+        headings=("parameter", "value", "declared at", "of"),
+        rows=tuple(rows),
+        most=max(len(rows), 1),
+    )
+
+
+def _others(value: EffectiveValue) -> Iterator[tuple[str, str, str]]:
+    if value.state is Declaration.INHERIT and value.span is not None:
+        yield "inherit", str(value.span), ""
+    for other in value.overrides:
+        yield _brief(value.path, other.value), str(other.span), other.base or other.object
+
+
+def _title(item: EffectiveObject, version: str) -> str:
+    if item.kind == "Cluster":
+        return f"cluster {item.name} (Ganeti {version})"
+    return f"{item.label} (nodes in group {item.group})" if item.group is not None else item.label
+
+
+def _through(origin: Origin) -> str:
+    return f" (from {origin.base})" if origin.base is not None else ""
+
+
+def _shown(value: EffectiveValue) -> str:
+    return "not known from the policy" if value.origin is None else _brief(value.path, value.origin.value)
+
+
+def _brief(path: Path, value: Value) -> str:
+    """Return a value on one line, as a policy would write it."""
+    written = _written(path, value)
+    if path == _MINMAX and isinstance(written, list):
+        return f"{len(written)} specs" if len(written) != 1 else "1 spec"
+    return flow(written) if isinstance(written, list | dict) else scalar(written)
+
+
+def _written(path: Path, value: Value) -> Node:
+    parameter = parameter_at(path)
+    if parameter is None or value == "inherit":
+        return value  # type: ignore[return-value]
+    return written_value(parameter, value)
+
+
+def _spec_rows(origin: Origin) -> Iterator[tuple[Cell, ...]]:
+    pairs: Any = _written(_MINMAX, origin.value)
+    for number, pair in enumerate(pairs):
+        name = origin.pair_names[number] if number < len(origin.pair_names) else None
+        low, high = pair["min"], pair["max"]
+        ranges = (f"{low[key]}" if low[key] == high[key] else f"{low[key]}..{high[key]}" for key in SPEC_PARAMETERS)
+        yield Name(name or f"spec {number + 1}"), *ranges
+
+
+def _note(value: EffectiveValue, item: EffectiveObject) -> str:
+    if value.state is Declaration.UNMANAGED:
+        source = value.origin.object if value.origin else ""
+        return f"from {source}, if it has none of its own" if _settable(value.path, item) else f"from {source}"
+    if value.state is Declaration.INHERIT:
+        return f"inherited from {value.origin.object}" if value.origin else "inherited"
+    above = [other for other in value.overrides if other.object != item.label]
+    own = "own" + (_through(value.origin) if value.origin else "")
+    if not above:
+        return own
+    same = value.origin is not None and above[-1].value == value.origin.value
+    what = "the same as" if same else f"over {_brief(value.path, above[-1].value)} of"
+    return f"{own}, {what} {above[-1].object}"
+
+
+def _settable(path: Path, item: EffectiveObject) -> bool:
+    parameter = parameter_at(path)
+    return parameter is None or _LEVELS[item.kind] in parameter.levels
