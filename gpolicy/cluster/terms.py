@@ -12,7 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
+from gpolicy.ganeti.volume_arithmetic import (
+    MARGIN,
+    RESERVED,
+    largest_disk,
+    sizes_differ,
+    usable_size,
+    volumes_needed,
+)
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
@@ -48,6 +55,27 @@ class VolumeTerms:
     volume_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     margin: float = MARGIN
     reserve: float = RESERVED
+
+    @property
+    def as_in_ganeti(self) -> bool:
+        """Whether margin and reserve are those of Ganeti 3, which has them fixed."""
+        return (self.margin, self.reserve) == (MARGIN, RESERVED)
+
+    def sizes_differ(self, smallest: int, largest: int) -> bool:
+        """Return whether volumes of these sizes (MiB) are too different to count as equal."""
+        return sizes_differ(smallest, largest, self.margin)
+
+    def usable_size(self, smallest: int) -> int:
+        """Return how much of each volume is counted (MiB), when `smallest` is the size of the smallest."""
+        return usable_size(smallest, self.margin, self.reserve)
+
+    def volumes_needed(self, size: int, smallest: int) -> int:
+        """Return how many volumes a disk of `size` takes. Of `smallest` at least 1 MiB must be usable."""
+        return volumes_needed(size, smallest, self.margin, self.reserve)
+
+    def largest_disk(self, volumes: int, smallest: int) -> int:
+        """Return the size of the largest disk (MiB) that `volumes` volumes hold."""
+        return largest_disk(volumes, smallest, self.margin, self.reserve)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Ganeti's arithmetic of exclusive storage: physical volumes are spindles, and disks take whole ones.
 
 Sizes are MiB. The floating-point operations are Ganeti's own, in its order, so that the answers are the same on
-every edge (partitioned Ganeti, "Exclusive use of disks").
+every edge (partitioned Ganeti, "Exclusive use of disks"). Margin and reserve are shares: Ganeti's own are fixed
+(PART_MARGIN, PART_RESERVED), a policy may count with others (`gpolicy.cluster.terms`).
 """
 
 from __future__ import annotations
@@ -16,24 +17,27 @@ RESERVED: Final = 0.02
 """Share of each volume that is not counted."""
 
 
-def sizes_differ(smallest: int, largest: int) -> bool:
+def sizes_differ(smallest: int, largest: int, margin: float = MARGIN) -> bool:
     """Return whether volumes of these sizes are too different to count as equal."""
-    return smallest * (1 + MARGIN) < largest * (1 - MARGIN)
+    return smallest * (1 + margin) < largest * (1 - margin)
 
 
-def usable_size(smallest: int) -> int:
+def usable_size(smallest: int, margin: float = MARGIN, reserve: float = RESERVED) -> int:
     """Return how much of each volume is counted, when `smallest` is the size of the smallest."""
-    return int(smallest // (1 + MARGIN + RESERVED))
+    return int(smallest // (1 + margin + reserve))
 
 
-def volumes_needed(size: int, smallest: int) -> int:
-    """Return how many volumes a disk takes. `smallest` must be at least 2 (a volume of 1 MiB counts as nothing)."""
-    return math.ceil(float(size) / float(usable_size(smallest)))
+def volumes_needed(size: int, smallest: int, margin: float = MARGIN, reserve: float = RESERVED) -> int:
+    """Return how many volumes a disk takes.
+
+    Of the smallest volume at least 1 MiB must be usable: in Ganeti, `smallest` must be at least 2.
+    """
+    return math.ceil(float(size) / float(usable_size(smallest, margin, reserve)))
 
 
-def largest_disk(volumes: int, smallest: int) -> int:
+def largest_disk(volumes: int, smallest: int, margin: float = MARGIN, reserve: float = RESERVED) -> int:
     """Return the size of the largest disk that `volumes` volumes hold."""
-    return volumes * usable_size(smallest)
+    return volumes * usable_size(smallest, margin, reserve)
 
 
 def is_empty(size: int, free: int) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.analysis.violations import bounds_of
 from gpolicy.analysis.volume_sizes import smallest_volume
+from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.ganeti.parameters import release_key
 from gpolicy.ganeti.volume_arithmetic import is_empty, sizes_differ, usable_size, volumes_needed
@@ -26,7 +27,6 @@ from gpolicy.impact.storage_findings import (
     PartlyUsedVolume,
     SpindleNumbers,
     Turn,
-    VolumesFrom,
 )
 
 if TYPE_CHECKING:

@@ -6,14 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gpolicy.analysis.binding import Explained
-
-
-class VolumesFrom(Enum):
-    """How physical volumes are known."""
-
-    MEASURED = "measured"
-    PROMISED = "promised"  # the `hardware` of the policy
-    UNKNOWN = "unknown"
+from gpolicy.cluster.volume_pools import VolumesFrom
 
 
 class Turn(Enum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.impact.storage_findings import (
     DiskFinding,
     ExclusiveStorageChange,
@@ -11,7 +12,6 @@ from gpolicy.impact.storage_findings import (
     InstanceEffect,
     SpindleNumbers,
     Turn,
-    VolumesFrom,
 )
 from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, heaviest, size, with_rows
 

@@ -16,6 +16,7 @@ from gpolicy.cluster.master import read_master
 from gpolicy.cluster.physical_volumes import from_master
 from gpolicy.cluster.process import Output
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Resources
+from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Values
 from gpolicy.impact.storage_findings import (
@@ -26,7 +27,6 @@ from gpolicy.impact.storage_findings import (
     PartlyUsedVolume,
     SpindleNumbers,
     Turn,
-    VolumesFrom,
 )
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located

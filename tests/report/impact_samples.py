@@ -23,6 +23,7 @@ from gpolicy.analysis.resource_models import DeclaredNumber, GroupModel, Model, 
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.stranded import Room, Stranded
 from gpolicy.analysis.violations import Breach, PolicyViolation, Verdict
+from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact, ResourceModelChange
 from gpolicy.impact.location_change import Compared, LocationChange
@@ -36,7 +37,6 @@ from gpolicy.impact.storage_findings import (
     PartlyUsedVolume,
     SpindleNumbers,
     Turn,
-    VolumesFrom,
 )
 from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
 
