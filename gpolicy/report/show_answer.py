@@ -60,10 +60,10 @@ def _values(item: EffectiveObject, *, origin: bool) -> Table:
 
 
 def _specs(item: EffectiveObject) -> Table:
-    rows = [row for value in item.values if value.path == _MINMAX and value.origin for row in _spec_rows(value.origin)]
-    return Table(
-        title="Specs", of="specs", headings=("spec", *SPEC_PARAMETERS), rows=tuple(rows), most=max(len(rows), 1)
-    )
+    """Return the specs that are the object's own; those that it inherits stand with the object that they are from."""
+    own = [value for value in item.values if value.path == _MINMAX and value.state is Declaration.EXPLICIT]
+    rows = tuple(row for value in own if value.origin for row in _spec_rows(value.origin))
+    return Table(title="Specs", of="specs", headings=("spec", *SPEC_PARAMETERS), rows=rows, most=max(len(rows), 1))
 
 
 def _overridden(item: EffectiveObject) -> Table:
