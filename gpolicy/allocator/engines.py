@@ -233,13 +233,14 @@ class EngineCluster:
     cluster: ClusterNumbers
     engine: NativeEngine
 
-    def targets(self, lost: Sequence[int]) -> dict[int, int] | None:
+    def targets(self, lost: Sequence[int], *, cpus: bool = False) -> dict[int, int] | None:
         """Return the new node of each instance (by number) of `lost` nodes, or NO_NODE. None: ask the law.
 
-        `lost` are nodes of one group. The result for a mirrored instance that loses both nodes has no meaning.
+        `lost` are nodes of one group; with `cpus` no node takes more than its vcpu-ratio allows. The result for a
+        mirrored instance that loses both nodes has no meaning.
         """
         residents = [number for index in lost for number in self.nodes[index].primaries]
-        status, rows = self.engine.lose([self.cluster.rows[index] for index in lost], len(residents))
+        status, rows = self.engine.lose([self.cluster.rows[index] for index in lost], len(residents), cpus=cpus)
         if not _answered(status, self.engine, self.nodes):
             return None
         homes = (self.cluster.indices[row] if row >= 0 else NO_NODE for row in rows)

@@ -128,11 +128,11 @@ MOST_SIMULATED: Final = 20_000
 """The greatest number of sets of lost nodes that one question may simulate."""
 
 
-def survives(nodes: Nodes, instances: Instances, rules: CapacityRules, failures: int) -> bool:
+def survives(nodes: Nodes, instances: Instances, rules: CapacityRules, failures: int, *, cpus: bool = False) -> bool:
     """Whether any `failures` nodes of one group, and any fewer, can fail at the same time.
 
     htools asks this of one node at a time (`redundancy.is_redundant`). A mirrored instance is not counted if both of
-    its nodes fail: no free room can save it.
+    its nodes fail: no free room can save it. With `cpus` the nodes that take over must keep their vcpu-ratio.
 
     Raises InputError for a negative number, or if there are too many sets of nodes.
     """
@@ -150,7 +150,7 @@ def survives(nodes: Nodes, instances: Instances, rules: CapacityRules, failures:
             hint="ask for fewer failures, or for one group at a time",
         )
     return all(
-        can_evacuate(nodes, instances, lost)
+        can_evacuate(nodes, instances, lost, cpus=cpus)
         for members in groups.values()
         for size in range(1, failures + 1)
         for lost in combinations(members, size)

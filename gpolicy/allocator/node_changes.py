@@ -174,6 +174,13 @@ def remove_secondary(node: Node, instance: Instance) -> Node:
     return new
 
 
+def keeps_vcpu_ratio(node: Node, instance: Instance) -> bool:
+    """Whether `node` keeps its vcpu-ratio with `instance` as a new primary; one that uses no CPU breaks none."""
+    cpus = instance.vcpus if instance.online and not instance.forthcoming else 0
+    ratio = node.facts.vcpu_ratio
+    return cpus <= 0 or not 0 <= ratio < divide(node.used_cpus + cpus, node.facts.total_cpus)
+
+
 def accepted(result: Node | FailReason) -> Node:
     """Return the changed node of an addition that must be possible."""
     if isinstance(result, FailReason):

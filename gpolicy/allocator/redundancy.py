@@ -14,7 +14,7 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import failover, failover_to
-from gpolicy.allocator.node_changes import accepted, add_primary, remove_primary
+from gpolicy.allocator.node_changes import accepted, add_primary, keeps_vcpu_ratio, remove_primary
 from gpolicy.allocator.placement import Nodes, Placement, Predicate, SingleCandidates, try_allocate
 
 if TYPE_CHECKING:
@@ -42,22 +42,28 @@ def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bo
     )
 
 
-def can_evacuate(nodes: Nodes, instances: Instances, lost: tuple[int, ...]) -> bool:
+def can_evacuate(nodes: Nodes, instances: Instances, lost: tuple[int, ...], *, cpus: bool = False) -> bool:
     """Whether the instances of all of `lost`, nodes of one group, can be kept running elsewhere in the group.
 
-    htools asks this of one node at a time. A mirrored instance that loses both nodes does not count.
+    htools asks this of one node at a time, without `cpus`. A mirrored instance that loses both nodes does not count.
     """
-    moved = evacuate(dict(nodes), instances, lost)
+    moved = evacuate(dict(nodes), instances, lost, cpus=cpus)
     return not any(home is None or isinstance(home, FailReason) for _, home in moved)
 
 
 def evacuate(
-    state: dict[int, Node], instances: Instances, lost: Sequence[int], choose: ChooseHome | None = None
+    state: dict[int, Node],
+    instances: Instances,
+    lost: Sequence[int],
+    choose: ChooseHome | None = None,
+    *,
+    cpus: bool = False,
 ) -> Iterator[tuple[Instance, int | FailReason | None]]:
     """Move the instances of `lost` away within `state`, one by one: mirrored ones, shared ones, then copies.
 
     Yield each instance before it moves, with its new node, the reason against its fail-over, or None if `choose` (by
-    default `best_home`) finds no node. An instance without a new node stays where it is.
+    default `best_home`) finds no node. An instance without a new node stays where it is. With `cpus` no node takes an
+    instance beyond its vcpu-ratio, which htools does not ask here.
     """
     group = state[lost[0]].facts.group
     escape = [other for other, node in state.items() if node.facts.group == group and other not in lost]
@@ -67,12 +73,15 @@ def evacuate(
             moved = failover(state, instance, force=True)
             if isinstance(moved, FailReason):
                 yield instance, moved
+            elif cpus and not keeps_vcpu_ratio(state[instance.secondary], instance):
+                yield instance, FailReason.CPU
             else:
                 yield instance, instance.secondary
                 state.update(moved.changed)
     others = [instance for instance in residents if instance.template is not DiskTemplate.DRBD]
     for instance in sorted(others, key=lambda item: (0, 0) if item.template.movable_foreign else (1, -item.memory)):
-        home = (choose or best_home)(state, instance, escape)
+        allowed = [index for index in escape if keeps_vcpu_ratio(state[index], instance)] if cpus else escape
+        home = (choose or best_home)(state, instance, allowed)
         yield instance, home
         if home is not None:
             if instance.template.movable_foreign:

@@ -20,6 +20,7 @@ from gpolicy.allocator.repeated_allocation import AllocationState, DivisionError
 from gpolicy.allocator.usable import usable_groups
 from gpolicy.analysis.binding import Binding, Cause, binding
 from gpolicy.analysis.side_by_side import side_by_side
+from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.disk_spindles import spindle_refusal
 
@@ -57,7 +58,8 @@ class CountedCluster:
 
     `resources` are declared ones by node name, which replace measured ones (design document "Resource model").
     `accept_existing` counts even if a node breaks N+1 already. `volumes` are the sizes of the smallest physical volume
-    of nodes, by name, where known. `allocator` makes the allocator. Results are remembered.
+    of nodes, by name, where known. `allocator` makes the allocator. `limits` are those of its group, which hspace does
+    not know: nothing here counts with them. Results are remembered.
     """
 
     data: ClusterData
@@ -66,6 +68,7 @@ class CountedCluster:
     accept_existing: bool = False
     volumes: Mapping[str, int] = field(default_factory=dict)
     allocator: Callable[[Candidates, CapacityRules], Allocator] = _keeping_n1
+    limits: Limits = NO_LIMITS
 
     def __post_init__(self) -> None:
         self._known: dict[Instance, Fit] = {}

@@ -12,6 +12,7 @@ from gpolicy.analysis.allocator_input import cluster_data, gaps
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
 from gpolicy.analysis.volume_sizes import smallest_volumes
+from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,15 +60,18 @@ def _load(
     known, volumes = list(like), smallest_volumes(state)
     enabled = enabled_templates(state)
 
-    def counted(part: ClusterData) -> CountedCluster:
+    def counted(part: ClusterData, limits: Limits) -> CountedCluster:
         here = {node.name: volumes[node.name] for node in part.nodes if node.name in volumes}
-        made = CountedCluster(_decisive(part), template or first_allowed(enabled, part.policy), volumes=here)
+        template_of_part = template or first_allowed(enabled, part.policy)
+        made = CountedCluster(_decisive(part), template_of_part, volumes=here, limits=limits)
         found = next((item for item in known if item.gives_the_same(made)), made)
         known.append(found)
         return found
 
-    groups = {group.name: counted(group_data(data, group.index)) for group in data.groups}
-    return LoadedState(state, data, counted(data), groups)
+    limits = {group.name: state.terms_of(group.name).limits for group in data.groups}
+    groups = {group.name: counted(group_data(data, group.index), limits[group.name]) for group in data.groups}
+    of_all = set(limits.values())  # no matter for the numbers: a group that is the whole cluster is counted once
+    return LoadedState(state, data, counted(data, of_all.pop() if len(of_all) == 1 else NO_LIMITS), groups)
 
 
 def load_known_groups(state: ClusterState, *, like: Iterable[CountedCluster] = ()) -> LoadedState:

@@ -1,7 +1,8 @@
 """The effects of losing nodes at once: htools' evacuation of their instances.
 
 The steps are those of the global N+1 test (`gpolicy.allocator.redundancy.evacuate`). That test stops at the first
-instance without a new node; here all such instances are found, with the reason.
+instance without a new node; here all such instances are found, with the reason. Unlike htools, a node may be asked to
+keep its vcpu-ratio when it takes an instance (`cpus`); otherwise a breach is a strain.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.instance_moves import failover_to, may_migrate
-from gpolicy.allocator.node_changes import add_primary
+from gpolicy.allocator.node_changes import add_primary, keeps_vcpu_ratio
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.allocator.redundancy import evacuate
 from gpolicy.analysis.binding import Cause, accepts
@@ -57,21 +58,28 @@ _BY_REASON = {
     FailReason.DISK: Cause.DISK,
     FailReason.SPINDLES: Cause.SPINDLES,
     FailReason.MIG: Cause.MIGRATION,
+    FailReason.CPU: Cause.VCPU_RATIO,
 }
 """The causes that stop a forced move; other checks are skipped."""
 
 
 def lose(
-    nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int], engine: EngineCluster | None = None
+    nodes: Nodes,
+    instances: Mapping[int, Instance],
+    lost: Sequence[int],
+    engine: EngineCluster | None = None,
+    *,
+    cpus: bool = True,
 ) -> LossEffect:
     """Return the effects of losing `lost`, nodes of one group, on their instances.
 
-    `engine` finds their new nodes (`EngineCluster.targets`); without it, or if it cannot answer, the law does.
+    `cpus`: a node that would break its vcpu-ratio does not take an instance; without, that is a strain. `engine` finds
+    their new nodes (`EngineCluster.targets`); without it, or if it cannot answer, the law does.
     """
     residents = [instances[number] for index in lost for number in nodes[index].primaries]
     if len(lost) == 1 and _all_fail_over(nodes, residents, lost[0]):
         return LossEffect()
-    homes = None if engine is None else engine.targets(lost)
+    homes = None if engine is None else engine.targets(lost, cpus=cpus)
 
     def known_home(_state: Nodes, instance: Instance, _escape: Sequence[int]) -> int | None:
         assert homes is not None  # noqa: S101 (asked by the caller)
@@ -83,7 +91,7 @@ def lose(
     all_at_home = homes is not None and not any(homes[instance.index] == NO_NODE for instance in others)
     state = dict(nodes)
     homeless, strained = [], []
-    for instance, home in evacuate(state, instances, lost, None if homes is None else known_home):
+    for instance, home in evacuate(state, instances, lost, None if homes is None else known_home, cpus=cpus):
         if isinstance(home, FailReason):
             homeless.append(_homeless(instance, _BY_REASON[home], _failover_detail(state, instance, home)))
         elif instance.template is DiskTemplate.DRBD:
@@ -91,7 +99,7 @@ def lose(
         elif all_at_home:
             break
         elif home is None:
-            causes = list(obstacles(state, instance, escape))
+            causes = list(obstacles(state, instance, escape, cpus=cpus))
             if None in causes:
                 raise AssertionError("the engine and the node model disagree: an instance has a home")
             homeless.append(_nowhere([state[index] for index in escape], instance, Counter(filter(None, causes))))
@@ -154,21 +162,24 @@ def _failover_detail(state: Nodes, instance: Instance, reason: FailReason) -> st
             return f"no disk is free: {places or name}"
         case FailReason.MIG:
             return f"{state[instance.primary].facts.name} may not migrate to {name}"
+        case FailReason.CPU:
+            return _cpu_detail(secondary, instance)
     return f"{name}: {secondary.free_spindles} spindles free"
+
+
+def _cpu_detail(node: Node, instance: Instance) -> str:
+    facts, cpus = node.facts, node.used_cpus + instance.vcpus
+    return f"{facts.name}: {cpus} virtual CPUs on {facts.total_cpus:g} CPUs, allowed {facts.vcpu_ratio:g} each"
 
 
 def _strain(before: Node, node: Node, instance: Instance) -> list[Homeless]:
     """Return the breaches of the policy when the secondary takes over `instance`; `before`: before any loss."""
-    facts = node.facts
     found = []
-    after = add_primary(node, instance, force=True)
-    if not isinstance(after, FailReason) and instance.online and 0 <= facts.vcpu_ratio < after.ratio_cpu:
-        text = f"{after.used_cpus} virtual CPUs on {facts.total_cpus:g} CPUs, allowed {facts.vcpu_ratio:g} each"
-        if before.ratio_cpu <= facts.vcpu_ratio:
-            found.append(_homeless(instance, Cause.VCPU_RATIO, f"{facts.name}: {text}"))
+    if before.ratio_cpu <= before.facts.vcpu_ratio and not keeps_vcpu_ratio(node, instance):
+        found.append(_homeless(instance, Cause.VCPU_RATIO, _cpu_detail(node, instance)))
     tags = [tag for tag in instance.exclusion_tags if tag in node.exclusion_tags]
     if tags:
-        found.append(_homeless(instance, Cause.TAGS, f"{facts.name}: has {', '.join(tags)} already"))
+        found.append(_homeless(instance, Cause.TAGS, f"{node.facts.name}: has {', '.join(tags)} already"))
     return found
 
 
@@ -192,6 +203,8 @@ def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) 
                 else f"{wanted_spindles} spindles wanted"
             )
             text = f"{what}, at most {most} free"
+        case Cause.VCPU_RATIO:
+            text = f"{instance.vcpus} virtual CPUs wanted, at most {max(node.available_cpus for node in nodes)} left"
         case Cause.BOUNDS:
             text = bounds_detail(nodes[0].facts.policy, instance, exclusive=nodes[0].facts.exclusive)
         case _:
@@ -201,11 +214,17 @@ def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) 
     return _homeless(instance, cause, f"{text} on {number} nodes{rest}" if cause in _COUNTED else text)
 
 
-_COUNTED = (Cause.MEMORY, Cause.DISK, Cause.SPINDLES)
+_COUNTED = (Cause.MEMORY, Cause.DISK, Cause.SPINDLES, Cause.VCPU_RATIO)
 
 
-def obstacles(state: Nodes, instance: Instance, targets: Sequence[int]) -> Iterator[Cause | None]:
+def obstacles(state: Nodes, instance: Instance, targets: Sequence[int], *, cpus: bool) -> Iterator[Cause | None]:
     """Yield for each target, all of one group, what stops a forced move (or copy) of `instance` there, or None."""
+    for index, cause in zip(targets, _forced(state, instance, targets), strict=True):
+        too_many = cpus and cause is None and not keeps_vcpu_ratio(state[index], instance)
+        yield Cause.VCPU_RATIO if too_many else cause
+
+
+def _forced(state: Nodes, instance: Instance, targets: Sequence[int]) -> Iterator[Cause | None]:
     if instance.template.movable_foreign:
         for index in targets:
             moved = failover_to(state, instance, index, force=True)

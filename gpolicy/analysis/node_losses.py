@@ -2,9 +2,10 @@
 
 The test is that of htools' global N+1 (`gpolicy.allocator.redundancy`), for several nodes at once
 `gpolicy.allocator.extended`: mirrored instances fail over, those on shared storage move, all others need room for a
-copy. Evacuation is forced: only lack of memory, disk or spindles and forbidden migration stop it. Breaches of other
-limits (vcpu-ratio, exclusion tags) are reported as `strained`. Sources: design document "resource model"
-(max_node_failures); hspace(1).
+copy. Evacuation is forced: only lack of memory, disk or spindles and forbidden migration stop it, and beyond htools the
+vcpu-ratio ("make sure we can failover while still not going over CPU limits"), unless `cpus_after_failure` of the
+group's limits is false. Then a breach of it is reported as `strained`, as one of exclusion tags is. Sources: design
+document "resource model" (max_node_failures); hspace(1).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from gpolicy.analysis.loaded_state import check_group, load_known_groups
 from gpolicy.analysis.losses import Homeless, lose
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.sure_losses import SureLosses
+from gpolicy.cluster.terms import NO_LIMITS, limited
 from gpolicy.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from gpolicy.analysis.counted_cluster import CountedCluster
     from gpolicy.analysis.loaded_state import LoadedState
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.terms import Limits
 
 MOST_SETS: Final = 100_000
 """The greatest number of sets of nodes of a group that are examined; most need no simulation."""
@@ -89,14 +92,16 @@ class GroupRedundancy:
         return tuple(loss for loss in self.losses if loss.absorbed)
 
 
-def redundancy(state: ClusterState, *, failures: int = 1, group: str | None = None) -> tuple[GroupRedundancy, ...]:
+def redundancy(
+    state: ClusterState, *, failures: int = 1, group: str | None = None, limits: Limits = NO_LIMITS
+) -> tuple[GroupRedundancy, ...]:
     """Examine each group of `state` (or `group` alone), each as a cluster of its own, for the loss of any `failures`
-    nodes or fewer.
+    nodes or fewer. `limits` replace those that the policy declares.
 
     Raise UsageError for fewer than one failure or an unknown group, and GpolicyError if the state lacks needed figures.
     """
     check_group(state, group)
-    groups = load_known_groups(state).groups
+    groups = load_known_groups(limited(state, limits)).groups
     return tuple(
         replace(group_redundancy(cluster, failures), group=name)
         for name, cluster in groups.items()
@@ -117,10 +122,11 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
     lost = set[tuple[int, ...]]()
     losses: list[Loss] = []
     examined, simulated, survives, unavailable = 0, 0, failures, None
+    cpus = counted.limits.cpus_after_failure is not False
     engine = engine_cluster(nodes, instances)
     for size in range(1, min(failures, len(nodes)) + 1):
         sets = _new_sets(tuple(nodes), size, lost, MOST_SETS - examined)
-        unsure = _unsure(nodes, instances, sets or [])
+        unsure = _unsure(nodes, instances, sets or [], cpus=cpus)
         if sets is None:
             unavailable = f"{comb(len(nodes), size)} more sets of nodes to examine; the limit is {MOST_SETS} in all"
         elif simulated + len(unsure) > MOST_SIMULATED:
@@ -132,7 +138,7 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
         examined += len(sets)
         simulated += len(unsure)
         for chosen in unsure:
-            outcome = lose(nodes, instances, chosen, engine)
+            outcome = lose(nodes, instances, chosen, engine, cpus=cpus)
             if outcome.homeless:
                 lost.add(chosen)
                 survives = min(survives, size - 1)
@@ -170,10 +176,10 @@ def _new_sets(nodes: Sequence[int], size: int, lost: set[tuple[int, ...]], most:
 
 
 def _unsure(
-    nodes: Mapping[int, Node], instances: Mapping[int, Instance], sets: list[tuple[int, ...]]
+    nodes: Mapping[int, Node], instances: Mapping[int, Instance], sets: list[tuple[int, ...]], *, cpus: bool
 ) -> list[tuple[int, ...]]:
     """Return the sets whose loss has to be simulated: all single nodes (a policy may be strained), and unsure sets."""
     if not sets or len(sets[0]) == 1:
         return sets
-    sure = SureLosses(nodes, instances, len(sets[0]))
+    sure = SureLosses(nodes, instances, len(sets[0]), cpus=cpus)
     return [chosen for chosen in sets if not sure.absorb(chosen)]

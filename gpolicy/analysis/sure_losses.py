@@ -1,9 +1,9 @@
 """Finding sets of nodes whose loss is surely absorbed without simulating it (`losses.lose`).
 
 199 nodes make 19,701 pairs, and the nodes of most pairs do not affect one another. A node is easy if its mirrored
-instances fail over to nodes that can only lack memory, and each of its other instances has so many possible nodes that
-one remains for any set of lost nodes. A set of easy nodes is absorbed if each target has the memory for all of its
-fail-overs.
+instances fail over to nodes that can only lack memory or CPUs, and each of its other instances has so many possible
+nodes that one remains for any set of lost nodes. A set of easy nodes is absorbed if each target has the memory, and the
+CPUs where they count, for all of its fail-overs.
 """
 
 from __future__ import annotations
@@ -13,47 +13,58 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.analysis.losses import needs_only_memory, obstacles
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Nodes
 
 
 class SureLosses:
-    """Answers about sets of at most `most` of `nodes`, the nodes of one group."""
+    """Answers about sets of at most `most` of `nodes`, the nodes of one group; `cpus` as in `losses.lose`."""
 
-    def __init__(self, nodes: Nodes, instances: Mapping[int, Instance], most: int) -> None:
+    def __init__(self, nodes: Nodes, instances: Mapping[int, Instance], most: int, *, cpus: bool = True) -> None:
         counts = sorted((len(node.primaries) for node in nodes.values()), reverse=True)
         self._enough = sum(counts[:most]) + most  # each resident of a set changes one node, and the set itself is lost
-        self._free = {index: node.unallocated_memory for index, node in nodes.items()}
+        self._nodes, self._cpus = nodes, cpus
         self._needs = {index: self._needs_of(nodes, instances, index) for index in nodes}
 
     def absorb(self, lost: Sequence[int]) -> bool:
         """Whether losing `lost` at once surely leaves no instance without a new node; False if unsure."""
-        total: dict[int, int] = {}
+        total: dict[int, tuple[int, int]] = {}
         for index in lost:
             needs = self._needs[index]
             if needs is None:
                 return False
-            for target, memory in needs.items():
-                total[target] = total.get(target, 0) + memory
-        return all(memory < self._free[target] or target in lost for target, memory in total.items())
+            for target, (memory, cpus) in needs.items():
+                before = total.get(target, (0, 0))
+                total[target] = before[0] + memory, before[1] + cpus
+        return all(target in lost or self._takes(self._nodes[target], *needs) for target, needs in total.items())
 
-    def _needs_of(self, nodes: Nodes, instances: Mapping[int, Instance], lost: int) -> dict[int, int] | None:
-        """Return the memory (MiB) that fail-overs from a node take, by target; None if it is not easy."""
+    def _takes(self, node: Node, memory: int, cpus: int) -> bool:
+        too_many = 0 <= node.facts.vcpu_ratio < divide(node.used_cpus + cpus, node.facts.total_cpus)
+        return memory < node.unallocated_memory and not (self._cpus and cpus and too_many)
+
+    def _needs_of(
+        self, nodes: Nodes, instances: Mapping[int, Instance], lost: int
+    ) -> dict[int, tuple[int, int]] | None:
+        """Return the memory (MiB) and CPUs that fail-overs from a node take, by target; None if it is not easy."""
         node = nodes[lost]
         others = [index for index in nodes if index != lost]
-        needs: dict[int, int] = {}
+        needs: dict[int, tuple[int, int]] = {}
         for number in node.primaries:
             instance = instances[number]
             if instance.template is not DiskTemplate.DRBD:
-                taking = (True for obstacle in obstacles(nodes, instance, others) if obstacle is None)
+                found = obstacles(nodes, instance, others, cpus=self._cpus)
+                taking = (True for obstacle in found if obstacle is None)
                 if sum(islice(taking, self._enough)) < self._enough:
                     return None
-            elif needs_only_memory(nodes, instance, node):
-                memory = instance.memory if instance.uses_memory else 0
-                needs[instance.secondary] = needs.get(instance.secondary, 0) + memory
+            elif needs_only_memory(nodes, instance, node) and instance.vcpus >= 0:
+                memory, cpus = needs.get(instance.secondary, (0, 0))
+                memory += instance.memory if instance.uses_memory else 0
+                needs[instance.secondary] = memory, cpus + (instance.vcpus if instance.online else 0)
             else:
                 return None
         return needs

@@ -8,7 +8,7 @@ with the state that they are for (`ClusterState.terms`), so that everything that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.ganeti.parameter import Level, Values
@@ -40,6 +40,14 @@ class Limits:
     max_node_failures: int | None = None
     oversubscription: float | None = None
     cpus_after_failure: bool | None = None
+
+    def over(self, others: Limits) -> Limits:
+        """Return these limits, and those of `others` where there is none here."""
+        own = {item.name: getattr(self, item.name) for item in fields(self)}
+        return replace(others, **{key: value for key, value in own.items() if value is not None})
+
+
+NO_LIMITS: Final = Limits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +112,12 @@ class Terms:
     groups: Mapping[str, GroupTerms] = field(default_factory=dict)
     others: GroupTerms = GroupTerms()
     values: Mapping[str, Values] = field(default_factory=dict)
+
+
+def limited(state: ClusterState, asked: Limits) -> ClusterState:
+    """Return `state` with the limits `asked` for each of its groups instead of those that the policy declares."""
+    terms = {name: state.terms_of(name) for name in state.groups}
+    return replace(state, terms={name: replace(item, limits=asked.over(item.limits)) for name, item in terms.items()})
 
 
 def under_terms(state: ClusterState, terms: Terms, new_names: Mapping[str, str] | None = None) -> ClusterState:

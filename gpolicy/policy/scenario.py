@@ -151,10 +151,11 @@ class CapacityQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedundancyQuestion:
-    """The question which losses of `failures` nodes at once can be absorbed."""
+    """The question which losses of `failures` nodes at once can be absorbed; None: as the limits of the policy say."""
 
     group: Located[str] | None = None
-    failures: int = 1
+    failures: int | None = None
+    cpus_after_failure: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,11 +54,7 @@ class _Builder:
             expectations=tuple(self._expectations(written["expect"], (*at, "expect"))),
             sizes=self._sizes(question, place) if instance else None,
             capacity=self._capacity(question, place) if action is Action.CAPACITY else None,
-            redundancy=RedundancyQuestion(
-                group=self._word(question, place, "group"), failures=int(question.get("failures", 1))
-            )
-            if action is Action.REDUNDANCY
-            else None,
+            redundancy=self._redundancy(question, place) if action is Action.REDUNDANCY else None,
         )
 
     # --- the cluster -----------------------------------------------------------------------------------------------
@@ -239,6 +235,14 @@ class _Builder:
             max_node_failures=None if failures is None else int(failures),
             resource_model=written.get("resource_model", False),
             oversubscription=None if ratio is None else float(ratio),
+        )
+
+    def _redundancy(self, written: dict[str, Any], at: Pointer) -> RedundancyQuestion:
+        failures = written.get("failures")
+        return RedundancyQuestion(
+            group=self._word(written, at, "group"),
+            failures=None if failures is None else int(failures),
+            cpus_after_failure=written.get("cpus_after_failure"),
         )
 
     # --- what must come out ----------------------------------------------------------------------------------------

@@ -45,7 +45,8 @@ def guard_properties() -> Schema:
                     "node_failures": {
                         "type": "integer",
                         "minimum": 0,
-                        "description": "Node failures that the group must survive (max_node_failures).",
+                        "description": "Node failures that the group must survive; nodes that take over must keep"
+                        " their vcpu-ratio, unless cpus_after_failure of the group's limits is false.",
                     },
                     "max_changes": {
                         "type": "integer",

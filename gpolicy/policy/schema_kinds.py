@@ -177,7 +177,9 @@ def _term_properties(of: str) -> Schema:
                     },
                     "cpus_after_failure": {
                         "type": "boolean",
-                        "description": "True: the vcpu-ratio must also hold after as many nodes have failed as may.",
+                        "description": "True: nodes that take over must keep their vcpu-ratio after as many failures as"
+                        " may be. Default: true for redundancy and guards, false for capacity and place (as hspace and"
+                        " hail count).",
                     },
                 },
                 minimum=1,

@@ -102,7 +102,12 @@ def _redundancy() -> Schema:
             "type": "integer",
             "minimum": 1,
             "maximum": 8,
-            "description": "How many nodes are lost at once. Default: 1.",
+            "description": "How many nodes are lost at once. Default: max_node_failures of the group's limits, or 1.",
+        },
+        "cpus_after_failure": {
+            "type": "boolean",
+            "description": "Whether nodes that take over must keep their vcpu-ratio. Default: as the group's limits"
+            " say, or true.",
         },
     }
     return {**object_of(properties), "description": "Ask which losses of nodes can be absorbed."}

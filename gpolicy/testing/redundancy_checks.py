@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from gpolicy.analysis.node_losses import redundancy
+from gpolicy.cluster.terms import Limits
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, known_name
 
 if TYPE_CHECKING:
@@ -20,14 +21,15 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
     question = scenario.redundancy
     assert question is not None  # noqa: S101 (the schema asks for it)
     group = _group(state, scenario)
+    declared = state.terms_of(group).limits.max_node_failures
+    failures = question.failures or declared or 1
+    limits = Limits(cpus_after_failure=question.cpus_after_failure)
     with errors_at(scenario.span):
-        (found,) = redundancy(state, failures=question.failures, group=group)
+        (found,) = redundancy(state, failures=failures, group=group, limits=limits)
     if found.unavailable is not None:
         raise CannotRunError(found.unavailable, scenario.span, hint="ask for fewer failures, or on fewer nodes")
-    if found.nodes < question.failures:
-        raise CannotRunError(
-            f"group {group} has {found.nodes} nodes, so {question.failures} cannot be lost", scenario.span
-        )
+    if found.nodes < failures:
+        raise CannotRunError(f"group {group} has {found.nodes} nodes, so {failures} cannot be lost", scenario.span)
     return [_check(found, expectation) for expectation in scenario.expectations]
 
 

@@ -4,12 +4,15 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from functools import partial
+from itertools import combinations, product
 
 import pytest
 from changes import redundancy_change
 from hspace_cases import FULL, from_text, recorded_cases, text_of
 from htools.random_clusters import TEMPLATES, random_cluster
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
@@ -28,6 +31,7 @@ from gpolicy.analysis.losses import lose
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
 from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import GroupTerms, Limits
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
 
@@ -48,26 +52,25 @@ def lacks_secondary(instance: Instance) -> bool:
     return instance.template is DiskTemplate.DRBD and instance.secondary == NO_NODE
 
 
-def test_each_verdict_equals_the_law() -> None:
+@pytest.mark.parametrize("cpus", [True, False])
+def test_each_verdict_equals_the_law(*, cpus: bool) -> None:
     kept = lost = 0
+    limits = Limits(cpus_after_failure=cpus)
     for state in states():
         data = cluster_data(state)
-        for place, found in enumerate(redundancy(state, failures=2)):
+        for place, found in enumerate(redundancy(state, failures=2, limits=limits)):
             cluster = CountedCluster(group_data(data, place), None).cluster
             names = {node.facts.name: index for index, node in cluster.nodes.items()}
-            single = {
-                (name,) for name, index in names.items() if not can_evacuate(cluster.nodes, cluster.instances, (index,))
-            }
+            kept_running = partial(can_evacuate, cluster.nodes, cluster.instances, cpus=cpus)
+            single = {(name,) for name, index in names.items() if not kept_running((index,))}
             pairs = {
                 (one, other)
                 for one, other in combinations(names, 2)
-                if (one,) not in single
-                and (other,) not in single
-                and not can_evacuate(cluster.nodes, cluster.instances, (names[one], names[other]))
+                if (one,) not in single and (other,) not in single and not kept_running((names[one], names[other]))
             }
             assert {loss.nodes for loss in found.not_absorbed} == single | pairs
             for failures in (1, 2):
-                law = survives(cluster.nodes, cluster.instances, CapacityRules(), failures)
+                law = survives(cluster.nodes, cluster.instances, CapacityRules(), failures, cpus=cpus)
                 assert law is (found.survives >= failures)
             kept += found.survives
             lost += len(found.not_absorbed)
@@ -92,11 +95,13 @@ def test_the_short_answer_about_fail_overs_equals_the_simulation(
     assert sum(answers) > 50
 
 
-def test_losses_by_the_engine_equal_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("cpus", [True, False])
+def test_losses_by_the_engine_equal_the_law(monkeypatch: pytest.MonkeyPatch, *, cpus: bool) -> None:
     monkeypatch.setattr(module, "engine_cluster", lambda _nodes, _instances: None)
-    law = [redundancy(state, failures=2) for state in states()]
+    limits = Limits(cpus_after_failure=cpus)
+    law = [redundancy(state, failures=2, limits=limits) for state in states()]
     monkeypatch.undo()
-    assert [redundancy(state, failures=2) for state in states()] == law
+    assert [redundancy(state, failures=2, limits=limits) for state in states()] == law
     assert sum(len(loss.homeless) for groups in law for group in groups for loss in group.losses) > 100
 
 
@@ -181,9 +186,11 @@ def many_nodes(template: str) -> ClusterState:
     return cluster(nodes, rows)
 
 
-def node(name: str, memory: int = 8192, disk: int = 102400, *, free: int | None = None, tags: str = "") -> str:
+def node(
+    name: str, memory: int = 8192, disk: int = 102400, *, free: int | None = None, tags: str = "", cpus: int = 4
+) -> str:
     left = memory if free is None else free
-    return f"{name}|{memory}|0|{left}|{disk}|{disk - 10240}|4|N|u|1|{tags}|N|0|0|1.0"
+    return f"{name}|{memory}|0|{left}|{disk}|{disk - 10240}|{cpus}|N|u|1|{tags}|N|0|0|1.0"
 
 
 def cluster(
@@ -193,8 +200,9 @@ def cluster(
     tags: list[str] | None = None,
     ratio: str = "4.0",
     drbd: str = "drbd,plain,rbd",
+    least: int = 1024,
 ) -> ClusterState:
-    policy = f"128,1,1024,1,1,1|128,1,1024,1,1,1;8192,8,102400,4,4,4|{drbd}|{ratio}|32.0"
+    policy = f"128,1,1024,1,1,1|128,1,{least},1,1,1;8192,8,102400,4,4,4|{drbd}|{ratio}|32.0"
     return from_text(text_of(["g|u|preferred||"], nodes, instances, tags or [], [f"|{policy}", f"g|{policy}"]))
 
 
@@ -252,7 +260,8 @@ def test_migration_tags_forbid_a_failover() -> None:
 def test_breaches_of_limits_are_listed_separately() -> None:
     rows = ["i1|128|1024|4|running|Y|a|b|drbd|svc:x|1|-|N", "i2|128|1024|4|running|Y|b|a|drbd|svc:x|1|-|N"]
     nodes = [node("a", free=8064), node("b", free=8064)]
-    found = only(cluster(nodes, rows, tags=["htools:iextags:svc"], ratio="1.0"))
+    state = cluster(nodes, rows, tags=["htools:iextags:svc"], ratio="1.0")
+    (found,) = redundancy(state, limits=Limits(cpus_after_failure=False))
     assert found.survives == 1
     assert found.not_absorbed == ()
     assert trouble(found)["a",] == [
@@ -260,6 +269,110 @@ def test_breaches_of_limits_are_listed_separately() -> None:
         ("i1", "exclusion-tags", "b: has svc:x already"),
     ]
     assert [loss.nodes for loss in found.strained] == [("a",), ("b",)]
+
+
+def test_cpus_count_after_a_failure() -> None:
+    """Two nodes of 9 CPUs, ratio 1, two mirrored instances of 4 CPUs on each: after a loss 8 + 4 > 9 on the other."""
+    rows = [f"i{n}|128|1024|4|running|Y|{pair}|drbd||1|-|N" for n, pair in enumerate(["a|b", "a|b", "b|a", "b|a"])]
+    state = cluster([node("a", cpus=9, free=7936), node("b", cpus=9, free=7936)], rows, ratio="1.0")
+    found = only(state)
+    assert (found.survives, found.strained) == (0, ())
+    text = "b: 12 virtual CPUs on 9 CPUs, allowed 1 each"
+    assert trouble(found)["a",] == [(name, "ipolicy.vcpu-ratio", text) for name in ("i1", "i0")]
+    declared = replace(state, terms={"g": GroupTerms(limits=Limits(cpus_after_failure=False))})
+    assert (only(declared).survives, len(only(declared).strained)) == (1, 2)
+    assert redundancy(declared, limits=Limits(cpus_after_failure=True)) == redundancy(state)
+    roomy = cluster([node("a", cpus=16, free=7936), node("b", cpus=16, free=7936)], rows, ratio="1.0")
+    assert only(roomy).losses == ()  # 16 of 16
+
+
+@pytest.mark.parametrize("template", ["plain", "rbd"])
+def test_an_instance_that_moves_goes_where_the_cpus_are(template: str) -> None:
+    """Ratio 1. The loss of a moves 2 CPUs: b of 4 CPUs has 3 in use, c of 4 CPUs 2, so c takes it though it has less
+    memory; the loss of b moves 3 CPUs, and a and c have 2 in use each.
+    """
+    rows = [
+        f"i{name}|{memory}|1024|{cpus}|running|Y|{name}||{template}||1|-|N"
+        for name, memory, cpus in (("a", 128, 2), ("b", 128, 3), ("c", 4096, 2))
+    ]
+    state = cluster([node("a", free=8064), node("b", free=8064), node("c", free=4096)], rows, ratio="1.0")
+    text = "3 virtual CPUs wanted, at most 2 left on 2 nodes"
+    assert trouble(only(state)) == {("b",): [("ib", "ipolicy.vcpu-ratio", text)]}
+    (strained,) = redundancy(state, limits=Limits(cpus_after_failure=False))
+    assert strained.not_absorbed == ()
+
+
+def test_an_instance_without_cpus_breaks_no_ratio() -> None:
+    """b is beyond its ratio already; an offline instance takes no CPU, a running one does."""
+    rows = ["i1|128|1024|2|{}|Y|a|b|drbd||1|-|N", "i2|128|1024|5|running|Y|b||rbd||1|-|N"]
+    nodes = [node("a", cpus=9, free=8064), node("b", free=8064)]
+    offline, running = (
+        cluster(nodes, [rows[0].format(how), rows[1]], ratio="1.0") for how in ("ADMIN_offline", "running")
+    )
+    assert trouble(only(offline)) == {}
+    assert trouble(only(running)) == {
+        ("a",): [("i1", "ipolicy.vcpu-ratio", "b: 7 virtual CPUs on 4 CPUs, allowed 1 each")]
+    }
+
+
+@st.composite
+def groups_by_chance(draw: st.DrawFn) -> tuple[list[int], list[tuple[int, int, int, int, str]], str]:
+    """Return the CPUs of nodes of 8 GiB, instances (memory, CPUs, primary, secondary, template), and the ratio."""
+    cpus = draw(st.lists(st.integers(3, 9), min_size=2, max_size=4))
+    places = st.permutations(range(len(cpus)))
+    rows = []
+    for _ in range(draw(st.integers(1, 6))):
+        primary, secondary, *_ = draw(places)
+        sizes = draw(st.sampled_from([500, 1300, 2500])), draw(st.integers(1, 4))
+        rows.append((*sizes, primary, secondary, draw(st.sampled_from(["drbd", "drbd", "plain", "rbd"]))))
+    return cpus, rows, draw(st.sampled_from(["1.0", "1.5", "0.0"]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(chance=groups_by_chance(), cpus=st.booleans())
+def test_what_is_absorbed_fits_by_plain_sums(
+    chance: tuple[list[int], list[tuple[int, int, int, int, str]], str], *, cpus: bool
+) -> None:
+    """Every way to spread the instances of lost nodes is tried. Of mirrored ones alone there is just one way, so there
+    the verdicts are equal; else one that is absorbed has a way, since the allocator tries one only.
+    """
+    on_nodes, rows, ratio = chance
+    free = [8192 - sum(row[0] for row in rows if row[2] == place) for place in range(len(on_nodes))]
+    used = [sum(row[1] for row in rows if row[2] == place) for place in range(len(on_nodes))]
+    if min(free) <= 0:
+        return
+
+    def fits(lost: tuple[int, ...]) -> bool:
+        left = [place for place in range(len(on_nodes)) if place not in lost]
+        moving = [row for row in rows if row[2] in lost and not (row[4] == "drbd" and row[3] in lost)]
+        for targets in product(*([row[3]] if row[4] == "drbd" else left for row in moving)):
+            memory, more = ([0] * len(on_nodes) for _ in range(2))
+            for row, target in zip(moving, targets, strict=True):
+                memory[target] += row[0]
+                more[target] += row[1]
+            enough = all(memory[place] < free[place] or not memory[place] for place in left)
+            within = all(
+                not more[place] or used[place] + more[place] <= float(ratio) * on_nodes[place] for place in left
+            )
+            if enough and (within or not cpus):
+                return True
+        return False
+
+    nodes = [node("abcd"[place], cpus=count, free=free[place]) for place, count in enumerate(on_nodes)]
+    lines = [
+        f"i{number}|{memory}|64|{count}|running|Y|{'abcd'[one]}|{'abcd'[two] if kind == 'drbd' else ''}|{kind}||1|-|N"
+        for number, (memory, count, one, two, kind) in enumerate(rows)
+    ]
+    state = cluster(nodes, lines, ratio=ratio, least=64)
+    (found,) = redundancy(state, failures=2, limits=Limits(cpus_after_failure=cpus))
+    law = 0
+    for size in (1, 2):
+        if law == size - 1 and all(fits(lost) for lost in combinations(range(len(on_nodes)), size)):
+            law = size
+    if all(row[4] == "drbd" for row in rows):
+        assert found.survives == law
+    else:
+        assert found.survives <= law
 
 
 def test_only_the_smallest_sets_of_lost_nodes_are_listed() -> None:

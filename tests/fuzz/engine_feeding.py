@@ -140,7 +140,7 @@ def lose(rng: random.Random, engine: NativeEngine, _wanted: Numbers, nodes: int)
     with stopped_after(engine, PATIENCE):
         try:
             for residents in range(8):
-                status, targets = engine.lose(rows, residents)
+                status, targets = engine.lose(rows, residents, cpus=rng.random() < 0.5)
                 if status is Status.DONE:
                     assert all(-1 <= target < nodes for target in targets)
                     break

@@ -242,6 +242,32 @@ def test_losing_nodes(body: str, found: list[str], tmp_path: Path) -> None:
     assert problems(outcome(tmp_path, body)) == found
 
 
+# a has 8 virtual CPUs in use and b 4, of 2 CPUs times 4 each: 12 after either loss
+CPUS = "on: {simulate: {memory: 64G, cpus: 2, disk: 1T, nodes: [{name: a}, {name: b}], instances: ["
+CPUS += "{name: x, nodes: [a, b], spec: large, count: 2}, {name: y, nodes: [b, a], spec: large}]}}\n"
+
+
+def test_cpus_count_when_nodes_are_lost(tmp_path: Path) -> None:
+    lost = "expect: {failing: {a: ipolicy.vcpu-ratio, b: ipolicy.vcpu-ratio}}"
+    kept = "redundancy: {cpus_after_failure: false}\nexpect: {survives: true}"
+    assert problems(outcome(tmp_path, f"{CPUS}redundancy: {{}}\n{lost}")) == []
+    assert problems(outcome(tmp_path, f"{CPUS}{kept}")) == []
+    declared = SMALL.replace("ipolicy:\n", "limits: {cpus_after_failure: false}\nipolicy:\n", 1)
+    assert problems(outcome(tmp_path, f"{CPUS}redundancy: {{}}\nexpect: {{survives: true}}", declared)) == []
+    again = f"{CPUS}redundancy: {{cpus_after_failure: true}}\n{lost}"
+    assert problems(outcome(tmp_path, again, declared)) == []
+
+
+def test_the_declared_number_of_failures_is_the_default(tmp_path: Path) -> None:
+    """Three nodes of 9G with an instance of 4G each: two can be lost one at a time, not both at once (12G on 9G)."""
+    body = "on: {simulate: {memory: 9G, cpus: 16, disk: 1T, nodes: [{name: a}, {name: b}, {name: c}], instances: ["
+    body += ", ".join(f"{{name: i{node}, nodes: [{node}], memory-size: 4G}}" for node in "abc")
+    body += "]}}\nredundancy: {}\n"
+    declared = SMALL.replace("nodes: [", "limits: {max_node_failures: 2}\nnodes: [", 1)
+    assert problems(outcome(tmp_path, f"{body}expect: {{survives: true}}")) == []
+    assert problems(outcome(tmp_path, f"{body}expect: {{failing: [a + b, a + c, b + c]}}", declared)) == []
+
+
 def test_more_nodes_than_there_are_cannot_be_lost(tmp_path: Path) -> None:
     found = outcome(tmp_path, "redundancy: {failures: 4}\nexpect: {survives: true}")
     assert found.error == "group main has 3 nodes, so 4 cannot be lost"

@@ -121,7 +121,8 @@ def _declare(library: ctypes.CDLL) -> None:
         ctypes.POINTER(NativeResult),
     )
     library.gpolicy_move_away.argtypes = (engine, ctypes.c_int, ctypes.c_int, *numbers, ctypes.POINTER(NativeResult))
-    library.gpolicy_lose.argtypes = (engine, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+    lost = (ctypes.c_void_p, ctypes.c_int64)
+    library.gpolicy_lose.argtypes = (engine, *lost, ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
     library.gpolicy_placed.argtypes = (engine,)
     library.gpolicy_placed.restype = ctypes.c_int64
     library.gpolicy_placements.argtypes = (engine, ctypes.c_int64, ctypes.POINTER(NativePlacement))
@@ -194,13 +195,14 @@ class NativeEngine:
         arguments = leaving, force, *instance.arguments, ctypes.byref(result)
         return self._call(self._library.gpolicy_move_away, *arguments), result
 
-    def lose(self, rows: Sequence[int], residents: int) -> tuple[Status, list[int]]:
+    def lose(self, rows: Sequence[int], residents: int, *, cpus: bool) -> tuple[Status, list[int]]:
         """Return where the instances of the nodes at `rows` run on (rows; -1: nowhere) if all these nodes are lost.
 
-        `residents` is the number of these instances. Raises EngineStoppedError after `stop`.
+        `residents` is the number of these instances; with `cpus` no node goes beyond its vcpu-ratio. Raises
+        EngineStoppedError after `stop`.
         """
         lost, targets = array("q", rows), array("q", bytes(8 * residents))
-        arguments = *lost.buffer_info(), *targets.buffer_info()
+        arguments = *lost.buffer_info(), cpus, *targets.buffer_info()
         return self._call(self._library.gpolicy_lose, *arguments), targets.tolist()
 
     def _call(self, function: Callable[..., int], *arguments: object) -> Status:

@@ -156,7 +156,7 @@ EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, co
 }
 
 /* Find where the instances of lost nodes run on (redundancy.h). */
-EXPORTED int gpolicy_lose(struct engine *engine, const int64_t *rows, int64_t count, int64_t *targets,
+EXPORTED int gpolicy_lose(struct engine *engine, const int64_t *rows, int64_t count, int cpus, int64_t *targets,
                           int64_t target_count) {
     int64_t residents = 0;
     if (count < 1 || engine->moved || !begin(engine, 0)) return INVALID;
@@ -171,7 +171,7 @@ EXPORTED int gpolicy_lose(struct engine *engine, const int64_t *rows, int64_t co
     if (residents != target_count) return INVALID;
     struct mark before = engine->journal.top;
     for (int64_t place = 0; place < target_count; place++) targets[place] = NOWHERE;
-    lose(engine, rows, count, targets);
+    lose(engine, rows, count, cpus != 0, targets);
     return end(engine, 0, before);
 }
 

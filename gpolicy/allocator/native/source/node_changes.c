@@ -58,6 +58,11 @@ enum reason primary_reason(const struct engine *engine, int64_t row, const struc
     return forth_primary_reason(facts, node, instance);
 }
 
+bool keeps_vcpu_ratio(const struct engine *engine, int64_t row, const struct instance *instance) {
+    int64_t cpus = cpus_used(instance);
+    return cpus <= 0 || !too_many_cpus(&engine->facts[row], engine->nodes[row].cpus + cpus);
+}
+
 static enum reason forth_secondary_reason(const struct facts *facts, const struct node *node,
                                           const struct instance *instance) {
     int64_t disk = node->forth_disk - instance->disk;

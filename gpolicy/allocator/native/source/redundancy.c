@@ -40,14 +40,21 @@ static struct resident *residents_of(struct engine *engine, const int64_t *rows,
     return residents;
 }
 
-/* Nodes of one group that are evacuated at once. */
-struct lost { const int64_t *rows; int64_t count, group; };
+/* Nodes of one group that are evacuated at once; `cpus`: only to nodes that keep the vcpu-ratio. */
+struct lost { const int64_t *rows; int64_t count, group; bool cpus; };
 
 static bool is_lost(const struct lost *lost, int64_t row) {
     for (int64_t place = 0; place < lost->count; place++) {
         if (lost->rows[place] == row) return true;
     }
     return false;
+}
+
+/* Whether a node may take the instance of a lost node at all. */
+static bool may_take(const struct engine *engine, const struct lost *lost, int64_t row,
+                     const struct instance *instance) {
+    if (is_lost(lost, row) || engine->facts[row].group != lost->group) return false;
+    return !lost->cpus || keeps_vcpu_ratio(engine, row, instance);
 }
 
 /* Move an instance of a lost node whose record names a node that is not lost. For a change of group, hail gives a
@@ -59,7 +66,7 @@ static int64_t move_from_elsewhere(struct engine *engine, const struct lost *los
     for (int64_t other = 0; other < engine->node_count && !ended(engine); other++) {
         struct mark before = engine->journal.top;
         struct instance instance = *resident->instance;
-        if (is_lost(lost, other) || engine->facts[other].group != lost->group) continue;
+        if (!may_take(engine, lost, other, &instance)) continue;
         if (fail_over_to(engine, &instance, other, resident->listed, true) == FITS) {
             double score = whole_score(engine, lost->group);
             if (best == NOWHERE || !(best_score < score)) best = other, best_score = score;
@@ -80,8 +87,7 @@ static int64_t move(struct engine *engine, const struct lost *lost, const struct
     if (ended(engine)) return NOWHERE;
     if (!is_lost(lost, source)) return move_from_elsewhere(engine, lost, resident);
     for (int64_t other = 0; other < engine->node_count; other++) {
-        if (is_lost(lost, other) || engine->facts[other].group != lost->group) continue;
-        if (!may_migrate(engine, source, other)) continue;
+        if (!may_take(engine, lost, other, instance) || !may_migrate(engine, source, other)) continue;
         if (primary_reason(engine, other, instance, true) == FITS) targets[count++] = other;
     }
     if (count == 0) return NOWHERE;
@@ -99,7 +105,7 @@ static int64_t copy(struct engine *engine, const struct lost *lost, const struct
     enum reason verdicts[2] = {INTERNAL, INTERNAL}; /* of the one policy; INTERNAL: not yet asked */
     if (ended(engine)) return NOWHERE;
     for (int64_t other = 0; other < engine->node_count; other++) {
-        if (is_lost(lost, other) || engine->facts[other].group != lost->group) continue;
+        if (!may_take(engine, lost, other, instance)) continue;
         enum reason *verdict = &verdicts[engine->facts[other].exclusive];
         if (*verdict == INTERNAL) *verdict = check_policy(engine, other, instance, 0);
         if (*verdict != FITS) continue;
@@ -112,11 +118,13 @@ static int64_t copy(struct engine *engine, const struct lost *lost, const struct
 }
 
 /* Let a mirrored instance fail over with `force`; return its new primary, or NOWHERE. */
-static int64_t fail_over_resident(struct engine *engine, const struct resident *resident) {
+static int64_t fail_over_resident(struct engine *engine, const struct lost *lost, const struct resident *resident) {
     struct mark before = engine->journal.top;
     struct instance swapped = *resident->instance;
     if (swapped.primary == NOWHERE) fail(engine, ASK_THE_LAW);
     if (failed(engine)) return NOWHERE;
+    bool too_many = lost->cpus && swapped.secondary != NOWHERE && !keeps_vcpu_ratio(engine, swapped.secondary, &swapped);
+    if (too_many) return NOWHERE;
     if (fail_over(engine, &swapped, resident->listed, true) == FITS) return swapped.primary;
     take_back(engine, before);
     return NOWHERE;
@@ -139,7 +147,7 @@ static bool evacuate(struct engine *engine, const struct lost *lost, int64_t *ta
         const struct instance *instance = residents[place].instance;
         if (instance->evacuation != FAIL_OVER) continue;
         if (lost->count > 1 && instance->secondary != NOWHERE && is_lost(lost, instance->secondary)) continue;
-        if (!goes_on(&residents[place], fail_over_resident(engine, &residents[place]), targets)) return false;
+        if (!goes_on(&residents[place], fail_over_resident(engine, lost, &residents[place]), targets)) return false;
     }
     for (int64_t place = 0; place < count && !failed(engine); place++) {
         if (residents[place].instance->evacuation != MOVE) continue;
@@ -161,8 +169,8 @@ static bool evacuate(struct engine *engine, const struct lost *lost, int64_t *ta
     return !failed(engine);
 }
 
-void lose(struct engine *engine, const int64_t *rows, int64_t count, int64_t *targets) {
-    struct lost lost = {rows, count, engine->facts[rows[0]].group};
+void lose(struct engine *engine, const int64_t *rows, int64_t count, bool cpus, int64_t *targets) {
+    struct lost lost = {rows, count, engine->facts[rows[0]].group, cpus};
     struct mark before = engine->journal.top;
     evacuate(engine, &lost, targets);
     take_back(engine, before);
@@ -171,7 +179,7 @@ void lose(struct engine *engine, const int64_t *rows, int64_t count, int64_t *ta
 static bool can_evacuate(struct engine *engine, int64_t row) {
     struct mark before = engine->journal.top;
     if (ended(engine)) return false;
-    struct lost lost = {&row, 1, engine->facts[row].group};
+    struct lost lost = {&row, 1, engine->facts[row].group, false};
     bool answer = evacuate(engine, &lost, NULL);
     take_back(engine, before);
     return answer;

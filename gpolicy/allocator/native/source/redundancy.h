@@ -12,8 +12,8 @@ bool is_redundant(struct engine *engine);
 
 /* Find where the instances of `count` nodes of one group run on if these nodes are lost at once. `targets` has an entry
  * for each instance, node by node, the newest first: the row where it runs on, or NOWHERE. Mirrored instances that lose
- * both nodes are skipped. The state is not changed. */
-void lose(struct engine *engine, const int64_t *rows, int64_t count, int64_t *targets);
+ * both nodes are skipped. With `cpus` no node takes an instance beyond its vcpu-ratio. The state is not changed. */
+void lose(struct engine *engine, const int64_t *rows, int64_t count, bool cpus, int64_t *targets);
 
 /* Whether all instances, also new ones, are mirrored and only lack of memory or disk can prevent a fail-over. */
 bool all_mirrored(const struct engine *engine);
