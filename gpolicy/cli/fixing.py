@@ -76,7 +76,7 @@ def unified_diff(file: str, before: str, after: str) -> Iterator[str]:
     """Yield the lines of a diff that `patch -p0` takes. Only a line feed ends a line here."""
     old, new = _lines(before), _lines(after)
     header = f"--- {printable(file)}\n+++ {printable(file)}\n"
-    for hunk in _SharedLines(old, new).get_grouped_opcodes():
+    for hunk in _SharedLines(None, old, new).get_grouped_opcodes():
         (_, first, _, second, _), (_, _, end, _, stop) = hunk[0], hunk[-1]
         yield f"{header}@@ -{_range(first, end)} +{_range(second, stop)} @@\n"
         header = ""
@@ -99,19 +99,15 @@ class _SharedLines(SequenceMatcher[str]):
     difflib alone takes time by the square of the number of changes: minutes for a file with a change on each line.
     """
 
-    def __init__(self, old: list[str], new: list[str]) -> None:
-        super().__init__(None, old, new)
-        self._old = old
-        self._places: dict[str, list[int]] = {}
-        for number, line in enumerate(new):
-            self._places.setdefault(line, []).append(number)
+    a: list[str]
+    b2j: dict[str, list[int]]  # the places of each line of the second text
 
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
         if ahi is not None and bhi is not None and ahi - alo > _LONG and bhi - blo > _LONG:
             for step in range(ahi - alo):
                 number = (alo + ahi + (step if step % 2 else -step)) // 2
                 expected = blo + (number - alo) * (bhi - blo) // (ahi - alo)
-                places = self._places.get(self._old[number], ())
+                places = self.b2j.get(self.a[number], ())
                 near = [place for place in places if blo <= place < bhi] if len(places) <= _COMMON else []
                 if near:
                     return Match(number, min(near, key=lambda place: abs(place - expected)), 1)

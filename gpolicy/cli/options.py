@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from gpolicy.cluster.sources import SCHEMES, SourceOptions
 from gpolicy.errors import UsageError
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Look, forms_of
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.sources import SourceOptions
     from gpolicy.plan.signature import Signers
 
-_SRC_HELP: Final = (
-    "Where the cluster's state comes from: rapi://host[:port], local:, ssh://[user@]host, config:FILE (config.data), "
-    "text:FILE (hscan), snapshot:FILE, sim:SPEC (as hspace --simulate)."
-)
+_SRC_HELP: Final = f"Where the cluster's state comes from: {'; '.join(SCHEMES.values())}."
 
 PolicyPath = Annotated[Path, typer.Argument(help="The policy: a directory of YAML files, or one file.")]
 State = Annotated[str, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]
@@ -96,8 +93,6 @@ def source_options(
     credentials: Path | None, authority: Path | None, *, insecure: bool, volumes: bool = False
 ) -> SourceOptions:
     """Return how to read a cluster, from the options."""
-    from gpolicy.cluster.sources import SourceOptions  # noqa: PLC0415
-
     return SourceOptions(
         rapi_credentials=credentials, rapi_ca=authority, rapi_insecure=insecure, physical_volumes=volumes
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.errors import UsageError
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.master import Master
+    from gpolicy.cluster.master import LocalMaster, Master, SshMaster
+    from gpolicy.cluster.rapi_client import Client
     from gpolicy.cluster.state import ClusterState
 
 SCHEMES: Final = {
@@ -52,19 +53,11 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
     """
     options = options or SourceOptions()
     scheme, colon, rest = src.partition(":")
-    environ = os.environ if options.environ is None else options.environ
     match scheme if colon else "":
         case "rapi" if rest.startswith("//"):
-            return _read_rapi(src, options, environ)
-        case "ssh" if rest.startswith("//"):
-            from gpolicy.cluster.master import parse_ssh_address, read_master  # noqa: PLC0415
-
-            return _from_master(read_master, parse_ssh_address(src, environ, timeout=options.timeout), options)
-        case "local":
-            from gpolicy.cluster.master import LocalMaster, read_master  # noqa: PLC0415
-
-            master = LocalMaster(environ, path=rest, timeout=options.timeout, source=src)
-            return _from_master(read_master, master, options)
+            return _read_rapi(src, options)
+        case "local" | "ssh" if scheme == "local" or rest.startswith("//"):
+            return _from_master(open_master(src, options), options)
         case "config" if rest:
             from gpolicy.cluster.config_data import read_config_file  # noqa: PLC0415
 
@@ -86,16 +79,36 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
     raise _unknown(src, scheme if colon else "")
 
 
-def _read_rapi(src: str, options: SourceOptions, environ: Mapping[str, str]) -> ClusterState:
+def open_rapi(address: str, options: SourceOptions) -> Client:
+    """Return a client of the remote API at `rapi://…`, without connecting. Raise UsageError for another address."""
     from gpolicy.cluster.credentials import find_credentials  # noqa: PLC0415
-    from gpolicy.cluster.rapi import read_rapi  # noqa: PLC0415
     from gpolicy.cluster.rapi_client import open_client, parse_address  # noqa: PLC0415
 
-    host, _ = parse_address(src)
-    credentials = find_credentials(host, file=options.rapi_credentials, environ=environ)
+    host, _ = parse_address(address)
+    credentials = find_credentials(host, file=options.rapi_credentials, environ=_environ(options))
     insecure = options.rapi_insecure
-    client = open_client(src, credentials, ca_file=options.rapi_ca, insecure=insecure, timeout=options.timeout)
-    state = read_rapi(client, insecure=insecure)
+    return open_client(address, credentials, ca_file=options.rapi_ca, insecure=insecure, timeout=options.timeout)
+
+
+def open_master(address: str, options: SourceOptions) -> LocalMaster | SshMaster:
+    """Return the master at `local:…` or `ssh://…`, without connecting. Raise UsageError for an invalid address."""
+    from gpolicy.cluster.master import LocalMaster, parse_ssh_address  # noqa: PLC0415
+
+    environ, timeout = _environ(options), options.timeout
+    if address.startswith("local:"):
+        return LocalMaster(environ, path=address.removeprefix("local:"), timeout=timeout, source=address)
+    return parse_ssh_address(address, environ, timeout=timeout)
+
+
+def _environ(options: SourceOptions) -> Mapping[str, str]:
+    return os.environ if options.environ is None else options.environ
+
+
+def _read_rapi(src: str, options: SourceOptions) -> ClusterState:
+    from gpolicy.cluster.rapi import read_rapi  # noqa: PLC0415
+
+    client = open_rapi(src, options)
+    state = read_rapi(client, insecure=options.rapi_insecure)
     if not options.physical_volumes:
         return state
     from gpolicy.cluster.physical_volumes import from_rapi  # noqa: PLC0415
@@ -103,8 +116,10 @@ def _read_rapi(src: str, options: SourceOptions, environ: Mapping[str, str]) -> 
     return from_rapi(state, client, seconds=_VOLUMES * options.timeout)
 
 
-def _from_master(read: Callable[[Master], ClusterState], master: Master, options: SourceOptions) -> ClusterState:
-    state = read(master)
+def _from_master(master: Master, options: SourceOptions) -> ClusterState:
+    from gpolicy.cluster.master import read_master  # noqa: PLC0415
+
+    state = read_master(master)
     if not options.physical_volumes:
         return state
     from gpolicy.cluster.physical_volumes import from_master  # noqa: PLC0415

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from gpolicy.apply.destinations import DESTINATIONS
 from gpolicy.cli.options import (
     AllowedSigners,
     Authority,
@@ -111,7 +112,7 @@ def apply(  # noqa: PLR0913 (one parameter an option)
         typer.Option(
             "--to",
             metavar="DST",
-            help="How to reach the cluster: local: (on the master), ssh://[user@]host, rapi://host[:port].",
+            help=f"How to reach the cluster: {'; '.join(DESTINATIONS.values())}.",
         ),
     ],
     journal: Annotated[

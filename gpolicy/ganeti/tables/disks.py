@@ -52,7 +52,8 @@ _DISK_PARAMETERS: Final[dict[str, dict[str, _Row]]] = {
         "access": _access("disk"),
     },
 }
-_NOT_RELEASED: Final = "3.2"  # rbd user-id is in Ganeti's development tree only, in no release up to 3.1
+_SINCE: Final = {("rbd", "user-id"): "3.2"}
+"""The first release that has a parameter, of those that not all have: no release up to 3.1 has this one."""
 
 
 def diskparams() -> list[Parameter]:
@@ -66,7 +67,7 @@ def diskparams() -> list[Parameter]:
             choices=ACCESS_MODES if name == "access" else (),
             levels=CLUSTER_GROUP,
             takes_effect=effect,
-            since=_NOT_RELEASED if (template, name) == ("rbd", "user-id") else "",
+            since=_SINCE.get((template, name), ""),
             reach=Reach.ARGUMENTS if name.endswith("-custom") else None,
             description=f"{text} (template {template})",
         )
