@@ -17,6 +17,7 @@ from gpolicy.rules.examples import bounds
 from gpolicy.rules.exclusive_storage.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES
 from gpolicy.rules.exclusive_storage.mode import exclusive_hit
 from gpolicy.rules.exclusive_storage.spindles import exclusive_groups
+from gpolicy.rules.specs.hardware import total_disk
 
 _DEDICATED: Final = "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM"
 _GOOD: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
@@ -24,30 +25,47 @@ _GOOD: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What instances of a dedicated group can have of a node: `amount` of a parameter, less what the node keeps."""
+    """What instances of a dedicated group can have of a node: `amount` of a parameter, less what the node keeps.
+
+    `spare` (MiB) has to stay free beside them: the allocator refuses an instance that takes the last of it.
+    """
 
     parameter: str
     amount: int
     kept: int
     span: Span
+    spare: int = 0
+
+    @property
+    def most(self) -> int:
+        """The most that all instances of a node can have together."""
+        return self.amount - self.spare
 
 
 def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[Share]:
-    """Yield what a node of a group gives to instances: memory, and CPUs where they are not shared."""
+    """Yield what a node of a group gives to instances: memory, disk, and CPUs where they are not shared."""
     if hardware.memory:
-        kept = _kept(context, group, "mem_node") or 0
-        yield Share("memory-size", hardware.memory.value - kept, kept, hardware.memory.span)
+        kept = _kept(context, group, "mem_node", "mem_hv") or 0
+        yield Share("memory-size", hardware.memory.value - kept, kept, hardware.memory.span, spare=1)
+    disk = total_disk(hardware, exclusive=True)
+    if disk is not None:
+        yield Share("disk-size", disk, 0, hardware.pv_sizes[0].span, spare=1)
     ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
-    if hardware.cpus and ratio is not None and number(ratio) <= 1:
+    if hardware.cpus and ratio is not None and 0 <= number(ratio) <= 1:
         said = _kept(context, group, "cpu_node")
         kept = _observed_kept(context, group) if said is None else said
-        yield Share("cpu-count", int((hardware.cpus.value - kept) * number(ratio)), kept, hardware.cpus.span)
+        cpus = hardware.cpus.value
+        allowed = int(cpus * number(ratio)) + 1
+        while allowed / cpus > number(ratio):  # as the allocator compares: a product may round the other way
+            allowed -= 1
+        yield Share("cpu-count", allowed - kept, kept, hardware.cpus.span)
 
 
-def _kept(context: Context, group: GroupPolicy, name: str) -> int | None:
-    """Return what hv_state says that a node keeps, None if it says nothing: the most of the hypervisors' numbers."""
-    found = [context.effective(group, ("hv_state", hypervisor, name)) for hypervisor in HYPERVISORS]
-    return max((int(number(leaf)) for leaf in found if leaf is not None), default=None)
+def _kept(context: Context, group: GroupPolicy, *names: str) -> int | None:
+    """Return what hv_state says that a node keeps, None if it says nothing: the most of the hypervisors' sums."""
+    found = [[context.effective(group, ("hv_state", item, name)) for name in names] for item in HYPERVISORS]
+    said = [[int(number(leaf)) for leaf in leaves if leaf is not None] for leaves in found]
+    return max((sum(numbers) for numbers in said if numbers), default=None)
 
 
 class NothingForTheNode(Rule):
@@ -71,29 +89,41 @@ class NothingForTheNode(Rule):
                 whole = share.amount + share.kept
                 for pair in comparable(context.pairs(group)):
                     wanted = pair.maximum[share.parameter]
-                    nothing = wanted > share.amount or (share.parameter == "memory-size" and wanted == whole)
-                    if nothing and wanted <= whole:  # more than that is GP212
-                        keeps = (
-                            f"the node keeps {amount(share.parameter, share.kept)}"
-                            if share.kept
-                            else "hv_state keeps nothing for it"
-                        )
+                    if share.most < wanted <= whole:  # more than that is GP212
                         message = (
                             f"{pair.title}: {share.parameter} {amount(share.parameter, wanted)} of"
-                            f" {amount(share.parameter, whole)} leaves nothing for the node; {keeps}"
+                            f" {amount(share.parameter, whole)} leaves nothing {_for_whom(share, wanted)}"
                         )
-                        hint = f"lower the maximum to {amount(share.parameter, share.amount)} or less"
-                        if not share.kept:
+                        below = "less than " if share.spare else ""
+                        hint = f"lower the maximum to {below}{amount(share.parameter, share.amount)}"
+                        hint += "" if share.spare else " or less"
+                        if not share.kept and share.parameter == "memory-size":
                             hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
                         related = (Related(share.span, "the hardware is promised here"),)
                         span = pair.at("max", share.parameter)
                         yield self.hit(group, message, span, hint=hint, related=related)
 
 
+def _for_whom(share: Share, wanted: int) -> str:
+    if share.parameter == "disk-size":
+        return "free: the allocator requires some free disk"
+    if not share.kept:
+        return "for the node; hv_state keeps nothing for it"
+    keeps = f"the node keeps {amount(share.parameter, share.kept)}"
+    return (
+        f"free: {keeps}, and the allocator requires some more" if wanted == share.amount else f"for the node; {keeps}"
+    )
+
+
 def _observed_kept(context: Context, group: GroupPolicy) -> int:
     """Return how many CPUs every node of the observed group keeps; without a cluster the 1 that Ganeti counts."""
     seen = [node.resources.cpu_node for node in context.members.hosts_in(group)]
     return min((cpus for cpus in seen if cpus is not None), default=1)
+
+
+def times_in_words(number: int) -> str:
+    """Return `once`, `2 times`, …"""
+    return "once" if number == 1 else f"{number} times"
 
 
 SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
@@ -107,7 +137,8 @@ class ShareFitsLessOften(Rule):
         severity=Severity.WARNING,
         summary="With exclusive storage, a spec named after a part of a node fits less often than its name says.",
         rationale="Nodes are given away whole, in halves or in quarters. If a half needs more than half of the memory,"
-        " CPUs or volumes that a node gives, it fits once and the rest stays unused.",
+        " CPUs or disk that a node gives, it fits once and the rest stays unused. The allocator wants some memory and"
+        " some disk to stay free: two halves of 32G do not fit in 64G.",
         source="Allocation for Partitioned Ganeti, Dedicated Allocation Metric",
         bad=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "16 16", "5000G 5965G", "6 6"),
         good=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "15 15", "5000G 5965G", "6 6"),
@@ -116,20 +147,24 @@ class ShareFitsLessOften(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group, _, hardware in exclusive_groups(context):
-            given = [(item.parameter, item.amount, item.span) for item in shares(context, group, hardware)]
+            given = list(shares(context, group, hardware))
             if hardware.volume_count is not None:
-                given.append(("spindle-use", hardware.volume_count, hardware.span))
+                given.append(Share("spindle-use", hardware.volume_count, 0, hardware.span))
             for pair in comparable(context.pairs(group)):
                 times = SHARES.get((pair.name or "").lower(), 1)
-                for name, left, place in given if times > 1 else ():
+                for share in given if times > 1 else ():
+                    name, left = share.parameter, share.amount
                     least = pair.minimum[name]
-                    if least * times > left >= least:
+                    if least * times > share.most >= least:
+                        more = "all" if least * times == left else "more than"
                         message = (
-                            f"{pair.title}: {times} times {name} {amount(name, least)} are more than a node gives"
-                            f" ({amount(name, left)}): it fits {left // least} times"
+                            f"{pair.title}: {times} times {name} {amount(name, least)} are {more} a node gives"
+                            f" ({amount(name, left)}): it fits {times_in_words(share.most // least)}"
                         )
-                        related = (Related(place, "the hardware is promised here"),)
-                        hint = f"one of {times} equal parts is at most {amount(name, left // times)}"
+                        message += ", since some must stay free" if more == "all" else ""
+                        related = (Related(share.span, "the hardware is promised here"),)
+                        below = "less than" if share.spare and left % times == 0 else "at most"
+                        hint = f"one of {times} equal parts is {below} {amount(name, left // times)}"
                         yield self.hit(group, message, pair.at("min", name), hint=hint, related=related)
 
 

@@ -56,7 +56,8 @@ def _beyond(context: Context, bound: str) -> Iterator[tuple[GroupPolicy, Pair, s
             for pair in pairs:
                 count = pair.minimum["disk-count"] if name == "disk-size" and bound == "min" else 1
                 wanted = (pair.minimum if bound == "min" else pair.maximum)[name] * count
-                if wanted > limit:
+                full = bound == "min" and name != "cpu-count" and wanted == limit  # some must stay free
+                if wanted > limit or full:
                     yield group, pair, name, wanted, limit, place
 
 
@@ -106,6 +107,8 @@ class SpecMaxBeyondHardware(Rule):
 
 
 def _excess(name: str, wanted: int, limit: float) -> str:
+    if wanted == limit:
+        return f"{name} {amount(name, wanted)} is all that a node has, and the allocator requires some to stay free"
     return f"{name} {amount(name, wanted)} is more than a node has ({amount(name, int(limit))})"
 
 
