@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.redundancy import CapacityRules
     from gpolicy.allocator.repeated_allocation import Allocator
     from gpolicy.ganeti.disk_spindles import SpindleRefusal
+    from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _Result = TypeVar("_Result")
 
@@ -66,7 +67,7 @@ class CountedCluster:
     template: DiskTemplate | None
     resources: Mapping[str, NodeResources] = field(default_factory=dict)
     accept_existing: bool = False
-    volumes: Mapping[str, int] = field(default_factory=dict)
+    volumes: Mapping[str, VolumeSize] = field(default_factory=dict)
     allocator: Callable[[Candidates, CapacityRules], Allocator] = _keeping_n1
     limits: Limits = NO_LIMITS
 

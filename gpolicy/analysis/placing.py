@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.merge import Cluster
     from gpolicy.cluster.state import ClusterState
     from gpolicy.ganeti.disk_spindles import SpindleRefusal
+    from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 
 _CAUSES: Final = {
@@ -113,7 +114,7 @@ def _names(cluster: Cluster, answer: GroupAnswer) -> tuple[str, ...]:
 
 
 def _unmade(
-    cluster: Cluster, request: PlaceRequest, instance: Instance, volumes: Mapping[str, int]
+    cluster: Cluster, request: PlaceRequest, instance: Instance, volumes: Mapping[str, VolumeSize]
 ) -> dict[str, SpindleRefusal]:
     """Return the nodes where Ganeti refuses a disk that hail accepts, by name, with the refusal of the first disk."""
     found: dict[str, SpindleRefusal] = {}
@@ -140,7 +141,9 @@ def _marked(candidates: list[Candidate], unmade: Mapping[str, SpindleRefusal]) -
     return marked
 
 
-def _unknown(cluster: Cluster, instance: Instance, nodes: tuple[str, ...], volumes: Mapping[str, int]) -> list[str]:
+def _unknown(
+    cluster: Cluster, instance: Instance, nodes: tuple[str, ...], volumes: Mapping[str, VolumeSize]
+) -> list[str]:
     exclusive = {node.facts.name for node in cluster.nodes.values() if node.facts.exclusive}
     unknown = [name for name in nodes if name in exclusive and name not in volumes]
     if not unknown or not instance.disks:

@@ -15,7 +15,7 @@ from gpolicy.ganeti.vocabulary import DRBD_METADATA
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Node
-    from gpolicy.cluster.terms import VolumeTerms
+    from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _LOCAL: Final = {"plain": 0, "drbd": DRBD_METADATA}
 """The templates of disks in a volume group, and what each disk takes beside its size."""
@@ -53,11 +53,11 @@ def volume_resources(state: ClusterState, node: Node) -> VolumeResources | None:
     sizes = terms.promise.volumes
     if not sizes:
         return None
-    taken = _taken(state, node, terms.volumes, min(sizes))
+    volume = terms.volumes.volume_size(min(sizes))
+    taken = _taken(state, node, volume)
     if taken is None:
         return None
-    free = max(0, len(sizes) - taken)
-    return _resources(len(sizes), free, terms.volumes.usable_size(min(sizes)), VolumesFrom.PROMISED)
+    return _resources(len(sizes), max(0, len(sizes) - taken), volume.usable, VolumesFrom.PROMISED)
 
 
 def volume_notes(state: ClusterState, worked_out: Mapping[str, VolumeResources]) -> list[str]:
@@ -90,16 +90,16 @@ def _resources(count: int, free: int, usable: int, known_from: VolumesFrom) -> V
     )
 
 
-def _taken(state: ClusterState, node: Node, terms: VolumeTerms, smallest: int) -> int | None:
+def _taken(state: ClusterState, node: Node, volume: VolumeSize) -> int | None:
     """Return how many volumes the disks on `node` take; None if volumes are too small to count."""
     taken = 0
     for size, spindles in _disks_on(state, node):
         if spindles is not None:
             taken += spindles
-        elif terms.usable_size(smallest) < 1:
+        elif volume.usable < 1:
             return None
         else:
-            taken += terms.volumes_needed(size, smallest)
+            taken += volume.needed(size)
     return taken
 
 

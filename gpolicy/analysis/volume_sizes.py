@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from gpolicy.cluster.volume_pools import pools_of
+
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Node
+    from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 
-def smallest_volume(state: ClusterState, node: Node) -> int | None:
-    """Return the size (MiB) of the smallest physical volume of a node, which Ganeti computes with; None: not known."""
-    if node.physical_volumes:
-        return min(volume.size for volume in node.physical_volumes)
-    return min(state.terms_of(node.group).promise.volumes or (), default=None)
+def smallest_volume(state: ClusterState, node: Node) -> VolumeSize | None:
+    """Return the size of the smallest physical volume of a node, which Ganeti computes with; None: not known."""
+    pools = pools_of(state, node)
+    return promised_volume(state, node.group) if pools is None else pools.own.volume_size
 
 
-def smallest_volumes(state: ClusterState) -> dict[str, int]:
+def promised_volume(state: ClusterState, group: str) -> VolumeSize | None:
+    """Return the size of the smallest physical volume that the policy promises for a group; None: not known."""
+    terms = state.terms_of(group)
+    return terms.volumes.volume_size(min(terms.promise.volumes)) if terms.promise.volumes else None
+
+
+def smallest_volumes(state: ClusterState) -> dict[str, VolumeSize]:
     """Return the size of the smallest physical volume of each node where it is known, by name."""
     found = {name: smallest_volume(state, node) for name, node in state.nodes.items()}
     return {name: size for name, size in found.items() if size is not None}
 
 
-def unknown_volumes(state: ClusterState, volumes: Mapping[str, int], group: str | None = None) -> list[str]:
+def unknown_volumes(state: ClusterState, volumes: Mapping[str, VolumeSize], group: str | None = None) -> list[str]:
     """Return a note on each group (or on `group`) with exclusive storage where the size of volumes is not known."""
     groups = dict.fromkeys(
         node.group

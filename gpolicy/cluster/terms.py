@@ -12,14 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.volume_arithmetic import (
-    MARGIN,
-    RESERVED,
-    largest_disk,
-    sizes_differ,
-    usable_size,
-    volumes_needed,
-)
+from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED, VolumeSize, sizes_differ
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
@@ -73,17 +66,9 @@ class VolumeTerms:
         """Return whether volumes of these sizes (MiB) are too different to count as equal."""
         return sizes_differ(smallest, largest, self.margin)
 
-    def usable_size(self, smallest: int) -> int:
-        """Return how much of each volume is counted (MiB), when `smallest` is the size of the smallest."""
-        return usable_size(smallest, self.margin, self.reserve)
-
-    def volumes_needed(self, size: int, smallest: int) -> int:
-        """Return how many volumes a disk of `size` takes. Of `smallest` at least 1 MiB must be usable."""
-        return volumes_needed(size, smallest, self.margin, self.reserve)
-
-    def largest_disk(self, volumes: int, smallest: int) -> int:
-        """Return the size of the largest disk (MiB) that `volumes` volumes hold."""
-        return largest_disk(volumes, smallest, self.margin, self.reserve)
+    def volume_size(self, smallest: int) -> VolumeSize:
+        """Return how volumes count when `smallest` (MiB) is the size of the smallest."""
+        return VolumeSize(smallest, self.margin, self.reserve)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

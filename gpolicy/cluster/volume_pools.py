@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.cluster.terms import VolumeTerms
-from gpolicy.ganeti.volume_arithmetic import is_empty
+from gpolicy.ganeti.volume_arithmetic import VolumeSize, is_empty
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume
@@ -63,9 +63,14 @@ class VolumePool:
         return max((volume.size for volume in self.allocatable), default=None)
 
     @property
+    def volume_size(self) -> VolumeSize | None:
+        """How each spindle counts; None without any."""
+        return None if self.smallest is None else self.terms.volume_size(self.smallest)
+
+    @property
     def usable(self) -> int:
         """How much of each spindle counts; 0 without any."""
-        return self.terms.usable_size(self.smallest or 0)
+        return self.volume_size.usable if self.volume_size else 0
 
     @property
     def empty(self) -> tuple[PhysicalVolume, ...]:

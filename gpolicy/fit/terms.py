@@ -11,7 +11,7 @@ from gpolicy.policy.model import INHERIT
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.ganeti.parameter import Values
-    from gpolicy.policy.model import GroupPolicy, Hardware, Leaves, Policy, Settings
+    from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Hardware, Leaves, Policy, Settings
 
 _MOST_VOLUMES = 1000
 
@@ -19,14 +19,14 @@ _MOST_VOLUMES = 1000
 def terms_of(policy: Policy, state: ClusterState) -> Terms:
     """Return what `policy` says of the resources of the cluster in `state` beyond what Ganeti stores or shows."""
     cluster = policy.cluster
-    limits, volumes = (cluster.limits, cluster.physical_volumes) if cluster else ({}, {})
+    limits = cluster.limits if cluster else {}
     groups = [group for group in policy.groups.values() if group.removed is None]
     declared = [(item.label, item.leaves) for item in (*([cluster] if cluster else []), *groups)]
     declared += [(f"node/{name}", node.leaves) for name, node in resolve(policy, state).nodes.items()]
     values = ((label, _states(leaves)) for label, leaves in declared)
     return Terms(
-        groups={group.name: _group_terms(group, limits, volumes) for group in groups},
-        others=GroupTerms(limits=_limits(limits), volumes=_volumes(volumes)),
+        groups={group.name: _group_terms(cluster, group, limits) for group in groups},
+        others=GroupTerms(limits=_limits(limits), volumes=volume_terms(cluster)),
         values={label: item for label, item in values if item},
     )
 
@@ -35,10 +35,10 @@ def _states(leaves: Leaves) -> Values:
     return {path: leaf.value for path, leaf in leaves.items() if path[0] in STATES and leaf.value is not INHERIT}
 
 
-def _group_terms(group: GroupPolicy, limits: Settings, volumes: Settings) -> GroupTerms:
+def _group_terms(cluster: ClusterPolicy | None, group: GroupPolicy, limits: Settings) -> GroupTerms:
     return GroupTerms(
         limits=_limits({**limits, **group.limits}),
-        volumes=_volumes({**volumes, **group.physical_volumes}),
+        volumes=volume_terms(cluster, group),
         promise=Promise() if group.hardware is None else promise_of(group.hardware),
     )
 
@@ -62,7 +62,10 @@ def _limits(written: Settings) -> Limits:
     return Limits(**{key: item.value for key, item in written.items()})
 
 
-def _volumes(written: Settings) -> VolumeTerms:
+def volume_terms(cluster: ClusterPolicy | None, group: GroupPolicy | None = None) -> VolumeTerms:
+    """Return what counts of the physical volumes of a group; of the groups that declare nothing, without `group`."""
+    written = {**(cluster.physical_volumes if cluster else {}), **(group.physical_volumes if group else {})}
+
     def read(key: str, value: Any) -> Any:
         match key:
             case "exclude":

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gpolicy.ganeti.units import compared_sizes, exact_size
-from gpolicy.ganeti.volume_arithmetic import volumes_needed
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 
 class SpindleFault(Enum):
@@ -44,21 +44,24 @@ class SpindleRefusal:
         return f"a disk of {exact_size(self.size)} has {_count(self.spindles or 0, 'spindle')}, but storage is shared"
 
 
-def spindle_refusal(size: int, spindles: int | None, *, exclusive: bool, volume: int | None) -> SpindleRefusal | None:
+def spindle_refusal(
+    size: int, spindles: int | None, *, exclusive: bool, volume: VolumeSize | None
+) -> SpindleRefusal | None:
     """Return why Ganeti refuses a disk of `size` with so many spindles on a node, None if it makes it.
 
-    `volume` is the size of the smallest physical volume of the node, None where it is not known: the spindles are then
-    not held against it.
+    `volume` is how the physical volumes of the node count, None where it is not known: the spindles are then not held
+    against it.
     """
     if not exclusive:
         return None if spindles is None else SpindleRefusal(SpindleFault.SHARED, size, spindles)
-    if volume is not None and volume < 2:  # a volume of 1 MiB counts as nothing
+    if volume is not None and volume.usable < 1:  # a volume of 1 MiB counts as nothing
         volume = None
-    needed = None if volume is None else volumes_needed(size, volume)
+    needed = None if volume is None else volume.needed(size)
+    smallest = None if volume is None else volume.smallest
     if spindles is None:
-        return SpindleRefusal(SpindleFault.MISSING, size, None, needed, volume)
+        return SpindleRefusal(SpindleFault.MISSING, size, None, needed, smallest)
     if needed is not None and spindles < needed:
-        return SpindleRefusal(SpindleFault.TOO_FEW, size, spindles, needed, volume)
+        return SpindleRefusal(SpindleFault.TOO_FEW, size, spindles, needed, smallest)
     return None
 
 

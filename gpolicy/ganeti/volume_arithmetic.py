@@ -8,6 +8,7 @@ every edge (partitioned Ganeti, "Exclusive use of disks"). Margin and reserve ar
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 MARGIN: Final = 0.01
@@ -38,6 +39,28 @@ def volumes_needed(size: int, smallest: int, margin: float = MARGIN, reserve: fl
 def largest_disk(volumes: int, smallest: int, margin: float = MARGIN, reserve: float = RESERVED) -> int:
     """Return the size of the largest disk that `volumes` volumes hold."""
     return volumes * usable_size(smallest, margin, reserve)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSize:
+    """How the volumes of a node count: all as the `smallest` (MiB), less margin and reserve."""
+
+    smallest: int
+    margin: float = MARGIN
+    reserve: float = RESERVED
+
+    @property
+    def usable(self) -> int:
+        """How much of each volume is counted."""
+        return usable_size(self.smallest, self.margin, self.reserve)
+
+    def needed(self, size: int) -> int:
+        """Return how many volumes a disk of `size` takes. `usable` must be at least 1."""
+        return volumes_needed(size, self.smallest, self.margin, self.reserve)
+
+    def largest_disk(self, volumes: int) -> int:
+        """Return the size of the largest disk that `volumes` volumes hold."""
+        return largest_disk(volumes, self.smallest, self.margin, self.reserve)
 
 
 def is_empty(size: int, free: int) -> bool:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.analysis.violations import bounds_of
 from gpolicy.analysis.volume_sizes import smallest_volume
-from gpolicy.cluster.volume_pools import VolumesFrom
+from gpolicy.cluster.volume_pools import VolumesFrom, pools_of
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.ganeti.parameters import release_key
-from gpolicy.ganeti.volume_arithmetic import is_empty, sizes_differ, usable_size, volumes_needed
 from gpolicy.impact.storage_findings import (
     DiskFinding,
     DiskTrouble,
@@ -31,6 +30,8 @@ from gpolicy.impact.storage_findings import (
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Disk, Instance, Node
+    from gpolicy.cluster.terms import VolumeTerms
+    from gpolicy.ganeti.volume_arithmetic import VolumeSize
     from gpolicy.impact.comparison import StateComparison
     from gpolicy.policy.model import Hardware
 
@@ -84,19 +85,28 @@ class _View:
     exclusive: set[str]
     hardware: Mapping[str, Hardware]
 
-    def smallest(self, node: Node) -> int | None:
+    def volume_size(self, node: Node) -> VolumeSize | None:
         """Return the size of the smallest volume of a node, which Ganeti computes with; None if it is not known."""
-        known, promised = smallest_volume(self.state, node), self.hardware.get(node.group)
-        return min((size.value for size in promised.pv_sizes), default=None) if promised and known is None else known
+        known, sizes = smallest_volume(self.state, node), self._promised(node.group)
+        return self.terms(node.group).volume_size(min(sizes)) if sizes and known is None else known
 
     def count(self, node: Node) -> int | None:
         """Return how many volumes a node has: counted by Ganeti, or listed, or promised."""
         if node.name in self.exclusive and node.resources.spindles_total is not None:
             return node.resources.spindles_total
-        if node.physical_volumes is not None:
-            return len(node.physical_volumes)
+        pools = pools_of(self.state, node)
+        if pools is not None:
+            return pools.own.count
         promised = self.hardware.get(node.group)
         return promised.volume_count if promised else None
+
+    def terms(self, group: str) -> VolumeTerms:
+        """Return what counts of the volumes of a group."""
+        return self.state.terms_of(group).volumes
+
+    def _promised(self, group: str) -> list[int]:
+        promised = self.hardware.get(group)
+        return [size.value for size in promised.pv_sizes] if promised else []
 
 
 # --- physical volumes ------------------------------------------------------------------------------------------------
@@ -105,15 +115,15 @@ class _View:
 def _volumes(view: _View, group: str, turned_on: Sequence[str]) -> GroupVolumes:
     nodes = sorted(view.state.nodes_of(group), key=lambda node: node.name)
     nodes = [node for node in nodes if node.name in view.exclusive]
-    if not any(node.physical_volumes for node in nodes):
+    pools = {node.name: pools.own for node in nodes if (pools := pools_of(view.state, node)) is not None}
+    sizes = [(volume.size, name) for name, pool in pools.items() for volume in pool.allocatable]
+    if not sizes:
         return _promised_volumes(view, group, nodes)
-    sizes = [(volume.size, node.name) for node in nodes for volume in node.physical_volumes or ()]
     (smallest, smallest_on), largest = min(sizes), max(size for size, _ in sizes)
     partly = [
-        PartlyUsedVolume(node=node.name, volume=volume.name, size=volume.size, free=volume.free)
-        for node in nodes
-        for volume in node.physical_volumes or ()
-        if volume.free and not is_empty(volume.size, volume.free)
+        PartlyUsedVolume(node=name, volume=volume.name, size=volume.size, free=volume.free)
+        for name, pool in pools.items()
+        for volume in pool.partly_used
     ]
     return GroupVolumes(
         group=group,
@@ -122,19 +132,14 @@ def _volumes(view: _View, group: str, turned_on: Sequence[str]) -> GroupVolumes:
         largest=largest,
         smallest_on=smallest_on,
         largest_on=next(name for size, name in sizes if size == largest),
-        differ=sizes_differ(smallest, largest),
-        differ_on=tuple(node.name for node in nodes if _differ_alone(node)),
-        usable=usable_size(smallest),
-        counts=tuple((node.name, len(node.physical_volumes)) for node in nodes if node.physical_volumes is not None),
+        differ=view.terms(group).sizes_differ(smallest, largest),
+        differ_on=tuple(name for name, pool in pools.items() if pool.differs),
+        usable=view.terms(group).volume_size(smallest).usable,
+        counts=tuple((name, pool.count) for name, pool in pools.items()),
         partly_used=tuple(volume for volume in partly if volume.node in turned_on),
         unusable_free=sum(volume.free for volume in partly),
         not_measured=tuple(node.name for node in nodes if not node.physical_volumes),
     )
-
-
-def _differ_alone(node: Node) -> bool:
-    sizes = [volume.size for volume in node.physical_volumes or ()]
-    return bool(sizes) and sizes_differ(min(sizes), max(sizes))
 
 
 def _promised_volumes(view: _View, group: str, nodes: Sequence[Node]) -> GroupVolumes:
@@ -149,8 +154,8 @@ def _promised_volumes(view: _View, group: str, nodes: Sequence[Node]) -> GroupVo
         known_from=VolumesFrom.PROMISED,
         smallest=min(sizes, default=None),
         largest=max(sizes, default=None),
-        differ=sizes_differ(min(sizes), max(sizes)) if sizes else None,
-        usable=usable_size(min(sizes)) if sizes else None,
+        differ=view.terms(group).sizes_differ(min(sizes), max(sizes)) if sizes else None,
+        usable=view.terms(group).volume_size(min(sizes)).usable if sizes else None,
         counts=() if count is None else tuple((name, count) for name in names),
         not_measured=names,
     )
@@ -170,7 +175,7 @@ def _effects(instance: Instance, now: _View, then: _View) -> Iterator[InstanceEf
     findings = tuple(
         finding
         for number, disk in enumerate(instance.disks)
-        for finding in _disk_findings(number, disk, turn, then.smallest(primary))
+        for finding in _disk_findings(number, disk, turn, then.volume_size(primary))
     )
     unsuitable = bool(exclusive) and {disk.template for disk in instance.disks} != {"plain"}
     if findings or unsuitable or turn is not Turn.STAYS:
@@ -187,9 +192,9 @@ def _effects(instance: Instance, now: _View, then: _View) -> Iterator[InstanceEf
         )
 
 
-def _disk_findings(number: int, disk: Disk, turn: Turn, smallest: int | None) -> Iterator[DiskFinding]:
-    counts = turn is not Turn.OFF and smallest is not None and smallest > 1
-    needed = volumes_needed(disk.size, smallest) if counts and smallest else None
+def _disk_findings(number: int, disk: Disk, turn: Turn, volume: VolumeSize | None) -> Iterator[DiskFinding]:
+    counts = turn is not Turn.OFF and volume is not None and volume.usable > 0
+    needed = volume.needed(disk.size) if counts and volume else None
 
     def finding(trouble: DiskTrouble) -> DiskFinding:
         return DiskFinding(
@@ -202,7 +207,7 @@ def _disk_findings(number: int, disk: Disk, turn: Turn, smallest: int | None) ->
         )
 
     plain = disk.template == "plain"
-    refusal = spindle_refusal(disk.size, disk.spindles, exclusive=turn is not Turn.OFF, volume=smallest)
+    refusal = spindle_refusal(disk.size, disk.spindles, exclusive=turn is not Turn.OFF, volume=volume)
     if turn is not Turn.OFF and not plain:
         yield finding(DiskTrouble.NOT_PLAIN)
     if refusal is not None and (plain or refusal.fault is not SpindleFault.TOO_FEW):

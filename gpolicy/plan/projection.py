@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, PhysicalVolume, Resources
+from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
 from gpolicy.cluster.terms import Terms, under_terms
+from gpolicy.cluster.volume_pools import VolumePool, pools_of
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import fill
-from gpolicy.ganeti.volume_arithmetic import is_empty, usable_size
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, some, words
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
@@ -23,8 +23,8 @@ _NO_VALUES: Final = (NAME, MEMBERSHIP, TAGS)
 _ROUNDING: Final = 8  # MiB: by how much each volume may be counted larger or smaller than in its group
 
 
-def projected(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
-    """Return `state` after `changes`.
+def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | None = None) -> ClusterState:
+    """Return `state` after `changes`, under `terms` if they are given.
 
     A group that would be removed while nodes are in it stays, as Ganeti refuses to remove it. Where the source cannot
     show own values of groups, a group that has the cluster's value is taken to follow it. A new group is listed last.
@@ -48,14 +48,15 @@ def projected(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
         notes.append(
             f"whether exclusive storage is on in {', '.join(unknown)} is not known: nodes keep it as they move"
         )
-    return _measured(state, replace(after, notes=(*state.notes, *notes)))
+    after = replace(after, notes=(*state.notes, *notes))
+    return _measured(state, under_terms(after, terms) if terms else after)
 
 
 def before_and_after(state: ClusterState, changes: Sequence[Change], terms: Terms) -> tuple[ClusterState, ClusterState]:
     """Return the cluster as it is and as it will be, both under the terms of a policy."""
     names = {str(change.before): str(change.after) for change in changes if change.action is ChangeAction.RENAME}
     before = under_terms(state, terms, names)
-    return before, under_terms(projected(before, changes), terms)
+    return before, projected(before, changes, terms)
 
 
 def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
@@ -65,14 +66,15 @@ def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
         on = after.in_force(node, _EXCLUSIVE) is True
         if on == (before.in_force(before.nodes[name], _EXCLUSIVE) is True):
             continue
-        nodes[name] = replace(node, resources=resources_when_turned(node, on=on))
+        pools = pools_of(after, node)
+        nodes[name] = replace(node, resources=resources_when_turned(node, pools.own if pools else None, on=on))
         if node.resources.disk_free is not None and nodes[name].resources.disk_free is None:
             lost.append(name)
     if not lost:
         return replace(after, nodes=nodes)
     note = (
-        f"exclusive storage changes what is free on {some(lost)}: how, only the physical volumes of one volume group"
-        " could tell (--physical-volumes)"
+        f"exclusive storage changes what is free on {some(lost)}: how, only the physical volumes of its volume"
+        " group could tell (--physical-volumes; and `physical_volumes` of the policy says which are in it)"
     )
     return replace(after, nodes=nodes, notes=(*after.notes, note))
 
@@ -167,37 +169,19 @@ def _tags(tags: frozenset[str], changes: Sequence[Change]) -> frozenset[str]:
     return next((frozenset(words(change.after)) for change in changes if change.path == TAGS), tags)
 
 
-def resources_when_turned(node: Node, *, on: bool) -> Resources:
+def resources_when_turned(node: Node, pool: VolumePool | None, *, on: bool) -> Resources:
     """Return what `node` measures after exclusive storage is turned on or off, worked out from its physical volumes.
 
-    Under exclusive storage only empty volumes count as free, each without margin and reserve (design document
-    "partitioned Ganeti", "Exclusive use of disks"). Where the volumes are not known, the figures become unknown.
+    `pool` are those of the cluster's volume group, None if they were not read. Under exclusive storage only empty
+    volumes count as free, each without margin and reserve (design document "partitioned Ganeti", "Exclusive use of
+    disks"). Where the volumes are not known, the figures become unknown.
     """
     measured = node.resources
     if measured.disk_total is None:
         return measured
-    volumes = _of_one_group(node, measured.disk_total)
-    if volumes is None:
+    if pool is None or abs(pool.size - measured.disk_total) > _ROUNDING * max(len(pool.volumes), 1):
         return replace(measured, disk_free=None, spindles_total=None, spindles_free=None)
     if not on:
-        free = sum(volume.free for volume in volumes)
-        return replace(measured, disk_free=free, spindles_total=None, spindles_free=None)
-    empty = sum(1 for volume in volumes if is_empty(volume.size, volume.free))
-    smallest = min((volume.size for volume in volumes), default=0)
-    return replace(
-        measured,
-        disk_free=empty * usable_size(smallest),
-        spindles_total=len(volumes),
-        spindles_free=empty,
-    )
-
-
-def _of_one_group(node: Node, disk_total: int) -> tuple[PhysicalVolume, ...] | None:
-    """Return the volumes, if they are known and make up the volume group that Ganeti measures.
-
-    Ganeti lists the volumes of all groups, and does not say which is in which.
-    """
-    volumes = node.physical_volumes
-    if volumes is None or abs(sum(volume.size for volume in volumes) - disk_total) > _ROUNDING * max(len(volumes), 1):
-        return None
-    return volumes
+        return replace(measured, disk_free=pool.free, spindles_total=None, spindles_free=None)
+    empty = len(pool.empty)
+    return replace(measured, disk_free=empty * pool.usable, spindles_total=pool.count, spindles_free=empty)

@@ -15,6 +15,7 @@ from gpolicy.policy.schema_parameters import (
     DAY_PATTERN,
     PERCENT_PATTERN,
     RATE_PATTERN,
+    SHARE_PATTERN,
     SIZE_PATTERN,
     UID_PATTERN,
     Schema,
@@ -25,6 +26,7 @@ _PATTERN_MESSAGES: Final = {
     RATE_PATTERN: "Not a rate: write KiB/s as a number, or a number with K, M or G (60M).",
     UID_PATTERN: 'Not a range of user IDs: write "1000-1010", or one ID.',
     PERCENT_PATTERN: "Not a share: write a number and a percent sign (5%).",
+    SHARE_PATTERN: "Not a share below 100%: write a number and a percent sign (5%).",
     DAY_PATTERN: "Not a day: write YYYY-MM-DD.",
     **{pattern: f"Ganeti refuses this. Write {words}." for pattern, words in FORMS.items()},
 }

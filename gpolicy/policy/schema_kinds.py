@@ -20,7 +20,7 @@ from gpolicy.policy.schema_guards import guard_properties
 from gpolicy.policy.schema_parameters import (
     DAY_PATTERN,
     NAME,
-    PERCENT_PATTERN,
+    SHARE_PATTERN,
     SIZE,
     TAG,
     Schema,
@@ -155,7 +155,7 @@ def _nodes(text: str) -> Schema:
 
 def _term_properties(of: str) -> Schema:
     """Return the keys that Ganeti does not know (`gpolicy.cluster.terms`)."""
-    share: Schema = {"type": "string", "pattern": PERCENT_PATTERN}
+    share: Schema = {"type": "string", "pattern": SHARE_PATTERN}
     names: Schema = {"type": "array", "items": NAME, "uniqueItems": True, "minItems": 1}
     return {
         "limits": {

@@ -19,6 +19,8 @@ RATE_PATTERN: Final = r"^ *([0-9]+(\.[0-9]*)?|\.[0-9]+) *([kKmMgG]([iI]?[bB])?)?
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255}
 UID_PATTERN: Final = "^[0-9]{1,10}(-[0-9]{1,10})?$"
 PERCENT_PATTERN: Final = r"^[0-9]+(\.[0-9]+)? *%$"
+SHARE_PATTERN: Final = r"^[0-9]{1,2}(\.[0-9]{1,6})? *%$"
+"""A percentage below 100."""
 DAY_PATTERN: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 UID_RANGE: Final[Schema] = {
     "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": UID_PATTERN}],

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.declared_resources import declared_numbers
+from gpolicy.cluster.volume_pools import pools_of
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.volume_arithmetic import sizes_differ, usable_size
 from gpolicy.suggest.suggestion import NodeHardware, NodeKind
@@ -146,8 +147,9 @@ def smallest_volume(state: observed.ClusterState, names: Sequence[str], given: i
     """
     if given is not None:
         return given
-    volumes = [volume.size for name in names for volume in state.nodes[name].physical_volumes or ()]
-    if volumes and all(state.nodes[name].physical_volumes for name in names):
+    pools = [pools_of(state, state.nodes[name]) for name in names]
+    volumes = [volume.size for pool in pools if pool for volume in pool.own.allocatable]
+    if volumes and all(pool and pool.own.count for pool in pools):
         _judge(min(volumes), max(volumes), notes)
         return min(volumes)
     sizes = []

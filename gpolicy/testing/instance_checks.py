@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.analysis.pair_names import MINMAX, pair_names
 from gpolicy.analysis.violations import AllowedSizes, allowed_sizes, verdict_on
-from gpolicy.analysis.volume_sizes import smallest_volume
+from gpolicy.analysis.volume_sizes import promised_volume, smallest_volume
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.ganeti.parameter import Path
 from gpolicy.testing.instances import instance_of
@@ -57,8 +57,9 @@ def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) ->
 def _refused_disk(state: ClusterState, group: str, instance: Instance, *, exclusive: bool) -> SpindleRefusal | None:
     """Return why Ganeti makes the disks of an instance on no node of the group, None if it may make them."""
     known = [smallest_volume(state, node) for node in state.nodes_of(group)]
-    known = known or [min(state.terms_of(group).promise.volumes or (), default=None)]
-    volume = None if None in known else max((size for size in known if size is not None), default=None)
+    known = known or [promised_volume(state, group)]
+    sizes = [size for size in known if size is not None]
+    volume = max(sizes, key=lambda size: size.usable) if len(sizes) == len(known) else None
     found = (spindle_refusal(disk.size, disk.spindles, exclusive=exclusive, volume=volume) for disk in instance.disks)
     return next((item for item in found if item is not None and item.fault is not SpindleFault.MISSING), None)
 

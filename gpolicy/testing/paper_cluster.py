@@ -19,7 +19,6 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Phys
 from gpolicy.fit.terms import promise_of, terms_of
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
-from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.plan.change import MEMBERSHIP
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import before_and_after
@@ -215,7 +214,8 @@ def _storage(state: ClusterState, node: Node, machine: Machine) -> tuple[int | N
         if not sizes:
             hint = f"write pv_size and pv_count beside the nodes, or as `hardware` of group {node.group}"
             raise CannotRunError(f"unknown for node {node.name}: its physical volumes", hint=hint)
-        return len(sizes) * usable_size(min(sizes)), len(sizes)
+        usable = state.terms_of(node.group).volumes.volume_size(min(sizes)).usable
+        return len(sizes) * usable, len(sizes)
     if machine.disk is not None:
         return machine.disk, None
     return (sum(sizes), None) if sizes else (None, None)

@@ -23,6 +23,7 @@ from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.cluster.terms import under_terms
 from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.impact.impact import impact
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.capacity_answer import capacity_answer
@@ -68,13 +69,22 @@ def asked(state: ClusterState, disk: int, spindles: int | None) -> PlaceReport:
 def test_the_rule_by_hand(
     size: int, spindles: int | None, exclusive: bool, volume: int | None, fault: SpindleFault | None
 ) -> None:
-    found = spindle_refusal(size, spindles, exclusive=exclusive, volume=volume)
+    counted = None if volume is None else VolumeSize(volume)
+    found = spindle_refusal(size, spindles, exclusive=exclusive, volume=counted)
     assert (found and found.fault) == fault
+
+
+def test_another_reserve_needs_other_volumes() -> None:
+    """1000 // 1.03 = 970 and 1000 // 1.25 = 800: a disk of 900 MiB takes one volume or two."""
+    assert spindle_refusal(900, 1, exclusive=True, volume=VolumeSize(1000)) is None
+    refusal = spindle_refusal(900, 1, exclusive=True, volume=VolumeSize(1000, margin=0.05, reserve=0.2))
+    assert refusal is not None
+    assert refusal.needed == 2
 
 
 def test_refusals_in_words() -> None:
     few, missing, shared = (
-        spindle_refusal(10240, 1, exclusive=True, volume=5150),
+        spindle_refusal(10240, 1, exclusive=True, volume=VolumeSize(5150)),
         spindle_refusal(10240, None, exclusive=True, volume=None),
         spindle_refusal(10240, 2, exclusive=False, volume=None),
     )

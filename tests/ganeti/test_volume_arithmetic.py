@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.findings import Span
 from gpolicy.ganeti.volume_arithmetic import largest_disk, sizes_differ, usable_size, volumes_needed
 from gpolicy.policy.model import Hardware
@@ -111,5 +112,5 @@ def test_the_greatest_resources_of_a_node(
     described: Hardware, count: int | None, shared: int | None, exclusive: int | None
 ) -> None:
     assert described.volume_count == count
-    assert total_disk(described, exclusive=False) == shared
-    assert total_disk(described, exclusive=True) == exclusive
+    assert total_disk(described) == shared
+    assert total_disk(described, VolumeTerms()) == exclusive

@@ -16,6 +16,7 @@ from gpolicy.cluster.master import read_master
 from gpolicy.cluster.physical_volumes import from_master
 from gpolicy.cluster.process import Output
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Resources
+from gpolicy.cluster.terms import GroupTerms, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Values
@@ -154,6 +155,15 @@ class TestVolumes:
     def groups(self, promised: Hardware | None = None, **volumes: list[tuple[int, int]]) -> GroupVolumes:
         old, new = states({}, ON, volumes=volumes)
         return exclusive_storage_change(old, new, {"default": promised} if promised else {}).groups[0]
+
+    def test_the_terms_of_the_policy_count(self) -> None:
+        """Without the excluded volume the smallest has 1000 MiB, and 1000 // 1.25 = 800."""
+        volumes = {"node1": [(100, 50), (1000, 1000), (1021, 1021)]}
+        terms = {"default": GroupTerms(volumes=VolumeTerms(exclude=("/dev/sdb",), margin=0.05, reserve=0.2))}
+        old, new = (replace(state, terms=terms) for state in states({}, ON, volumes=volumes))
+        (found,) = exclusive_storage_change(old, new).groups
+        assert (found.smallest, found.usable, found.differ, found.counts) == (1000, 800, False, (("node1", 2),))
+        assert found.partly_used == ()
 
     @pytest.mark.parametrize(("largest", "differ"), [(1000, False), (1020, False), (1021, True)])
     def test_the_margin_of_a_group(self, largest: int, differ: bool) -> None:

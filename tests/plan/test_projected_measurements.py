@@ -6,14 +6,20 @@ import json
 import random
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from planned import cluster, plan_for
 from real_ganeti import TREES, needs_ganeti
 
 from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume, Resources
+from gpolicy.cluster.terms import VolumeTerms
+from gpolicy.cluster.volume_pools import VolumePool, volume_pools
+from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.parameter import Values
-from gpolicy.plan.projection import projected, resources_when_turned
+from gpolicy.plan.diff import diff
+from gpolicy.plan.projection import before_and_after, projected, resources_when_turned
+from gpolicy.policy.loading import load_policy
 
 TIB = 1024**2
 MEASURED = Resources(memory_total=1000, memory_free=500, disk_total=3000, disk_free=2500, cpu_total=8)
@@ -31,28 +37,33 @@ def node(*sizes: tuple[int, int], measured: Resources = MEASURED) -> Node:
     return Node(name="node1", group="default", own={}, resources=measured, physical_volumes=volumes(*sizes))
 
 
+def turned(node: Node, *, on: bool) -> Resources:
+    volumes = node.physical_volumes
+    return resources_when_turned(node, None if volumes is None else VolumePool(volumes=volumes), on=on)
+
+
 def test_only_empty_volumes_count_and_not_all_of_each() -> None:
-    found = resources_when_turned(node((1000, 500), (1000, 0), (1000, 0)), on=True)
+    found = turned(node((1000, 500), (1000, 0), (1000, 0)), on=True)
     assert (found.spindles_total, found.spindles_free, found.disk_free) == (3, 2, 2 * 970)
     assert (found.disk_total, found.memory_free) == (3000, 500)
 
 
 def test_without_exclusive_storage_all_free_space_counts() -> None:
     measured = replace(MEASURED, disk_free=970, spindles_total=3, spindles_free=1)
-    found = resources_when_turned(node((1000, 1000), (1000, 400), (1000, 0), measured=measured), on=False)
+    found = turned(node((1000, 1000), (1000, 400), (1000, 0), measured=measured), on=False)
     assert (found.disk_free, found.spindles_total, found.spindles_free) == (1600, None, None)
 
 
 @pytest.mark.parametrize("on", [True, False])
 def test_without_volumes_or_with_those_of_other_groups_it_is_unknown(on: bool) -> None:
     for unknown in (replace(node(), physical_volumes=None), node((1000, 0), (1000, 0)), node((3000, 0), (500, 0))):
-        found = resources_when_turned(unknown, on=on)
+        found = turned(unknown, on=on)
         assert (found.disk_free, found.spindles_total, found.spindles_free) == (None, None, None)
 
 
 def test_unmeasured_figures_stay_unmeasured() -> None:
     silent = node((1000, 0), measured=Resources())
-    assert resources_when_turned(silent, on=True) == Resources()
+    assert turned(silent, on=True) == Resources()
 
 
 class TestProjection:
@@ -84,6 +95,44 @@ class TestProjection:
         state = self.state()
         plan = plan_for(state, "NodeGroup\nname: default\nipolicy: {vcpu-ratio: 2}")
         assert projected(state, plan.changes).nodes == state.nodes
+
+
+def test_an_excluded_root_volume_does_not_hide_the_figures() -> None:
+    """The volume group of 3000 MiB is measured; the root volume of 200 MiB is not in it. 1000 // 1.03 = 970."""
+    listed = volumes((200, 150), (1000, 500), (1000, 0), (1000, 0))
+    without = volume_pools(listed, VolumeTerms(), "xenvg").own
+    assert resources_when_turned(node(), without, on=True).disk_free is None
+    excluding = volume_pools(listed, VolumeTerms(exclude=("/dev/sd0",)), "xenvg").own
+    found = resources_when_turned(node(), excluding, on=True)
+    assert (found.spindles_total, found.spindles_free, found.disk_free) == (3, 2, 2 * 970)
+    assert resources_when_turned(node(), excluding, on=False).disk_free == 2500
+
+
+def test_volumes_that_lvm_must_not_use_are_no_spindles_but_part_of_the_group() -> None:
+    listed = tuple(
+        replace(volume, allocatable=volume.name != "/dev/sd0") for volume in volumes((1000, 0), (1000, 0), (1000, 0))
+    )
+    found = resources_when_turned(node(), VolumePool(volumes=listed), on=True)
+    assert (found.spindles_total, found.spindles_free, found.disk_free) == (2, 2, 1940)
+
+
+@pytest.mark.parametrize(("margin", "usable"), [("1%", 970), ("23%", 800)])
+def test_a_policys_terms_count_for_its_own_plan(margin: str, usable: int, tmp_path: Path) -> None:
+    """1000 // (1 + 0.23 + 0.02) = 800. The terms of a group that is renamed and turned are those of its new name."""
+    text = f"""
+gpolicy: v1
+kind: NodeGroup
+name: fast
+renamed_from: default
+ndparams: {{exclusive_storage: true}}
+physical_volumes: {{exclude: [/dev/sd0], margin: {margin}}}
+"""
+    (tmp_path / "policy.yaml").write_text(text)
+    state = TestProjection().state((200, 150), (1000, 500), (1000, 0), (1000, 0))
+    policy = load_policy(tmp_path / "policy.yaml")
+    _, after = before_and_after(state, diff(policy, state).changes, terms_of(policy, state))
+    assert after.nodes["node1"].resources.disk_free == 2 * usable
+    assert after.notes == state.notes
 
 
 ANSWER = """
@@ -121,6 +170,6 @@ def test_ganeti_itself_counts_the_same() -> None:
     mine = []
     for case in cases:
         measured = replace(MEASURED, disk_total=sum(size for size, _ in case))
-        found = resources_when_turned(node(*case, measured=measured), on=True)
+        found = turned(node(*case, measured=measured), on=True)
         mine.append([found.spindles_total, found.spindles_free, found.disk_free])
     assert [json.loads(line) for line in run.stdout.splitlines()] == mine

@@ -101,6 +101,9 @@ def test_stripes_are_checked_against_the_volumes(tmp_path: Path) -> None:
     assert check(text, tmp_path, state=state) == []
     (found,) = check(text, tmp_path, state=replace(state, nodes=nodes))
     assert (found.code, found.hint) == ("GP128", "write at most 2")
+    excluding = f"{text}physical_volumes: {{exclude: [/dev/sda]}}\n"
+    (found,) = check(excluding, tmp_path, state=replace(state, nodes=nodes))
+    assert (found.code, found.hint) == ("GP128", "write at most 1")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from gpolicy.checking.context import EXCLUSIVE_STORAGE, Context, name_of, number
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.volumes import own_pool
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.rules.examples import GROUP, bounds
@@ -83,7 +84,8 @@ class HardwareNotAsPromised(Rule):
             if hardware is None:
                 continue
             for node in context.members.hosts_in(group):
-                had, volumes = node.resources, [volume.size for volume in node.physical_volumes or ()]
+                had = node.resources
+                volumes = [volume.size for volume in own_pool(context, group, node).allocatable]
                 promised = (
                     ("memory", "memory-size", hardware.memory, had.memory_total, share),
                     ("CPUs", "cpu-count", hardware.cpus, had.cpu_total, 1.0),

@@ -10,6 +10,7 @@ from typing import Final
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.volumes import terms_in
 from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.ganeti.vocabulary import HYPERVISORS
 from gpolicy.policy.model import GroupPolicy, Hardware
@@ -47,7 +48,7 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
     if hardware.memory:
         kept = _kept(context, group, "mem_node", "mem_hv") or 0
         yield Share("memory-size", hardware.memory.value - kept, kept, hardware.memory.span, spare=1)
-    disk = total_disk(hardware, exclusive=True)
+    disk = total_disk(hardware, terms_in(context, group))
     if disk is not None:
         yield Share("disk-size", disk, 0, hardware.pv_sizes[0].span, spare=1)
     ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))

@@ -8,8 +8,8 @@ from typing import Final
 from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.volumes import own_pool, terms_in
 from gpolicy.findings import Related, RuleInfo, Severity
-from gpolicy.ganeti.volume_arithmetic import sizes_differ
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.exclusive_storage.examples import EXCLUSIVE
 from gpolicy.rules.exclusive_storage.spindles import exclusive_groups
@@ -34,10 +34,11 @@ class VolumeSizesDiffer(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for group, exclusive, hardware in exclusive_groups(context):
             sizes = sorted(hardware.pv_sizes, key=lambda size: size.value)
-            if sizes and sizes_differ(sizes[0].value, sizes[-1].value):
+            terms = terms_in(context, group)
+            if sizes and terms.sizes_differ(sizes[0].value, sizes[-1].value):
                 small, large = (amount("disk-size", size.value) for size in (sizes[0], sizes[-1]))
                 message = f"physical volumes of {small} and {large} are too different for exclusive storage"
-                hint = "the largest may exceed the smallest by about 2 %: split the group"
+                hint = f"the largest may exceed the smallest by about {200 * terms.margin:g} %: split the group"
                 related = (Related(exclusive.span, "exclusive storage is on"), Related(sizes[0].span, "the smallest"))
                 yield self.hit(group, message, sizes[-1].span, hint=hint, related=related)
 
@@ -84,14 +85,13 @@ class ObservedVolumesDiffer(Rule):
             volumes = [
                 (volume.size, node.name, volume.name)
                 for node in (context.members.hosts_in(group) if leaf else ())
-                for volume in node.physical_volumes or ()
-                if volume.allocatable
+                for volume in own_pool(context, group, node).allocatable
             ]
-            if leaf is not None and volumes and sizes_differ(min(volumes)[0], max(volumes)[0]):
+            if leaf is not None and volumes and terms_in(context, group).sizes_differ(min(volumes)[0], max(volumes)[0]):
                 parts = [
                     f"{name} of {node} has {amount('disk-size', size)}"
                     for size, node, name in (min(volumes), max(volumes))
                 ]
                 message = f"physical volumes in {name_of(group)} differ too much: {', '.join(parts)}"
-                hint = "move nodes with other volumes to their own group"
+                hint = "move nodes with other volumes to their own group, or exclude volumes (physical_volumes.exclude)"
                 yield self.hit(group, message, leaf.span, hint=hint)

@@ -9,9 +9,10 @@ from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.volumes import promised_size
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy import edits
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.rules.examples import bounds
@@ -41,12 +42,12 @@ def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, Hard
             yield group, exclusive, group.hardware
 
 
-def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, int, Hardware]]:
-    """Yield the pairs of exclusive groups whose smallest physical volume is known, with its size in MiB."""
+def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, VolumeSize, Hardware]]:
+    """Yield the pairs of exclusive groups whose smallest physical volume is known, with its size."""
     for group, _, hardware in exclusive_groups(context):
-        smallest = min((size.value for size in hardware.pv_sizes), default=0)
-        for pair in comparable(context.pairs(group)) if smallest >= 2 else ():
-            yield group, pair, smallest, hardware
+        volume = promised_size(context, group, hardware)
+        if volume is not None:
+            yield from ((group, pair, volume, hardware) for pair in comparable(context.pairs(group)))
 
 
 def _volumes_here(hardware: Hardware) -> tuple[Related, ...]:
@@ -70,15 +71,15 @@ class DiskNotWholeSpindles(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for group, pair, volume, hardware in _known_volumes(context):
             size = pair.maximum["disk-size"]
-            volumes = volumes_needed(size, volume)
-            usable = largest_disk(volumes, volume)
+            volumes = volume.needed(size)
+            usable = volume.largest_disk(volumes)
             if volumes and (usable - size) * 100 > usable * _TOLERANCE_PERCENT:
                 whole = "a whole physical volume" if volumes == 1 else f"{volumes} whole physical volumes"
                 message = (
                     f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
-                    f" {amount('disk-size', volume)}"
+                    f" {amount('disk-size', volume.smallest)}"
                 )
-                sizes = [_rounded_down(largest_disk(count, volume)) for count in (volumes - 1, volumes) if count]
+                sizes = [_rounded_down(volume.largest_disk(count)) for count in (volumes - 1, volumes) if count]
                 hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
                 span = pair.at("max", "disk-size")
                 yield self.hit(group, message, span, hint=hint, related=_volumes_here(hardware))
@@ -106,7 +107,7 @@ class DiskSpansSpindles(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group, pair, volume, hardware in _known_volumes(context):
-            least, most = (volumes_needed(bound["disk-size"], volume) for bound in (pair.minimum, pair.maximum))
+            least, most = (volume.needed(bound["disk-size"]) for bound in (pair.minimum, pair.maximum))
             if least != most:
                 message = f"{pair.title}: a disk takes {least} to {most} physical volumes, depending on its size"
                 span = pair.at("min", "disk-size")
@@ -129,11 +130,12 @@ class TooFewSpindles(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for group, pair, volume, hardware in _known_volumes(context):
             count, size = pair.minimum["disk-count"], pair.minimum["disk-size"]
-            needed, allowed = count * volumes_needed(size, volume), pair.maximum["spindle-use"]
+            needed, allowed = count * volume.needed(size), pair.maximum["spindle-use"]
             if needed > allowed:
+                each = amount("disk-size", volume.smallest)
                 message = (
-                    f"{pair.title}: {_disks(count, size)} need {needed} spindles of {amount('disk-size', volume)},"
-                    f" but at most {allowed} are allowed"
+                    f"{pair.title}: {_disks(count, size)} need {needed} spindles of {each}, but at most {allowed} are"
+                    " allowed"
                 )
                 hint = f"allow spindle-use {needed}, or smaller disks"
                 span = pair.at("max", "spindle-use")
@@ -161,10 +163,10 @@ class SpindlesBeyondNode(Rule):
             volumes = hardware.volume_count
             if volumes is None:
                 continue
-            smallest = min((size.value for size in hardware.pv_sizes), default=0)
+            volume = promised_size(context, group, hardware)
             for pair in comparable(context.pairs(group)):
                 count, size = pair.minimum["disk-count"], pair.minimum["disk-size"]
-                for_disks = count * volumes_needed(size, smallest) if smallest >= 2 else 0
+                for_disks = count * volume.needed(size) if volume else 0
                 needed = max(for_disks, pair.minimum["spindle-use"])
                 if needed > volumes:
                     place = ("min", "disk-size" if for_disks == needed else "spindle-use")

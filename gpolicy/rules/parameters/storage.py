@@ -9,6 +9,7 @@ from typing import Final
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number
 from gpolicy.checking.in_force import in_force, places
 from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.volumes import own_pool
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
@@ -165,8 +166,8 @@ class StripesBeyondVolumes(Rule):
 
 def _fewest_volumes(context: Context, group: GroupPolicy) -> int | None:
     """Return the fewest volumes of a node that is to be in the group; None where they were not read."""
-    counts = [len(node.physical_volumes) for node in context.members.nodes_in(group) if node.physical_volumes]
-    return min(counts) if counts else None
+    counts = [own_pool(context, group, node).count for node in context.members.nodes_in(group)]
+    return min((count for count in counts if count), default=None)
 
 
 class StripesIgnored(Rule):

@@ -8,9 +8,10 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.volumes import terms_in
+from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.volume_arithmetic import largest_disk
 from gpolicy.policy.model import GroupPolicy, Hardware
 from gpolicy.rules.examples import GROUP, bounds
 from gpolicy.rules.specs.examples import SIZES
@@ -29,22 +30,23 @@ def _limits(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterato
     ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
     if hardware.cpus and ratio:
         yield "cpu-count", hardware.cpus.value * number(ratio), hardware.cpus.span
-    disk = total_disk(hardware, exclusive=context.exclusive(group) is not None)
+    exclusive = context.exclusive(group) is not None
+    disk = total_disk(hardware, terms_in(context, group) if exclusive else None)
     if disk is not None:
         yield "disk-size", disk, hardware.pv_sizes[0].span
 
 
-def total_disk(hardware: Hardware, *, exclusive: bool) -> int | None:
+def total_disk(hardware: Hardware, exclusive: VolumeTerms | None = None) -> int | None:
     """Return the MiB of all physical volumes of a node together, at most; None where it is not said.
 
-    Under exclusive storage margin and reserve are taken off each volume.
+    Under exclusive storage the margin and reserve of its terms are taken off each volume.
     """
     sizes = [size.value for size in hardware.pv_sizes]
     count = hardware.volume_count
     if not sizes or count is None:
         return None
-    if exclusive:
-        return largest_disk(count, min(sizes))
+    if exclusive is not None:
+        return exclusive.volume_size(min(sizes)).largest_disk(count)
     return sum(sizes) if count == len(sizes) else count * max(sizes)
 
 
