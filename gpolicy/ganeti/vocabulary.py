@@ -43,13 +43,13 @@ DEFAULT_MAX: Final = dict(zip(SPEC_PARAMETERS, (32768, 8, 1048576, 16, 8, 12), s
 
 HV_STATE: Final[dict[str, tuple[int, str, str]]] = {
     "mem_total": (0, "MiB", "Memory of the node, as this hypervisor sees it."),
-    "mem_node": (0, "MiB", "Memory that the node itself uses or is to keep."),
+    "mem_node": (0, "MiB", "Memory that the node itself uses or keeps for itself."),
     "mem_hv": (0, "MiB", "Memory that the hypervisor itself uses or loses to rounding."),
     "cpu_total": (1, "cores", "CPU cores of the node."),
-    "cpu_node": (1, "cores", "CPU cores that the node itself is to keep."),
+    "cpu_node": (1, "cores", "CPU cores that the node keeps for itself."),
 }
 DISK_STATE: Final[dict[str, tuple[int, str, str]]] = {
     "disk_total": (0, "MiB", "Size of the volume group."),
-    "disk_reserved": (0, "MiB", "Space that is to stay free."),
+    "disk_reserved": (0, "MiB", "Space that stays free."),
     "disk_overhead": (0, "MiB", "Space that other volumes (reserved_lvs) use."),
 }

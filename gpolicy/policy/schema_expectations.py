@@ -36,9 +36,9 @@ _FITS: Final[Schema] = {
         COUNT,
         object_of(
             {
-                "at_least": {**COUNT, "description": "So many, or more."},
-                "at_most": {**COUNT, "description": "So many, or fewer."},
-                "exactly": {**COUNT, "description": "Just so many."},
+                "at_least": {**COUNT, "description": "This many or more."},
+                "at_most": {**COUNT, "description": "This many or fewer."},
+                "exactly": {**COUNT, "description": "Exactly this many."},
             },
             minimum=1,
         ),
@@ -50,8 +50,8 @@ _CANDIDATE: Final[Schema] = object_of(
     {
         "refused": {"type": "boolean", "description": "Whether the node cannot take it."},
         "because": {**_REFUSAL, "description": "Why the node cannot take it."},
-        "lost_allocations": {**_LOST, "description": "Instances of each spec that no longer fit on the node then."},
-        "disk_left": {**SIZE, "description": "Disk that is left on the node then."},
+        "lost_allocations": {**_LOST, "description": "Instances of each spec that would no longer fit on the node."},
+        "disk_left": {**SIZE, "description": "Free disk space that would be left on the node."},
     },
     minimum=1,
 )
@@ -59,7 +59,7 @@ _CANDIDATE: Final[Schema] = object_of(
 EXPECTATIONS: Final[dict[str, Schema]] = {
     "place": {
         "refused": {"type": "boolean", "description": "Whether it cannot be placed."},
-        "because": {**_REFUSAL, "description": "What keeps it out on most nodes."},
+        "because": {**_REFUSAL, "description": "Why most nodes cannot take it."},
         "group": {**NAME, "description": "The group that is chosen."},
         "node": {**NAME, "description": "The node that is chosen, for the primary."},
         "nodes": {**NODES, "description": "The nodes that are chosen: primary, secondary."},
@@ -67,18 +67,18 @@ EXPECTATIONS: Final[dict[str, Schema]] = {
             **_LOST,
             "description": "Instances of each spec that no longer fit on the chosen node (dedicated allocation).",
         },
-        "disk_left": {**SIZE, "description": "Disk that is left on the chosen node."},
+        "disk_left": {**SIZE, "description": "Free disk space that is left on the chosen node."},
         "preference": {
             "type": "array",
             "items": NAME,
             "minItems": 2,
             "uniqueItems": True,
-            "description": "Nodes in the order of preference: each would be chosen before those behind it.",
+            "description": "Nodes, the most preferred first.",
         },
-        "candidates": {**map_of(_CANDIDATE), "description": "What is said of single nodes, by name."},
+        "candidates": {**map_of(_CANDIDATE), "description": "What must come out for single nodes, by name."},
     },
     "check_instance": {
-        "refused": {"type": "boolean", "description": "Whether the policy does not let the instance be."},
+        "refused": {"type": "boolean", "description": "Whether the policy refuses the instance."},
         "because": {
             "anyOf": [
                 {"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]},
@@ -97,15 +97,15 @@ EXPECTATIONS: Final[dict[str, Schema]] = {
         },
         "binding": {
             "anyOf": [_REFUSAL, map_of(_REFUSAL)],
-            "description": "What keeps out one more: of the standard instance, or by spec.",
+            "description": "Why no more instances fit: standard ones, or those of each spec.",
         },
     },
     "redundancy": {
         "survives": {"type": "boolean", "description": "Whether every such loss can be absorbed."},
         "failing": {
             "anyOf": [{"type": "array", "items": NAME, "uniqueItems": True}, map_of(_REFUSAL)],
-            "description": "All nodes whose loss cannot be absorbed, or by node what there is too little of."
-            " Of several that are lost at once: node1 + node2.",
+            "description": "All nodes whose loss cannot be absorbed, or for each of them what the others have too"
+            " little of. Several nodes at once: node1 + node2.",
         },
     },
 }

@@ -39,14 +39,14 @@ def wanted_instance() -> Schema:
 
 def checked_instance() -> Schema:
     """Return the schema of an instance that is checked against the policy."""
-    minimal = {"minmem": {**SIZE, "description": "Least memory, where it differs from memory-size (the most)."}}
+    minimal = {"minmem": {**SIZE, "description": "Least memory, if it differs from memory-size (the greatest)."}}
     return object_of({**_sizes(), **minimal}, minimum=1)
 
 
 def existing_instance() -> Schema:
     """Return the schema of existing instances."""
     own: Schema = {
-        "minmem": {**SIZE, "description": "Least memory, where it differs from memory-size (the most)."},
+        "minmem": {**SIZE, "description": "Least memory, if it differs from memory-size (the greatest)."},
         "name": {**NAME, "description": "Name of the instance."},
         "nodes": {**NODES, "description": "Primary node, and secondary node."},
         "running": {"type": "boolean", "description": "Whether it runs. Default: true."},

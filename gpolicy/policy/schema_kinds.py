@@ -229,7 +229,7 @@ def _cluster() -> Schema:
             "extends": _extends("Cluster"),
             "ganeti_version": {
                 "enum": list(VERSIONS),
-                "description": "Release of Ganeti (quoted), which says what parameters there are. Default: 3.0.",
+                "description": "Release of Ganeti, in quotes; it decides which parameters exist. Default: 3.0.",
             },
             **parameter_properties(Level.CLUSTER),
             **_term_properties("each group that does not declare its own"),
@@ -248,7 +248,10 @@ def _node_group() -> Schema:
             "name": {**NAME, "description": "The group's name."},
             "template": _template("NodeGroup"),
             "extends": _extends("NodeGroup"),
-            "renamed_from": {**NAME, "description": "The name that the group has had: rename it, keep its nodes."},
+            "renamed_from": {
+                **NAME,
+                "description": "The old name of the group. Ganeti renames the group, which keeps its nodes.",
+            },
             "removed": {"const": True, "description": "Remove this group. It must be empty by then."},
             **parameter_properties(Level.GROUP),
             "nodes": _nodes("Nodes that belong in this group: names or globs (node*.example.org)."),
@@ -295,7 +298,7 @@ def _node_set() -> Schema:
 
 
 def _tag_rules() -> Schema:
-    description = "Rules that htools reads from tags, written as what they mean."
+    description = "Rules that htools reads from tags, in plain words."
     return _document("TagRules", description, tag_rule_properties())
 
 

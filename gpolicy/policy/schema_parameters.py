@@ -63,7 +63,7 @@ def _leaf(parameter: Parameter, level: Level) -> Schema:
     schema = _plain_leaf(parameter)
     if level is not Level.CLUSTER and parameter.family != "alloc_policy":
         text = "the group's or cluster's" if level is Level.NODE else "the cluster's"
-        follow = f", follow {text}" if parameter.family in INHERITED_FAMILIES else ""
+        follow = f"; {text} applies" if parameter.family in INHERITED_FAMILIES else ""
         inherit = {"const": INHERIT, "description": f"Remove the own value{follow}."}
         schema = {"anyOf": [*schema.get("anyOf", [schema]), inherit]}
     return {**schema, "description": _describe(parameter), **_examples(parameter)}
@@ -87,7 +87,7 @@ def _describe(parameter: Parameter) -> str:
             f" ({_words(parameter.new_default[1])} from {parameter.new_default[0]})" if parameter.new_default else ""
         )
         parts.append(f"Ganeti's default: {_words(parameter.default)}{since}.")
-    parts.append(f"A change takes effect {parameter.takes_effect}.")
+    parts.append(f"A change takes effect {parameter.takes_effect}.".replace("takes effect never", "never takes effect"))
     return " ".join(parts)
 
 

@@ -32,7 +32,7 @@ def cluster_of_test() -> Schema:
             "type": "array",
             "items": _edit(),
             "minItems": 1,
-            "description": "What is different on this cluster: nodes that are offline, instances more or less, tags.",
+            "description": "Changes to this cluster before the question: nodes, instances, tags.",
         },
     }
     return {
@@ -116,16 +116,16 @@ def simulated_group() -> Schema:
 
 def _edit() -> Schema:
     properties: Schema = {
-        "node": {**NAME, "description": "A node of which something is different."},
+        "node": {**NAME, "description": "A node to change."},
         "offline": {"type": "boolean", "description": "Whether the node is offline."},
         "drained": {"type": "boolean", "description": "Whether the node is drained."},
-        "group": {**NAME, "description": "The group that the node is in."},
-        "instance": {**NAME, "description": "An instance of which something is different."},
-        "add_tags": {"type": "array", "items": TAG, "minItems": 1, "description": "Tags that it has as well."},
-        "remove_tags": {"type": "array", "items": TAG, "minItems": 1, "description": "Tags that it has not."},
+        "group": {**NAME, "description": "The group of the node."},
+        "instance": {**NAME, "description": "An instance to change."},
+        "add_tags": {"type": "array", "items": TAG, "minItems": 1, "description": "Tags to add."},
+        "remove_tags": {"type": "array", "items": TAG, "minItems": 1, "description": "Tags to remove."},
         "add_instance": {"$ref": "#/definitions/existingInstance"},
-        "remove_instance": {**NAME, "description": "One instance less."},
-        "remove_node": {**NAME, "description": "One node less; no instance may be on it."},
+        "remove_instance": {**NAME, "description": "The name of an instance to remove."},
+        "remove_node": {**NAME, "description": "The name of a node to remove; no instance may be on it."},
     }
     whats = ("node", "instance", "add_instance", "remove_instance", "remove_node")
     return {**object_of(properties, minimum=1), "oneOf": [{"required": [what]} for what in whats]}

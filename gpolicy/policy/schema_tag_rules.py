@@ -25,7 +25,7 @@ def tag_rule_properties() -> Schema:
             {**_PREFIX, "description": "`service` means tags service:…"},
             {
                 "type": "object",
-                "properties": {"raw": {**_PREFIX, "description": "Whatever tag begins with these characters."}},
+                "properties": {"raw": {**_PREFIX, "description": "All tags that begin with these characters."}},
                 "required": ["raw"],
                 "additionalProperties": False,
                 "description": "A bare prefix, as Ganeti stores it: `raw: a` also means tags abc and a:b.",
@@ -90,8 +90,11 @@ def tag_rule_properties() -> Schema:
                     "items": {
                         "type": "object",
                         "properties": {
-                            "from": {**name, "description": "Tag of the source node that the target may lack…"},
-                            "to": {**name, "description": "…when it has this tag."},
+                            "from": {
+                                **name,
+                                "description": "Tag of the source node that the target may lack if it has `to`.",
+                            },
+                            "to": {**name, "description": "Tag that the target has instead."},
                         },
                         "required": ["from", "to"],
                         "additionalProperties": False,

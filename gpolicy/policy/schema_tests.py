@@ -24,7 +24,7 @@ def test_items() -> Schema:
             "description": {"type": "string", "description": "For people; gpolicy does not read it."},
             "on": cluster_of_test(),
             "place": {**wanted_instance(), "description": "Ask where a new instance would go (as hail decides)."},
-            "check_instance": {**checked_instance(), "description": "Ask whether the policy lets an instance be."},
+            "check_instance": {**checked_instance(), "description": "Ask whether the policy allows an instance."},
             "capacity": _capacity(),
             "redundancy": _redundancy(),
             "expect": {
@@ -57,14 +57,14 @@ def _capacity() -> Schema:
         "disk-template": {"type": "string", "description": "Disk template. Default: the first enabled one allowed."},
         "standard": {
             **object_of(_standard(), minimum=1),
-            "description": "A standard instance for this test, where it is not the policy's `std`.",
+            "description": "The standard instance of this test. Default: the policy's `std`.",
         },
         "without": {
             "type": "array",
             "items": {"enum": ["reserved_mem_rtotal"]},
             "minItems": 1,
             "uniqueItems": True,
-            "description": "Components of the cluster score that do not count, to see what they are for. Standard"
+            "description": "Components of the cluster score that do not count, to see their influence. Standard"
             " instances only.",
         },
         "max_node_failures": {

@@ -53,8 +53,8 @@ class Way:
     def carry_out(self, policy: Path, plan: Path) -> bool:
         """Plan and apply a policy; see that nothing is left. Return whether there was anything to do.
 
-        The plan is made from config.data, the one source that shows every value: what a source does not show is in
-        no plan made from it.
+        The plan is made from config.data, the one source that shows every value: a plan
+        contains only what its source shows.
         """
         planned = self.plan(policy, plan, state=self.cluster.sources["config"])
         if planned.code == 0:

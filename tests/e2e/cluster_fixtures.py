@@ -48,7 +48,7 @@ def cluster(worker_id: str) -> Iterator[LiveCluster]:
 
 
 def bring_up(live: LiveCluster) -> None:
-    """Have the cluster up with its instances, its first configuration kept, and that configuration in force."""
+    """Bring the cluster up with its instances, keep its first configuration, and restore that one."""
     live.rgn("up")
     if live.kept.exists():
         live.rewind()
@@ -62,14 +62,14 @@ def bring_up(live: LiveCluster) -> None:
 
 @pytest.fixture
 def fresh(cluster: LiveCluster) -> LiveCluster:
-    """The cluster with the configuration that it had at first."""
+    """The cluster with its first configuration."""
     cluster.rewind()
     return cluster
 
 
 @pytest.fixture
 def ssh(cluster: LiveCluster, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have an ssh that has the cluster's key and knows its host, as an administrator's would."""
+    """Set up an ssh that has the cluster's key and knows its host, like that of an administrator."""
     directory, keys = tmp_path_factory.mktemp("ssh"), cluster.base / "ssh"
     kind, key, *_ = (keys / "ssh_host_rsa_key.pub").read_text().split()
     known, config, program = directory / "known_hosts", directory / "config", directory / "bin" / "ssh"

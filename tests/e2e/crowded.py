@@ -20,7 +20,7 @@ _TIMES: Final = {"ctime": 1700000000.0, "mtime": 1700000000.0, "serial_no": 1}
 
 
 def crowd(cluster: LiveCluster, seed: int, *, exclusive_storage: bool) -> None:
-    """Have random instances beside those of the cluster, in two groups: default (node1 to node3) and gold.
+    """Add random instances to those of the cluster, in two groups: default (node1 to node3) and gold.
 
     With `exclusive_storage`, gold has it: the spindles of its disks count instead of the instances' spindle use.
     """

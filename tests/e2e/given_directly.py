@@ -19,7 +19,7 @@ class Real:
         self.cluster = cluster
 
     def taken(self, *command: str) -> str:
-        """Run a command that Ganeti takes, and return what it says."""
+        """Run a command that Ganeti accepts, and return what it says."""
         done = self.cluster.ganeti(*command)
         return done.stdout + done.stderr
 

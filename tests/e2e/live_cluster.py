@@ -155,9 +155,9 @@ def gpolicy_process(*arguments: str | Path, before: Sequence[str] = ()) -> subpr
 
 @contextmanager
 def entered(cluster: LiveCluster) -> Iterator[None]:
-    """Be on the cluster's network, and have the environment in which `local:` is its master.
+    """Enter the cluster's network, and set the environment in which `local:` is its master.
 
-    Only this thread changes over to the network; its child processes and new threads follow.
+    Only this thread enters the network, with its child processes and new threads.
     """
     environment = {
         **cluster.environment(),
@@ -198,8 +198,8 @@ _SETS: Final = frozenset({"tags", "disk-templates"})
 def content(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration without what every write changes: serial numbers and times.
 
-    Empty containers are absent, as Ganeti leaves them behind (T49); the order of sets means nothing to it, and it
-    shuffles them. A group that was removed and made again has another UUID: groups are told by name.
+    Empty containers are left out, since Ganeti leaves them behind (T49), and sets are sorted, since Ganeti shuffles
+    them. A group that was removed and made again has another UUID, so groups are named by name.
     """
     names = {uuid: f"group {group['name']}" for uuid, group in config["nodegroups"].items()}
 

@@ -153,7 +153,7 @@ def two_values(parameter: Parameter, level: Level) -> tuple[Any, Any]:
 
 
 def free_text() -> Iterator[tuple[Path, Level, Type]]:
-    """Give the parameters that take any text (or a list, or a mapping of texts), at each level that has them."""
+    """Yield the parameters that take any text (or a list, or a mapping of texts), at each level that has them."""
     for parameter, level in levels():
         path = concrete(parameter.path)
         formed = path in FIXED or path in ALONE or path in _PLACES or (path in _SPECIAL and path not in _ALMOST_FREE)
@@ -168,7 +168,7 @@ _PLACES: Final = frozenset({("file_storage_dir",), ("shared_file_storage_dir",)}
 
 
 def _of_hypervisor(path: Path) -> tuple[Any, Any] | None:
-    """Return two values of a hypervisor's parameter that Ganeti holds against something; None if any will do."""
+    """Return two values of a hypervisor's parameter whose values Ganeti checks; None if it accepts any."""
     for name in (".".join(path[1:]), path[2]):
         if name in _HYPERVISORS:
             return _HYPERVISORS[name]
@@ -217,7 +217,7 @@ def written_values(which: int, store: str) -> dict[Level, dict[Path, Any]]:
 
 
 def first_values(fresh: ClusterState) -> dict[Level, dict[Path, Any]]:
-    """Return the policy that undoes the others: the cluster's values at first (else Ganeti's own), inherit below it."""
+    """Return the policy that undoes the others: first values or defaults of the cluster, `inherit` for the rest."""
     values: dict[Level, dict[Path, Any]] = {level: {} for level in Level}
     for parameter, level in levels():
         path = concrete(parameter.path)

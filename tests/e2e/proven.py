@@ -29,13 +29,13 @@ class Proof:
     lacking: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def add(self, name: str, level: Level, step: str) -> None:
-        """Note that a step was seen to end as wanted."""
+        """Note that a step ended as wanted."""
         steps = self.shown.setdefault(level.value, {}).setdefault(name, [])
         steps.append(step)
         steps.sort(key=STEPS.index)
 
     def complete(self, all_of_them: Iterable[tuple[str, Level]]) -> None:
-        """Give the reason for whatever was not shown; raise AssertionError where there is none."""
+        """Give the reason for each thing that was not shown; raise AssertionError where there is none."""
         for name, level in all_of_them:
             steps = self.shown.get(level.value, {}).get(name, [])
             if steps != list(STEPS):

@@ -1,4 +1,4 @@
-"""RAPI asked directly, to show what Ganeti itself does with a request: not by way of gpolicy."""
+"""RAPI asked directly, without gpolicy, to show what Ganeti itself does with a request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ask(
 
 
 def job(cluster: LiveCluster, method: str, path: str, body: Any = None) -> tuple[str, Any]:
-    """Have a request make a job, and return how it ended: its status, and its result or error."""
+    """Send a request that makes a job, and return how the job ended: its status, and its result or error."""
     status, number = ask(cluster, method, path, body)
     assert status == 200, (status, number)
     until = time.monotonic() + JOB_SECONDS

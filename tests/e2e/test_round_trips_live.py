@@ -25,8 +25,8 @@ HIDDEN = ("hv_state.", "disk_state.")
 def random_policy(state: ClusterState, number: int, *, every_node: bool) -> list[Document]:
     """Return one of the policies that hypothesis makes for a state, by number.
 
-    One draw at a time: what the cluster is by then decides what can be drawn next, which hypothesis itself takes for
-    a flaw of the test.
+    One draw at a time: the cluster's state decides what can be drawn next, and hypothesis itself would call that a
+    flaw of the test.
     """
     drawn: list[list[Document]] = []
 
@@ -45,7 +45,7 @@ def random_policy(state: ClusterState, number: int, *, every_node: bool) -> list
 def carry_one_out(way: Way, directory: Path, number: int) -> Path:
     """Carry a random policy out that changes something here and can be done here; return its plan.
 
-    One in ten may be large. Of the others a small one is looked for, and else the smallest taken.
+    One in ten may be large. Of the others it takes the first small one, or else the smallest.
     """
     large, found = number % 10 == 0, dict[Path, int]()
     policy, plan = directory / f"{number}.yaml", directory / f"{number}.json"

@@ -147,7 +147,7 @@ def test_a_password_is_written_nowhere(
 
 
 def holding(place: Path) -> Iterator[Path]:
-    """Give the ordinary files below a directory that hold the secret."""
+    """Yield the ordinary files below a directory that hold the secret."""
     for parent, _, names in os.walk(place):
         for name in names:
             file = Path(parent, name)

@@ -49,7 +49,7 @@ def test_there_and_back_over_ssh(fresh: LiveCluster, tmp_path: Path) -> None:
 def test_a_run_that_lost_its_lock_on_the_master_stops_and_can_go_on(
     fresh: LiveCluster, tmp_path: Path, end: str
 ) -> None:
-    """What holds the lock ends in the middle of the first step."""
+    """The process that holds the lock ends in the middle of the first step."""
     way, state = Way(fresh, "ssh"), fresh.state()
     documents = [
         document("Cluster", "cluster", {("ipolicy", "vcpu-ratio"): 6}),
@@ -82,7 +82,7 @@ def test_a_run_that_lost_its_lock_on_the_master_stops_and_can_go_on(
 
 
 def processes() -> Iterator[tuple[int, list[str]]]:
-    """Give the processes that there are, each with its arguments."""
+    """Yield all processes, each with its arguments."""
     for directory in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             yield int(directory.name), (directory / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]

@@ -1,4 +1,4 @@
-"""Ganeti's traps on a real cluster, those that leave it in a state of which no other test wants to know."""
+"""Ganeti's traps on a real cluster, those that leave it in a state that would disturb other tests."""
 
 from __future__ import annotations
 

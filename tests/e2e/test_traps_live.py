@@ -1,7 +1,7 @@
 """Ganeti's traps, shown on a real cluster: what its commands do when they are given directly.
 
-What gpolicy does about each is held by the tests that docs/traps.md names. These leave nothing behind that another
-could step into; those that do are in test_traps_alone_live.py.
+What gpolicy does about each is held by the tests that docs/traps.md names. These leave nothing behind that could
+disturb another; those that do are in test_traps_alone_live.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture(scope="module")
 def shared(cluster: LiveCluster) -> Iterator[Real]:
-    """A cluster with an empty group `a`, for traps that leave nothing behind that another could step into."""
+    """A cluster with an empty group `a`, for traps that leave nothing behind that could disturb another."""
     cluster.rewind()
     real = Real(cluster)
     real.taken("gnt-group", "add", "a")

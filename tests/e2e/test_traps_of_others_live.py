@@ -37,7 +37,7 @@ def wait_for(what: Callable[[], bool]) -> None:
 
 @contextmanager
 def held_up(cluster: LiveCluster) -> Iterator[Path]:
-    """A job that has inst3 to itself for as long as the yielded file is there: its OS is installed anew."""
+    """A job that holds the lock of inst3 as long as the yielded file exists: it reinstalls the OS."""
     hold, program = cluster.base / "srv" / "hold", cluster.base / "srv/ganeti/os/noop/create"
     before = program.read_text()
     hold.touch()

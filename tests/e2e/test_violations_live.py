@@ -1,4 +1,4 @@
-"""Whom real Ganeti warns about after a change of a policy, and whom its verify names, is whom the plan named before."""
+"""After a change of a policy, Ganeti's warnings and its verify name the instances that the plan named before."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TARGETS = ("cluster", "default", "gold")
 
 @dataclass
 class Counted:
-    """What the cases had in them."""
+    """What the cases contained."""
 
     plans: int = 0
     warned: int = 0

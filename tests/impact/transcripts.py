@@ -132,7 +132,7 @@ def _nested(flat: Flat) -> dict[str, Any]:
 
 
 def _apply(flat: Flat, path: str, old: str, new: str) -> None:
-    """Make one recorded change; the recording says what was there before, and so does the replay."""
+    """Make one recorded change, after a check that the policy value before is the recorded one."""
     if path.startswith("/instances/") and path.split("/")[3] != "beparams":
         return
     have = flat.get(path, "absent")

@@ -34,7 +34,7 @@ _DISK_PARAMETERS: Final[dict[str, dict[str, _Row]]] = {
         "dynamic-resync": (_YES_NO, False, "", _ACTIVATION, "Use the c-* resync controller, not resync-rate."),
         "c-plan-ahead": (_INT, 20, "0.1 s", _ACTIVATION, "Agility of the resync controller; 0 turns it off."),
         "c-fill-target": (_INT, 0, "sectors", _ACTIVATION, "Most resync data in flight."),
-        "c-delay-target": (_INT, 1, "0.1 s", _ACTIVATION, "Most estimated delay of the peer's answers."),
+        "c-delay-target": (_INT, 1, "0.1 s", _ACTIVATION, "Longest estimated delay of the peer's answers."),
         "c-min-rate": (_INT, 4096, "KiB/s", _ACTIVATION, "Lower bound of the dynamic resync rate."),
         "c-max-rate": (_INT, 61440, "KiB/s", _ACTIVATION, "Upper bound of the dynamic resync rate."),
     },

@@ -68,12 +68,12 @@ def _row(keys: Path, kind: Type, default: Value, effect: TakesEffect, descriptio
 def beparams() -> list[Parameter]:
     """Return the rows of the backend parameters."""
     table: tuple[tuple[str, Type, Value, str], ...] = (
-        ("minmem", Type.SIZE, 128, "Memory that an instance is always to have."),
+        ("minmem", Type.SIZE, 128, "Memory that an instance always has."),
         ("maxmem", Type.SIZE, 128, "Memory that an instance may grow to."),
         ("vcpus", Type.INT, 1, "Virtual CPUs."),
         ("auto_balance", Type.BOOL, True, "Let the allocator count the instance for redundancy."),
         ("always_failover", Type.BOOL, False, "Fail over instead of migrating."),
-        ("spindle_use", Type.INT, 1, "Spindles that the instance is thought to use."),
+        ("spindle_use", Type.INT, 1, "Number of spindles that the instance counts as."),
     )
     return [
         Parameter(

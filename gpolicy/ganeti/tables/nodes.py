@@ -24,7 +24,7 @@ def ndparams() -> list[Parameter]:
             Type.BOOL,
             False,
             TakesEffect.NEW_DISKS,
-            "Give whole physical volumes to one instance disk each. One value per group; converts no existing disk.",
+            "Give each disk physical volumes of its own. One value per group; existing disks stay as they are.",
         ),
         ("ovs", Type.BOOL, False, add, "Use Open vSwitch."),
         ("ovs_name", Type.STRING, "switch1", add, "Name of the Open vSwitch bridge."),

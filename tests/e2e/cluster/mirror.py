@@ -1,6 +1,6 @@
 """Turn instances of a stopped cluster into DRBD ones: mirror.py BASE INSTANCE=SECONDARY_NODE ...
 
-Only the configuration is changed (and the list of volumes that the pretended LVM of `rgn` keeps): policy checks,
+It changes only the configuration, and the list of volumes that the pretended LVM of `rgn` keeps: policy checks,
 queries, RAPI and htools see mirrored instances; there is no block device behind them.
 """
 
