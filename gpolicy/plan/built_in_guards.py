@@ -246,8 +246,11 @@ def _redirecting(templates: frozenset[str]) -> list[Path]:
 def _exclusive_storage(view: Outlook) -> Iterator[str]:
     """Find the nodes that get exclusive storage, because their group does or because they move."""
     new: dict[str, set[str]] = {}
+    readable = view.state.readable(Level.GROUP, _EXCLUSIVE)
     for node in view.state.nodes.values():
         after = view.after.nodes[node.name].group
+        if readable and _EXCLUSIVE in node.own:
+            continue  # it keeps its own value
         if view.in_force(node.group, _EXCLUSIVE) is not True and view.in_force_after(after, _EXCLUSIVE) is True:
             new.setdefault(after, set()).add(node.name)
     for name, nodes in sorted(new.items()):
@@ -263,6 +266,23 @@ def _exclusive_storage(view: Outlook) -> Iterator[str]:
             f"exclusive storage on nodes of group {name}: Ganeti up to 3.1 cannot report the disk space of such nodes"
             " (a defect of its node daemon), so hspace and the allocator lose them"
         )
+    if readable:
+        yield from _mixed_groups(view)
+
+
+def _mixed_groups(view: Outlook) -> Iterator[str]:
+    """Find the groups whose nodes come to differ in exclusive storage, since one has a value of its own."""
+    for name in view.after.groups:
+        nodes = view.after.nodes_of(name)
+        on = sorted(node.name for node in nodes if view.after.in_force(node, _EXCLUSIVE) is True)
+        off = sorted(node.name for node in nodes if node.name not in set(on))
+        before = {view.state.in_force(view.state.nodes[node.name], _EXCLUSIVE) is True for node in nodes}
+        moved = any(node.group != view.state.nodes[node.name].group for node in nodes)
+        if on and off and (moved or len(before) == 1):
+            yield (
+                f"nodes of group {name} would differ in exclusive storage (on: {some(on)}; off: {some(off)}), which"
+                " Ganeti does not check and `gnt-cluster verify` reports: remove the nodes' own value"
+            )
 
 
 def _master_network(view: Outlook) -> Iterator[str]:

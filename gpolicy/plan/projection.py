@@ -40,7 +40,8 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
     }
     stays = {node.name: names.get(node.group, node.group) for node in state.nodes.values()}
     moved = [name for name, node in nodes.items() if node.group != stays[name]]
-    unknown = _give_flag_of_group(nodes, [name for name in moved if _EXCLUSIVE in nodes[name].own])
+    of_groups = not state.readable(Level.GROUP, _EXCLUSIVE)
+    unknown = _give_flag_of_group(nodes, [name for name in moved if of_groups and _EXCLUSIVE in nodes[name].own])
     groups = _groups(state, cluster.own, by_object, names, occupied={node.group for node in nodes.values()})
     after = replace(state, cluster=cluster, groups=groups, nodes=nodes)
     notes = []
@@ -96,8 +97,8 @@ def _changed_node(node: Node, changes: Sequence[Change], names: Mapping[str, str
 def _give_flag_of_group(nodes: dict[str, Node], moved: Sequence[str]) -> list[str]:
     """Give moved nodes the exclusive_storage of the nodes that were in their new group before.
 
-    A node never has the flag itself; a source that shows it there (the text format) means its group's. Return the
-    groups of which no node shows it.
+    A source that shows no values of groups (the text format) shows those of their group at the nodes. Return the groups
+    of which no node shows it.
     """
     flags = {
         node.group: node.own[_EXCLUSIVE]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from planned import cluster, failed, plan_for, recorded
 from strategies import instance
@@ -176,3 +178,15 @@ def test_the_network_of_the_master(key: str) -> None:
 @pytest.mark.parametrize("name", ["base", "rich", "full", "exclusive"])
 def test_guards_are_silent_when_there_is_nothing_to_do(name: str) -> None:
     assert plan_for(recorded(name), "Cluster\nname: cluster").guards == ()
+
+
+def test_a_node_with_a_flag_of_its_own_must_not_move_among_others() -> None:
+    state = cluster({}, {"a": {}, "es": {EXCLUSIVE: True}}, {"n1": "es", "n2": "a"})
+    own = replace(state.nodes["n2"], own={EXCLUSIVE: False})
+    state = replace(state, nodes={**state.nodes, "n2": own})
+    assert failed(plan_for(state, "NodeGroup\nname: es\nnodes: [n1, n2]"))["exclusive-storage"] == (
+        "nodes of group es would differ in exclusive storage (on: n1; off: n2), which Ganeti does not check and"
+        " `gnt-cluster verify` reports: remove the nodes' own value"
+    )
+    pinned = "NodeGroup\nname: a\nndparams: {exclusive_storage: false}"
+    assert failed(plan_for(state, pinned)) == {}

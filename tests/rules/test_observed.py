@@ -12,7 +12,8 @@ from run_rules import check, cluster, codes, with_instance, with_resources
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.sources import SourceOptions, read_state
-from gpolicy.cluster.state import ClusterState, Disk, Resources
+from gpolicy.cluster.state import ClusterState, Disk, Resources, Unreadable
+from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.examples import bounds
 
@@ -165,3 +166,33 @@ def test_the_worked_example_suits_its_snapshot() -> None:
     state = read_state(f"snapshot:{POLICIES / 'two-groups.snapshot.json'}", SourceOptions())
     found = check_policy(load_policy(POLICIES / "two-groups"), state=state, today=date(2026, 6, 15))
     assert {item.severity.value for item in found} == {"info"}
+
+
+FLAG: tuple[str, ...] = ("ndparams", "exclusive_storage")
+
+
+@pytest.mark.parametrize(
+    ("of_gold", "of_silver", "own", "line", "said"),
+    [
+        (True, False, False, 4, "n2: exclusive_storage is off there, of the node itself, and on in group gold"),
+        (False, True, True, 4, "n2: exclusive_storage is on there, of the node itself, and off in group gold"),
+        (True, False, True, None, ""),
+        (True, False, None, None, ""),
+    ],
+)
+def test_a_node_brings_its_own_flag_into_a_group(
+    of_gold: bool, of_silver: bool, own: bool | None, line: int | None, said: str, tmp_path: Path
+) -> None:
+    """The policy does not name the flag: what the cluster has counts."""
+    flags: dict[str, Values] = {} if own is None else {"n2": {FLAG: own}}
+    state = cluster({"gold": {FLAG: of_gold}, "silver": {FLAG: of_silver}}, {"n1": "gold", "n2": "silver"}, flags)
+    text = (
+        "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [n1, n2]\n---\ngpolicy: v1\nkind: NodeGroup\nname: silver\n"
+    )
+    found = [item for item in check(text, tmp_path, state=state) if item.code == "GP412"]
+    assert [(item.span and item.span.line, item.severity.value) for item in found] == (
+        [(line, "error")] if line else []
+    )
+    assert not found or found[0].message == f"{said}, which it moves into"
+    hidden = replace(state, unreadable=(Unreadable(level=Level.GROUP, prefix=("ndparams",)),))
+    assert "GP412" not in codes(check(text, tmp_path, state=hidden))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
+from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import release_key
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
 from gpolicy.rules.examples import GROUP
@@ -88,9 +90,10 @@ class ExclusiveStorageMixed(Rule):
         code="GP412",
         name="exclusive-storage-mixed",
         severity=Severity.ERROR,
-        summary="A node of the cluster has another value of exclusive_storage than its group.",
+        summary="A node has another value of exclusive_storage than the group that it is in or moves to.",
         rationale="All nodes of a group must have the same value; otherwise the node decides whether a disk has its"
-        " own volumes. Ganeti does not let you set it on a node, but an old configuration may have it.",
+        " own volumes. Ganeti does not let you set it on a node, but an old configuration may have it, and Ganeti moves"
+        " such a node into any group without a check.",
         source=_EXCLUSIVE,
         bad=EXCLUSIVE,
         good=EXCLUSIVE,
@@ -98,19 +101,38 @@ class ExclusiveStorageMixed(Rule):
     needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
+        if context.state is None or context.desired is None:
+            return
+        if not context.state.readable(Level.GROUP, EXCLUSIVE_STORAGE):
+            return  # the source shows the values of groups at their nodes
         for group in context.groups:
-            leaf = context.effective(group, EXCLUSIVE_STORAGE)
-            if leaf is None or context.state is None:
-                continue
+            value = in_force(context, group, EXCLUSIVE_STORAGE)
             odd = [
-                node.name
-                for node in context.state.nodes_of(group.renamed_from.value if group.renamed_from else group.name)
-                if node.own.get(EXCLUSIVE_STORAGE, leaf.value) != leaf.value
+                node
+                for node in context.members.nodes_in(group)
+                if value is not None and node.own.get(EXCLUSIVE_STORAGE, value.value) != value.value
             ]
-            if odd:
-                names = ", ".join(sorted(odd)[:5])
-                message = f"{names} in {name_of(group)}: exclusive_storage differs from the group's value"
-                yield self.hit(group, message, leaf.span, hint="remove the nodes' own value")
+            wanted = context.desired.groups.get(group.name)
+            moving = {node.name for node in odd if wanted is None or node.group != wanted.current}
+            here = [node.name for node in odd if node.name not in moving]
+            hint = "remove the nodes' own value"
+            if here and value is not None and value.leaf is not None:
+                message = f"{_some(here)} in {name_of(group)}: exclusive_storage differs from the group's value"
+                yield self.hit(group, message, value.leaf.span, hint=hint)
+            if moving:
+                span = next(
+                    node.group.span for name, node in context.desired.nodes.items() if name in moving and node.group
+                )
+                own, other = ("on", "off") if value is not None and value.value is False else ("off", "on")
+                message = (
+                    f"{_some(moving)}: exclusive_storage is {own} there, of the node itself, and {other} in"
+                    f" {name_of(group)}, which it moves into"
+                )
+                yield self.hit(group, message, span, hint=hint)
+
+
+def _some(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)[:5])
 
 
 def exclusive_hit(
