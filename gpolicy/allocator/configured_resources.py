@@ -6,8 +6,10 @@ Source: Ganeti design document "Resource model". There a node's resources are pa
     memory free = mem_total - sum of the instances - mem_node - mem_hv
     disk free   = disk_total - sum of the instances - disk_overhead
 
-A stopped instance keeps its resources; only an `ADMIN_offline` one releases memory and CPUs. htools itself uses
-measured values, so `configured_cluster` replaces the merge (`gpolicy.allocator.merge`) for this model.
+They are put in the place of measured ones, so that all else is counted as htools counts it: with declared values equal
+to the measured ones every number is the same. A stopped instance keeps its resources; only an `ADMIN_offline` one
+releases memory and CPUs. htools itself uses measured values, so `configured_cluster` replaces the merge
+(`gpolicy.allocator.merge`) for this model.
 """
 
 from __future__ import annotations
@@ -30,12 +32,11 @@ _STOPPED = frozenset({InstanceStatus.STATUS_DOWN, InstanceStatus.USER_DOWN, Inst
 
 
 @dataclass(frozen=True, slots=True)
-class NodeResources:
-    """The configured resources of one node (memory and disk in MiB).
+class HypervisorResources:
+    """The configured memory (MiB) and CPUs of one node.
 
-    `mem_node` is the memory of the node itself, `mem_hv` that of the hypervisor, `cpu_node` the cores of the node
-    itself (virtual CPUs are counted against the other cores). `disk_reserved` is the space that must stay free,
-    `disk_overhead` the space of other volumes.
+    `mem_node` is the memory of the node itself, `mem_hv` that of the hypervisor, which htools finds as unaccounted.
+    `cpu_node` are the cores of the node itself; as in htools each of them counts as one virtual CPU in use.
     """
 
     mem_total: int
@@ -43,14 +44,38 @@ class NodeResources:
     mem_hv: int
     cpu_total: int
     cpu_node: int
+
+    def __post_init__(self) -> None:
+        _refuse_negative(self)
+
+
+@dataclass(frozen=True, slots=True)
+class DiskResources:
+    """The configured disk of one node (MiB).
+
+    `disk_reserved` is the space that must stay free, `disk_overhead` the space of other volumes.
+    """
+
     disk_total: int
     disk_reserved: int = 0
     disk_overhead: int = 0
 
     def __post_init__(self) -> None:
-        for name in self.__slots__:
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} is {getattr(self, name)}, which is less than 0")
+        _refuse_negative(self)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResources:
+    """The configured resources of one node; None: what is measured counts."""
+
+    hypervisor: HypervisorResources | None = None
+    disk: DiskResources | None = None
+
+
+def _refuse_negative(resources: HypervisorResources | DiskResources) -> None:
+    for name in resources.__slots__:
+        if getattr(resources, name) < 0:
+            raise InputError(f"{name} is {getattr(resources, name)}, which is less than 0")
 
 
 def configured_cluster(data: ClusterData, resources: Mapping[str, NodeResources]) -> Cluster:
@@ -75,7 +100,9 @@ def with_configured_resources(data: ClusterData, resources: Mapping[str, NodeRes
     unknown = sorted(set(resources) - {node.name for node in data.nodes})
     if unknown:
         raise InputError(f"resources are configured for unknown nodes: {', '.join(unknown)}")
-    configured = {node.index for node in data.nodes if node.name in resources}
+    configured = {
+        node.index for node in data.nodes if node.name in resources and resources[node.name].hypervisor is not None
+    }
     instances = tuple(
         _reserving(instance) if instance.primary in configured else instance for instance in data.instances
     )
@@ -91,8 +118,10 @@ def _settled(node: Node, own: NodeResources, instances: Mapping[int, Instance]) 
     The values with forthcoming instances (`forth_*`) subtract the memory of all instances that do not run.
     """
     new = node.copy()
-    if own.disk_reserved > node.facts.low_disk:
-        new.facts = replace(node.facts, low_disk=own.disk_reserved)
+    if own.disk is not None and own.disk.disk_reserved > node.facts.low_disk:
+        new.facts = replace(node.facts, low_disk=own.disk.disk_reserved)
+    if own.hypervisor is None:
+        return new
     here = (instances[number] for number in node.primaries)
     new.forth_free_memory += sum(item.memory for item in here if not item.online)
     new.forth_ratio_memory = new.memory_ratio(new.forth_free_memory)
@@ -107,21 +136,23 @@ def _reserving(instance: Instance) -> Instance:
 
 
 def _configured(node: NodeData, own: NodeResources, instances: tuple[Instance, ...]) -> NodeData:
-    memory = own.mem_total - own.mem_node - own.mem_hv
-    memory -= sum(item.memory for item in instances if item.primary == node.index and item.uses_memory)
-    disk = own.disk_total - own.disk_overhead
-    disk -= sum(
-        item.disk
-        for item in instances
-        if item.template.local and not item.forthcoming and node.index in {item.primary, item.secondary}
-    )
-    return replace(
-        node,
-        total_memory=float(own.mem_total),
-        node_memory=own.mem_node + own.mem_hv,
-        free_memory=memory,
-        total_disk=float(own.disk_total),
-        free_disk=disk,
-        total_cpus=float(own.cpu_total - own.cpu_node),
-        node_cpus=0,
-    )
+    if own.hypervisor is not None:
+        given = own.hypervisor
+        used = sum(item.memory for item in instances if item.primary == node.index and item.uses_memory)
+        node = replace(
+            node,
+            total_memory=float(given.mem_total),
+            node_memory=given.mem_node,
+            free_memory=given.mem_total - given.mem_node - given.mem_hv - used,
+            total_cpus=float(given.cpu_total),
+            node_cpus=given.cpu_node,
+        )
+    if own.disk is not None:
+        used = sum(
+            item.disk
+            for item in instances
+            if item.template.local and not item.forthcoming and node.index in {item.primary, item.secondary}
+        )
+        free = own.disk.disk_total - own.disk.disk_overhead - used
+        node = replace(node, total_disk=float(own.disk.disk_total), free_disk=free)
+    return node

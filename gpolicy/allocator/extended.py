@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.enumerations import FailReason
+from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.allocator.placement import NO_FAILURES, Attempt, PairCandidates, SingleCandidates, add_counts, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, can_evacuate, settled
 from gpolicy.allocator.repeated_allocation import AllocationState
@@ -121,7 +122,13 @@ def memory_left(node: Node, instances: Mapping[int, Instance], rules: ExtendedRu
     if rules.oversubscription is None:
         return math.inf
     used = sum(rules.maximum_memory.get(instances[number].name, instances[number].memory) for number in node.primaries)
-    return (node.facts.total_memory - node.facts.node_memory) * rules.oversubscription - used
+    return memory_for_instances(node) * rules.oversubscription - used
+
+
+def memory_for_instances(node: Node) -> int:
+    """Return the memory of a node for instances (MiB): all but that of the node itself and of its hypervisor."""
+    facts = node.facts
+    return max(0, truncate(facts.total_memory) - facts.node_memory - max(0, facts.unaccounted_memory))
 
 
 MOST_SIMULATED: Final = 20_000

@@ -1,16 +1,15 @@
 """Converting the observed cluster to the allocator's input.
 
-The result is what htools itself loads (`hspace -L`, `-m`, `-t`), from any source. Two things differ from its remote API
+The result is what htools itself loads (`hspace -L`, `-m`, `-t`), from any source. One thing differs from its remote API
 backend on purpose: `cpu_speed` is that of the node parameters (htools reads it on the master and from text, not over
-RAPI), and a node without numbers is an error, where htools would count zero disk. Tags are sorted: no decision depends
-on their order.
+RAPI). Tags are sorted: no decision depends on their order.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from gpolicy.allocator.cluster_data import (
     DEFAULT_POLICY,
@@ -25,12 +24,15 @@ from gpolicy.allocator.cluster_data import (
 )
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.cluster import state as observed
-from gpolicy.errors import GpolicyError, about
+from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.ganeti.vocabulary import DRBD_METADATA, SPEC_PARAMETERS
 
-_MOST_NAMES = 5
-_WAY_OUT = "read the running cluster (local:, ssh://, rapi://), or a snapshot or hscan text of it"
+_BY_ADMIN_STATE: Final = {
+    "up": InstanceStatus.RUNNING,
+    "down": InstanceStatus.STATUS_DOWN,
+    "offline": InstanceStatus.STATUS_OFFLINE,
+}
 _GROUP_DIGITS = re.compile(r"(\d+)")
 _Listed = TypeVar("_Listed", observed.Group, observed.Node, observed.Instance)
 
@@ -38,11 +40,11 @@ _Listed = TypeVar("_Listed", observed.Group, observed.Node, observed.Instance)
 def cluster_data(state: observed.ClusterState) -> ClusterData:
     """Return `state` as the allocator's input, indices in the order in which Ganeti lists the objects.
 
-    Raise GpolicyError, with the place, when the state lacks measurements of nodes or whether instances run, or has an
-    instance with disks of several templates, which htools cannot count.
+    Figures that nodes do not show are 0 (`gpolicy.analysis.basis` says what takes their place), and an instance whose
+    status is not shown counts by its admin_state. Raise GpolicyError for an instance with disks of several templates,
+    which htools cannot count.
     """
     groups, nodes, instances = _in_order(state.groups), _in_order(state.nodes), _in_order(state.instances)
-    _refuse_gaps(state, nodes, instances)
     group_index = {group.name: index for index, group in enumerate(groups)}
     node_index = {node.name: index for index, node in enumerate(nodes)}
     hypervisors = state.cluster.own.get(("enabled_hypervisors",))
@@ -90,30 +92,8 @@ def _in_order(objects: Mapping[str, _Listed]) -> list[_Listed]:
     return sorted(listed, key=lambda item: natural_key(item.name))
 
 
-def _refuse_gaps(
-    state: observed.ClusterState, nodes: Iterable[observed.Node], instances: Iterable[observed.Instance]
-) -> None:
-    by_gap: dict[tuple[str, ...], list[str]] = {}
-    for node in nodes:
-        missing = _missing(node, state)
-        if missing:
-            by_gap.setdefault(missing, []).append(node.name)
-    if by_gap:
-        texts = [f"{', '.join(missing)} of {_names(names)}" for missing, names in by_gap.items()]
-        raise GpolicyError(about(state.address, f"not known: {'; '.join(texts)}"), hint=_WAY_OUT)
-    silent = [instance.name for instance in instances if instance.status is None]
-    if silent:
-        raise GpolicyError(about(state.address, f"not known: the status of instances {_names(silent)}"), hint=_WAY_OUT)
-
-
-def gaps(state: observed.ClusterState) -> dict[str, tuple[str, ...]]:
-    """Return the missing figures of nodes, in words, by node."""
-    found = {node.name: _missing(node, state) for node in state.nodes.values()}
-    return {name: missing for name, missing in found.items() if missing}
-
-
-def _missing(node: observed.Node, state: observed.ClusterState) -> tuple[str, ...]:
-    """Return the missing figures of a node, in words. An offline node needs none."""
+def missing_figures(node: observed.Node, state: observed.ClusterState) -> tuple[str, ...]:
+    """Return the figures that a node does not show, in words. An offline node needs none."""
     if node.offline or not node.vm_capable:
         return ()
     measured = node.resources
@@ -135,11 +115,6 @@ def _uses_own_disk(node: observed.Node, state: observed.ClusterState) -> bool:
     allowed = state.groups[node.group].effective.get(("ipolicy", "disk-templates"))
     local = {"plain", "drbd"}
     return all(not isinstance(names, list) or local & {str(name) for name in names} for names in (enabled, allowed))
-
-
-def _names(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _group(index: int, group: observed.Group) -> Group:
@@ -191,9 +166,9 @@ def _instance(index: int, instance: observed.Instance, nodes: Mapping[str, int])
     where = f"instance {instance.name}"
     template = _template(instance.disk_template, where)
     try:
-        status = InstanceStatus(instance.status)
-    except ValueError:
-        raise GpolicyError(f"{where}: no such status: {instance.status!r}") from None
+        status = InstanceStatus(instance.status) if instance.status else _BY_ADMIN_STATE[instance.admin_state]
+    except (ValueError, KeyError):
+        raise GpolicyError(f"{where}: no such status: {instance.status or instance.admin_state!r}") from None
     disk, disks = _disks(instance, template)
     return Instance(
         index=index,

@@ -15,15 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import filterfalse
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Spec, SpecPair
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
-from gpolicy.analysis.declared_resources import required_resources, uncounted
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedOptions, extended_capacity
-from gpolicy.analysis.loaded_state import check_group, counted_on_primary, load_state, split_instances
+from gpolicy.analysis.loaded_state import basis_notes, check_group, counted_on_primary, load_state, split_instances
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
@@ -33,9 +32,8 @@ from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.enumerations import DiskTemplate
+    from gpolicy.analysis.basis import Basis
     from gpolicy.cluster.state import ClusterState, Snapshot
-
-_NOTHING_DECLARED: Final = "hv_state and disk_state declare nothing that counts, so these are the measured numbers"
 
 Observer = Callable[[str], None]
 """Gets messages about the progress of the count."""
@@ -130,6 +128,7 @@ class CapacityReport:
 
     source: str
     cluster_name: str
+    basis: Basis
     groups: tuple[GroupCapacity, ...]
     cluster: GroupCapacity | None
     notes: tuple[str, ...] = ()
@@ -150,17 +149,13 @@ def capacity(
 
     `template` is the disk template of the instances, by default the first enabled one that the group allows. `names`
     are the names of the spec pairs. With `extended` each group is also counted under these limits. `declared` counts
-    with the resources that hv_state and disk_state declare instead of measured ones. Raise UsageError for an unknown
+    with what hv_state and disk_state declare also where it is measured. Raise UsageError for an unknown
     group or a template that is not enabled, and GpolicyError if the state lacks needed figures.
     """
     check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
-    loaded = load_state(state, template=wanted)
-    notes: list[str] = []
-    if declared:
-        resources = required_resources(loaded)
-        loaded = loaded.with_resources(resources)
-        notes = uncounted(state) if resources else [_NOTHING_DECLARED]
+    loaded = load_state(state, template=wanted, declared=declared)
+    notes = basis_notes(loaded, group, declared=declared)
     for item in loaded.data.groups:
         if group in (None, item.name):
             notes += map(counted_on_primary, split_instances(loaded.data, item.index))
@@ -180,7 +175,9 @@ def capacity(
     if group is None:
         same = groups[0] if loaded.whole in titles else found[loaded.whole].called(None, called)
         as_a_whole = replace(same, group=None, extended=None)
-    return CapacityReport(state.source, state.name, groups, as_a_whole, tuple(notes), state.snapshot)
+    return CapacityReport(
+        state.source, state.name, loaded.basis(group), groups, as_a_whole, tuple(notes), state.snapshot
+    )
 
 
 def spec_values(spec: Spec) -> dict[str, int]:

@@ -53,6 +53,20 @@ def _keeping_n1(candidates: Candidates, rules: CapacityRules) -> Allocator:
     return make_allocator(candidates, rules, capacity_checks=True)
 
 
+def merged(data: ClusterData, resources: Mapping[str, NodeResources]) -> Cluster:
+    """Return `data` as hspace loads it, with the declared resources of the nodes that are in `resources`."""
+    here = {node.name: resources[node.name] for node in data.nodes if node.name in resources}
+    if not here:
+        return merge(data, static_kvm_node_memory=KVM_NODE_MEMORY)
+    if data.hypervisor == "kvm":  # only nodes without declared memory get hspace's number
+        nodes = (
+            node if node.name in here and here[node.name].hypervisor else replace(node, node_memory=KVM_NODE_MEMORY)
+            for node in data.nodes
+        )
+        data = replace(data, nodes=tuple(nodes))
+    return configured_cluster(data, here)
+
+
 @dataclass(eq=False)
 class CountedCluster:
     """One cluster, counted with one disk template. `template` None: no enabled one is allowed, so nothing fits.
@@ -86,16 +100,7 @@ class CountedCluster:
     @cached_property
     def cluster(self) -> Cluster:
         """The cluster as hspace loads it."""
-        resources = {node.name: self.resources[node.name] for node in self.data.nodes if node.name in self.resources}
-        if not resources:
-            return merge(self.data, static_kvm_node_memory=KVM_NODE_MEMORY)
-        data = self.data
-        if data.hypervisor == "kvm":  # only nodes without declared resources get hspace's number
-            nodes = (
-                node if node.name in resources else replace(node, node_memory=KVM_NODE_MEMORY) for node in data.nodes
-            )
-            data = replace(data, nodes=tuple(nodes))
-        return configured_cluster(data, resources)
+        return merged(self.data, self.resources)
 
     @cached_property
     def initial(self) -> AllocationState:

@@ -4,9 +4,9 @@ Ganeti stores both at cluster, group and node and inherits neither; here a node'
 else the cluster's. Of several hypervisors only the cluster's first one counts (design document "Resource model"), and
 of the volume groups the cluster's own.
 
-Ganeti completes the cluster's record with defaults (mem_total, mem_node, mem_hv 0, cpu_total, cpu_node 1, disk values
-0) as soon as one value is set. There these numbers are the same as "not set", so they count as not declared.
-A total of 0 is not declared anywhere.
+A value counts also where it is Ganeti's default. But a total of 0 is none, and Ganeti completes the cluster's record
+with defaults as soon as one value is set: a cpu_total of 1 beside a mem_total of 0 is such a default, and declares
+nothing.
 """
 
 from __future__ import annotations
@@ -15,17 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.ghc_numbers import truncate
-from gpolicy.errors import GpolicyError, about
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 
 if TYPE_CHECKING:
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
-    from gpolicy.analysis.counted_cluster import CountedCluster
-    from gpolicy.analysis.loaded_state import LoadedState
     from gpolicy.cluster.state import ClusterState
     from gpolicy.cluster.state import Node as ObservedNode
     from gpolicy.ganeti.parameter import Path, Values
@@ -39,6 +35,24 @@ class DeclaredValue:
 
     value: int
     level: Level
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredNumber:
+    """One declared number and the reported one (None if nodes do not report it), in MiB or CPUs.
+
+    `level` is where it is declared: node, group or cluster. `name` is Ganeti's: mem_total, disk_overhead, …
+    """
+
+    name: str
+    declared: int
+    level: str
+    reported: int | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the node reports another number."""
+        return self.reported is not None and self.reported != self.declared
 
 
 Declared = Mapping[str, DeclaredValue]
@@ -69,9 +83,9 @@ def declared(state: ClusterState, node: ObservedNode) -> Declared:
     for prefix, table in ((hypervisor, HV_STATE), (volume_group, DISK_STATE)):
         if prefix is None:
             continue
-        for name, (default, _, _) in table.items():
+        for name in table:
             for level, own in levels:
-                value = _stated((*prefix, name), own, default if level is Level.CLUSTER else None)
+                value = _stated((*prefix, name), own)
                 if value is not None:
                     found[name] = DeclaredValue(value, level)
                     break
@@ -81,6 +95,20 @@ def declared(state: ClusterState, node: ObservedNode) -> Declared:
 def declared_numbers(state: ClusterState, node: ObservedNode) -> dict[str, int]:
     """Return the declared numbers of `node`."""
     return {name: item.value for name, item in declared(state, node).items()}
+
+
+def compared(state: ClusterState, node: ObservedNode, shown: Mapping[str, int]) -> tuple[DeclaredNumber, ...]:
+    """Return the declared numbers of `node` beside those that it reports (`shown`, by Ganeti's names)."""
+    return tuple(
+        DeclaredNumber(name, item.value, item.level.value, shown.get(name))
+        for name, item in declared(state, node).items()
+    )
+
+
+def declaration_notes(state: ClusterState) -> list[str]:
+    """Return notes on declarations: what the source hides, and what does not count."""
+    hidden = f"{state.address} does not show hv_state and disk_state: only what a policy declares counts"
+    return [*([] if known_states(state) else [hidden]), *uncounted(state)]
 
 
 def uncounted(state: ClusterState) -> list[str]:
@@ -95,11 +123,12 @@ def uncounted(state: ClusterState) -> list[str]:
     ]
 
 
-def _stated(path: Path, own: Values, default: int | None) -> int | None:
+def _stated(path: Path, own: Values) -> int | None:
     value = own.get(path)
-    if not isinstance(value, int) or isinstance(value, bool) or value == default:
+    if not isinstance(value, int) or isinstance(value, bool):
         return None
-    return None if path[-1] in _TOTALS and value == 0 else value
+    completed = path[-1] == "cpu_total" and value == 1 and own.get((*path[:-1], "mem_total")) == 0
+    return None if completed or (path[-1] in _TOTALS and value == 0) else value
 
 
 def reported(node: Node, cluster: Cluster) -> dict[str, int]:
@@ -124,27 +153,3 @@ def reported(node: Node, cluster: Cluster) -> dict[str, int]:
         "disk_total": disk,
         "disk_overhead": max(0, disk - node.free_disk - used),
     }
-
-
-def required_resources(loaded: LoadedState) -> dict[str, NodeResources]:
-    """Return the declared resources of nodes, by name. Raise GpolicyError if the source does not show them."""
-    if not known_states(loaded.state):
-        raise GpolicyError(
-            about(loaded.state.address, "not known: hv_state and disk_state"),
-            hint="they are in config.data only: read the cluster on its master (local:, ssh://), or from a snapshot",
-        )
-    return node_resources(loaded.state, loaded.whole)
-
-
-def node_resources(state: ClusterState, counted: CountedCluster) -> dict[str, NodeResources]:
-    """Return the resources of the nodes of `counted` for which something is declared, by name.
-
-    Values that are not declared are those that nodes report.
-    """
-    found = {}
-    for item in counted.data.nodes:
-        stated = declared_numbers(state, state.nodes[item.name])
-        if stated and not item.offline:
-            values = reported(counted.cluster.nodes[item.index], counted.cluster)
-            found[item.name] = NodeResources(**values | stated)
-    return found

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.analysis.allocator_input import cluster_data, gaps
+from gpolicy.allocator.merge import inconsistent_nodes
+from gpolicy.analysis.basis import Basis, Settled, settle
 from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.declared_resources import declaration_notes, known_states
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
+from gpolicy.analysis.volume_resources import volume_notes
 from gpolicy.analysis.volume_sizes import smallest_volumes
 from gpolicy.cluster.terms import NO_LIMITS, Limits
-from gpolicy.errors import UsageError
+from gpolicy.errors import GpolicyError, UsageError, about
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.configured_resources import NodeResources
     from gpolicy.cluster.state import ClusterState
 
 
@@ -24,78 +26,172 @@ if TYPE_CHECKING:
 class LoadedState:
     """The clusters of a state. A group that is the whole cluster is the same object as `whole`.
 
-    `state` and `data` lack the groups in `gaps`, which tells the missing figures of each.
+    `settled` lacks the groups in `gaps`, which tells the missing figures of each.
     """
 
-    state: ClusterState
-    data: ClusterData
+    settled: Settled
     whole: CountedCluster
     groups: Mapping[str, CountedCluster]
     gaps: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
+    def state(self) -> ClusterState:
+        """The state, without the groups in `gaps`."""
+        return self.settled.state
+
+    @property
+    def data(self) -> ClusterData:
+        """The state as the allocator's input."""
+        return self.settled.data
+
+    @property
     def clusters(self) -> tuple[CountedCluster, ...]:
         """All clusters: the whole one first."""
         return self.whole, *self.groups.values()
 
-    def with_resources(self, resources: Mapping[str, NodeResources]) -> LoadedState:
-        """Return a copy with declared resources, by node, instead of measured ones."""
-        made = {cluster: replace(cluster, resources=resources) for cluster in self.clusters}
-        groups = {name: made[cluster] for name, cluster in self.groups.items()}
-        return replace(self, whole=made[self.whole], groups=groups)
+    def basis(self, group: str | None = None) -> Basis:
+        """Return what the figures of a group rest on, or those of all groups."""
+        names = [item.name for item in self.state.nodes.values() if group in (None, item.group)]
+        return self.settled.basis(names)
 
 
-def load_state(state: ClusterState, *, template: DiskTemplate | None = None) -> LoadedState:
+def load_state(state: ClusterState, *, template: DiskTemplate | None = None, declared: bool = False) -> LoadedState:
     """Load all of `state`. Instances get `template`, by default the first enabled one that the policy allows.
 
-    Raise GpolicyError if the state lacks figures that the allocator needs.
+    With `declared`, what hv_state and disk_state declare goes before measured figures. Raise GpolicyError if a figure
+    that the allocator needs is neither measured nor declared.
     """
-    return _load(state, cluster_data(state), template, ())
+    return _load(settle_all(state, declared=declared), template, ())
 
 
-def _load(
-    state: ClusterState, data: ClusterData, template: DiskTemplate | None, like: Iterable[CountedCluster]
-) -> LoadedState:
-    known, volumes = list(like), smallest_volumes(state)
-    enabled = enabled_templates(state)
+def settle_all(state: ClusterState, *, declared: bool = False) -> Settled:
+    """Return what counts of all nodes of `state`. Raise GpolicyError if a figure is neither measured nor declared."""
+    settled = settle(state, declared=declared)
+    if settled.gaps:
+        raise _unknown(settled)
+    return settled
+
+
+_NOTHING_DECLARED: Final = "hv_state and disk_state declare nothing that counts, so these are the measured numbers"
+
+
+def basis_notes(loaded: LoadedState, group: str | None = None, *, declared: bool = False) -> list[str]:
+    """Return what is to be said of the figures that a count on `group`, or on all groups, rests on.
+
+    Raise GpolicyError where `declared` ones were asked for and the source shows none.
+    """
+    state = loaded.state
+    here = {node.name for node in state.nodes.values() if group in (None, node.group)}
+    notes = []
+    if declared:
+        if not known_states(state) and not loaded.settled.stated:
+            raise GpolicyError(
+                about(state.address, "not known: hv_state and disk_state"),
+                hint="name the policy that declares them, or read config.data on the master (local:, ssh://, snapshot)",
+            )
+        notes = declaration_notes(state) if loaded.settled.stated else [_NOTHING_DECLARED]
+    notes += volume_notes(state, {name: item for name, item in loaded.settled.volumes.items() if name in here})
+    return [*notes, *_first(_differing(loaded, here)), *_first(_inconsistent(loaded, here))]
+
+
+def _first(notes: list[str]) -> list[str]:
+    more = len(notes) - _MOST_NODES
+    return [*notes[:_MOST_NODES], *([f"the same is true of {more} more nodes, by other numbers"] if more > 0 else [])]
+
+
+def _differing(loaded: LoadedState, here: Collection[str]) -> list[str]:
+    notes = []
+    for name, numbers in loaded.settled.stated.items():
+        wrong = [item for item in numbers if item.differs and name in here]
+        if wrong:
+            shown = ", ".join(
+                f"{item.name} is declared as {item.declared:,}, reported as {item.reported:,}" for item in wrong
+            )
+            notes.append(f"node {name}: {shown}")
+    return notes
+
+
+def _inconsistent(loaded: LoadedState, here: Collection[str]) -> list[str]:
+    """Return notes on measured nodes whose figures do not add up, as htools warns (Loader: `checkData`)."""
+    notes = []
+    for node, memory, disk in inconsistent_nodes(loaded.whole.cluster):
+        name = node.facts.name
+        if name in here and not loaded.settled.declared.get(name) and not node.facts.exclusive:
+            lost = [f"{memory:,} MiB of memory"] if memory > 0 else []
+            lost += [f"{disk:,} MiB of disk"] if disk > 0 else []
+            notes.append(
+                f"node {name}: what it reports does not add up with its instances, {' and '.join(lost)} is missing"
+            )
+    return notes
+
+
+_MOST_NODES: Final = 3
+_MOST_NAMES: Final = 5
+_WAY_OUT: Final = (
+    "read the running cluster (local:, ssh://, rapi://) or a snapshot of it; or declare what nodes have: hv_state and"
+    " disk_state, or the `hardware` of the group"
+)
+
+
+def _unknown(settled: Settled) -> GpolicyError:
+    by_gap: dict[tuple[str, ...], list[str]] = {}
+    for name, missing in settled.gaps.items():
+        by_gap.setdefault(missing, []).append(name)
+    texts = [f"{', '.join(missing)} of {_names(names)}" for missing, names in by_gap.items()]
+    return GpolicyError(about(settled.state.address, f"not known: {'; '.join(texts)}"), hint=_WAY_OUT)
+
+
+def _names(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[CountedCluster]) -> LoadedState:
+    known, volumes = list(like), smallest_volumes(settled.state)
+    enabled, data = enabled_templates(settled.state), settled.data
 
     def counted(part: ClusterData, limits: Limits) -> CountedCluster:
+        resources = {node.name: settled.resources[node.name] for node in part.nodes if node.name in settled.resources}
         here = {node.name: volumes[node.name] for node in part.nodes if node.name in volumes}
         template_of_part = template or first_allowed(enabled, part.policy)
-        made = CountedCluster(_decisive(part), template_of_part, volumes=here, limits=limits)
+        made = CountedCluster(_decisive(part), template_of_part, resources, volumes=here, limits=limits)
         found = next((item for item in known if item.gives_the_same(made)), made)
         known.append(found)
         return found
 
-    limits = {group.name: state.terms_of(group.name).limits for group in data.groups}
+    limits = {group.name: settled.state.terms_of(group.name).limits for group in data.groups}
     groups = {group.name: counted(group_data(data, group.index), limits[group.name]) for group in data.groups}
     of_all = set(limits.values())  # no matter for the numbers: a group that is the whole cluster is counted once
-    return LoadedState(state, data, counted(data, of_all.pop() if len(of_all) == 1 else NO_LIMITS), groups)
+    return LoadedState(settled, counted(data, of_all.pop() if len(of_all) == 1 else NO_LIMITS), groups)
 
 
-def load_known_groups(state: ClusterState, *, like: Iterable[CountedCluster] = ()) -> LoadedState:
-    """Load the groups of `state` whose nodes have all figures; the others are in `gaps`.
+def load_known_groups(
+    state: ClusterState, *, like: Iterable[CountedCluster] = (), declared: bool = False
+) -> LoadedState:
+    """Load the groups of `state` of whose nodes all figures are known; the others are in `gaps`.
 
     An instance with its primary in a skipped group is skipped; one with only its secondary there is counted on its
     primary only. A cluster with the same numbers as one of `like` is that object, so that nothing is counted twice.
-    Raise GpolicyError if no group with nodes is left.
+    `declared` is that of `load_state`. Raise GpolicyError if no group with nodes is left.
     """
+    settled = settle(state, declared=declared)
     missing: dict[str, dict[str, None]] = {}
-    for name, what in gaps(state).items():
+    for name, what in settled.gaps.items():
         missing.setdefault(state.nodes[name].group, {}).update(dict.fromkeys(what))
     reasons = {group: f"not known: {', '.join(what)} of its nodes" for group, what in missing.items()}
     nodes = {name: node for name, node in state.nodes.items() if node.group not in reasons}
-    if not missing or not nodes:  # without nodes: an error with all missing figures
-        return _load(state, cluster_data(state), None, like)
+    if not missing:
+        return _load(settled, None, like)
+    if not nodes:
+        raise _unknown(settled)
     here = {name: instance for name, instance in state.instances.items() if instance.primary_node in nodes}
     split = {name: item for name, item in here.items() if not nodes.keys() >= set(item.secondary_nodes)}
     here |= {name: replace(item, secondary_nodes=()) for name, item in split.items()}
     groups = {name: group for name, group in state.groups.items() if name not in reasons}
-    part = replace(state, groups=groups, nodes=nodes, instances=here)
-    data = cluster_data(part)
-    instances = (_on_primary(item) if item.name in split else item for item in data.instances)
-    known = _load(part, replace(data, instances=tuple(instances)), None, like)
+    part = settle(replace(state, groups=groups, nodes=nodes, instances=here), declared=declared)
+    instances = (_on_primary(item) if item.name in split else item for item in part.data.instances)
+    known = _load(replace(part, data=replace(part.data, instances=tuple(instances))), None, like)
     return replace(known, gaps=reasons, notes=tuple(map(counted_on_primary, split)))
 
 

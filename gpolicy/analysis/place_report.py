@@ -9,6 +9,7 @@ from gpolicy.allocator.ghc_numbers import fixed
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.analysis.basis import Basis
     from gpolicy.cluster.state import Snapshot
 
 
@@ -62,6 +63,7 @@ class PlaceReport:
 
     source: str
     cluster_name: str
+    basis: Basis
     instance: Instance
     ok: bool
     info: str

@@ -16,11 +16,10 @@ from gpolicy.allocator.dedicated_nodes import biggest_first
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import RequestOptions, Wanted
-from gpolicy.allocator.merge import merge
 from gpolicy.allocator.policy_check import check_pair
-from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
+from gpolicy.analysis.counted_cluster import merged
+from gpolicy.analysis.loaded_state import settle_all
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
@@ -47,22 +46,20 @@ _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": Instanc
 
 
 def place(
-    state: ClusterState,
-    request: PlaceRequest,
-    *,
-    names: PairNames | None = None,
+    state: ClusterState, request: PlaceRequest, *, names: PairNames | None = None, declared: bool = False
 ) -> PlaceReport:
     """Return where the instance of `request` would go on the cluster in `state`, and the result for each candidate.
 
     Nodes where Ganeti would refuse the spindles of its disks are refused, though hail accepts them: the answer is then
     hail's among the other nodes. `names` are the names of the policy's spec pairs, for the sizes of the dedicated
-    metric. Raise UsageError for a
+    metric. With `declared`, what hv_state and disk_state declare goes before measured figures. Raise UsageError for a
     request that is impossible on this cluster, and GpolicyError if the state lacks needed figures.
     """
-    data = _as_hail_reads(state, cluster_data(state))
+    settled = settle_all(state, declared=declared)
+    state, data = settled.state, _as_hail_reads(settled.state, settled.data)
     group = wanted_group(request, data)
     instance = wanted_instance(request, group, state, data)
-    cluster = merge(data, static_kvm_node_memory=KVM_NODE_MEMORY)
+    cluster = merged(data, settled.resources)
     options = RequestOptions(restriction=None if request.nodes is None else frozenset(request.nodes))
     count = 2 if instance.template is DiskTemplate.DRBD else 1
     wanted = Wanted(instance, count, group.name if group else None)
@@ -90,6 +87,7 @@ def place(
         source=state.source,
         snapshot=state.snapshot,
         cluster_name=state.name,
+        basis=settled.basis(node.name for node in state.nodes.values() if group is None or node.group == group.name),
         instance=instance,
         ok=bool(nodes),
         info=f"Request {verdict}: {', '.join(answer.messages)}",

@@ -13,35 +13,19 @@ Source: design document "Resource model".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpolicy.analysis.counted_cluster import CountedCluster, each_cluster
-from gpolicy.analysis.declared_resources import declared, known_states, node_resources, reported, uncounted
+from gpolicy.allocator.extended import memory_for_instances
+from gpolicy.analysis.basis import BasisKind
+from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
+from gpolicy.analysis.declared_resources import DeclaredNumber, declaration_notes
 
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
     from gpolicy.analysis.binding import Binding
     from gpolicy.analysis.loaded_state import LoadedState
     from gpolicy.cluster.state import Instance
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredNumber:
-    """One declared number and the reported one (None if nodes do not report it), in MiB or CPUs.
-
-    `level` is where it is declared: node, group or cluster. `name` is Ganeti's: mem_total, disk_overhead, …
-    """
-
-    name: str
-    declared: int
-    level: str
-    reported: int | None
-
-    @property
-    def differs(self) -> bool:
-        """Whether the node reports another number."""
-        return self.reported is not None and self.reported != self.declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +42,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class NodeModel:
-    """One node: its declared numbers, and its free resources under either model.
+    """One node: its declared numbers, and its free resources under either model (None: nothing is measured).
 
     `minimum_memory` and `maximum_memory` are the sums of minmem and maxmem of its primaries that are not
     ADMIN_offline, `available_memory` its memory for instances (total less that of the node itself).
@@ -67,7 +51,7 @@ class NodeModel:
     node: str
     group: str
     declared: tuple[DeclaredNumber, ...]
-    measured: Model
+    measured: Model | None
     configured: Model
     available_memory: int
     minimum_memory: int
@@ -81,11 +65,14 @@ class NodeModel:
 
 @dataclass(frozen=True, slots=True)
 class GroupModel:
-    """The number of standard instances that fit in a group under either model, and the binding resources."""
+    """The number of standard instances that fit in a group under either model, and the binding resources.
+
+    None where all figures of its nodes are declared ones.
+    """
 
     group: str
-    measured_fits: int
-    measured_binding: Binding
+    measured_fits: int | None
+    measured_binding: Binding | None
     configured_fits: int
     configured_binding: Binding
 
@@ -102,73 +89,75 @@ class ResourceModel:
     notes: tuple[str, ...] = ()
 
 
-def resource_models(states: Sequence[LoadedState], tell: Callable[[str], None]) -> list[ResourceModel]:
-    """Compare the declared numbers of each state with the reported ones; equal clusters are counted once."""
-    known: dict[CountedCluster, CountedCluster] = {}  # the declared model of a group, and the measured one
-    groups = [_declared_groups(loaded, known) for loaded in states]
-    titles = {cluster: name for members in reversed(groups) for name, cluster in reversed(members.items())}
+def resource_models(
+    states: Sequence[LoadedState], declared: Sequence[LoadedState], tell: Callable[[str], None]
+) -> list[ResourceModel]:
+    """Compare each of `states` with the same one on the declared basis; equal clusters are counted once."""
+    titles: dict[CountedCluster, str] = {}
+    for loaded in (*declared, *states):
+        titles |= {cluster: name for name, cluster in loaded.groups.items() if cluster not in titles}
+    pairs = list(zip(states, declared, strict=True))
+    wanted = {
+        cluster: titles[cluster]
+        for loaded, planned in pairs
+        for name in _declared_groups(planned)
+        for cluster in (loaded.groups.get(name), planned.groups[name])
+        if cluster is not None
+    }
 
-    def count(cluster: CountedCluster, name: str) -> GroupModel:
+    def count(cluster: CountedCluster, name: str) -> Fit:
         tell(f"group {name}: standard instances under both resource models")
-        std = cluster.policy.std
-        measured, planned = (item.standard(std, std.spindle_use) for item in (known[cluster], cluster))
-        return GroupModel(name, measured.fits, measured.binding, planned.fits, planned.binding)
+        return cluster.standard(cluster.policy.std, cluster.policy.std.spindle_use)
 
-    found = each_cluster(titles, count)
+    found = each_cluster(wanted, count)
+
+    def group_model(name: str, loaded: LoadedState, planned: LoadedState) -> GroupModel:
+        now, then = loaded.groups.get(name), found[planned.groups[name]]
+        shown = None if now is None or loaded.basis(name).kind is BasisKind.DECLARED else found[now]
+        fits, binding = (None, None) if shown is None else (shown.fits, shown.binding)
+        return GroupModel(name, fits, binding, then.fits, then.binding)
+
     return [
         ResourceModel(
-            nodes=tuple(_nodes(loaded)),
-            groups=tuple(replace(found[cluster], group=name) for name, cluster in members.items()),
-            notes=tuple(_notes(loaded)),
+            nodes=tuple(_nodes(loaded, planned)),
+            groups=tuple(group_model(name, loaded, planned) for name in _declared_groups(planned)),
+            notes=tuple(_notes(planned)),
         )
-        for loaded, members in zip(states, groups, strict=True)
+        for loaded, planned in pairs
     ]
 
 
-def _declared_groups(loaded: LoadedState, known: dict[CountedCluster, CountedCluster]) -> dict[str, CountedCluster]:
-    """Return the groups with declared numbers, to be counted under the declared model, and add them to `known`."""
-    found = {}
-    for name in dict.fromkeys(loaded.state.nodes[node.name].group for node in loaded.data.nodes):
-        measured = loaded.groups[name]
-        resources = node_resources(loaded.state, measured) if known_states(loaded.state) else {}
-        if resources:
-            same = (item for item, other in known.items() if other is measured and item.resources == resources)
-            found[name] = next(same, None) or replace(measured, resources=resources)
-            known[found[name]] = measured
-    return found
+def _declared_groups(planned: LoadedState) -> list[str]:
+    """Return the groups for whose nodes hv_state or disk_state declares something."""
+    stated = {planned.state.nodes[name].group for name, numbers in planned.settled.stated.items() if numbers}
+    return [name for name in planned.groups if name in stated]
 
 
 def _notes(loaded: LoadedState) -> list[str]:
     notes = [f"group {group}: {reason}" for group, reason in loaded.gaps.items()]
-    if known_states(loaded.state):
-        return notes + uncounted(loaded.state)
-    return [*notes, f"{loaded.state.address} does not show hv_state and disk_state: declared resources are unknown"]
+    return [*notes, *declaration_notes(loaded.state)]
 
 
-def _nodes(loaded: LoadedState) -> Iterator[NodeModel]:
+def _nodes(loaded: LoadedState, planned: LoadedState) -> Iterator[NodeModel]:
     """Yield the nodes that are up."""
-    state, measured = loaded.state, loaded.whole.cluster
-    resources = node_resources(state, loaded.whole) if known_states(state) else {}
-    planned = replace(loaded.whole, resources=resources).cluster if resources else measured
+    state, configured = planned.state, planned.whole.cluster.nodes
+    measured = {node.facts.name: node for node in loaded.whole.cluster.nodes.values()}
     owned: dict[str, list[Instance]] = {name: [] for name in state.nodes}
     for instance in state.instances.values():
         if instance.admin_state != "offline" and not instance.forthcoming:
             owned[instance.primary_node].append(instance)
-    for item in loaded.data.nodes:
+    for item in planned.data.nodes:
         if item.offline:
             continue
-        now, then = measured.nodes[item.index], planned.nodes[item.index]
-        values = reported(now, measured)
-        stated = declared(state, state.nodes[item.name]) if item.name in resources else {}
+        now, then = measured.get(item.name), configured[item.index]
+        shown = now is not None and loaded.settled.measured.get(item.name)
         yield NodeModel(
             node=item.name,
             group=state.nodes[item.name].group,
-            declared=tuple(
-                DeclaredNumber(name, value.value, value.level.value, values.get(name)) for name, value in stated.items()
-            ),
-            measured=_model(now),
+            declared=planned.settled.stated.get(item.name, ()),
+            measured=_model(now) if now is not None and shown else None,
             configured=_model(then),
-            available_memory=max(0, int(then.facts.total_memory) - then.facts.node_memory),
+            available_memory=memory_for_instances(then),
             minimum_memory=sum(instance.minmem for instance in owned[item.name]),
             maximum_memory=sum(instance.maxmem for instance in owned[item.name]),
         )

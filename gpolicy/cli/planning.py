@@ -44,7 +44,7 @@ def plan(request: Request) -> int:
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
     from gpolicy.fit.terms import terms_of  # noqa: PLC0415
-    from gpolicy.impact.declared_guards import with_declared_guards  # noqa: PLC0415
+    from gpolicy.impact.declared_guards import guard_impact, need_impact, with_declared_guards  # noqa: PLC0415
     from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
     from gpolicy.plan.plan import make_plan, refused_plan  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
@@ -66,7 +66,11 @@ def plan(request: Request) -> int:
     known = None
     if request.with_impact and not any(item.severity == "error" for item in made.findings):
         known = _impact(policy, before, after, names, request)
-    made = with_declared_guards(made, policy, terms, names, known, request.allowed)
+    judged = known
+    if known is not None and known.declares and need_impact(policy.guards):
+        with working("judging the guards by what is declared") as tell:
+            judged = guard_impact(before, after, policy.guards, names, tell)
+    made = with_declared_guards(made, policy, terms, names, judged, request.allowed)
     if request.output is not None:
         write_private(request.output, plan_text(made, _impact_data(known)).encode())
     _show(made, Sides(before, after, names), known, policy, request)

@@ -43,7 +43,7 @@ def capacity_change(compared: LoadedComparison, names: PairNames, tell: Observer
         for text in (item.after.differences if item.after else ())
     ]
     unavailable = dict(compared.unavailable)
-    if compared.whole is None:
+    if compared.whole is None and unavailable:
         unavailable[""] = next(iter({**compared.before.gaps, **compared.after.gaps}.values()))
     return CapacityChange(tuple(changes), whole, tuple(dict.fromkeys((*notes, *compared.notes))), unavailable)
 

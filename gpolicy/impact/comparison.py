@@ -82,10 +82,13 @@ class LoadedComparison:
         return tuple(dict.fromkeys((*self.before.notes, *self.after.notes)))
 
 
-def load(compared: StateComparison) -> LoadedComparison:
-    """Load both states. Raise GpolicyError where no group of one of them is known."""
-    old = load_known_groups(compared.before)
-    new = load_known_groups(compared.after, like=old.clusters)
+def load(compared: StateComparison, *, like: Sequence[CountedCluster] = (), declared: bool = False) -> LoadedComparison:
+    """Load both states; `like` and `declared` are those of `load_known_groups`.
+
+    Raise GpolicyError where no group of one of them is known.
+    """
+    old = load_known_groups(compared.before, like=like, declared=declared)
+    new = load_known_groups(compared.after, like=(*like, *old.clusters), declared=declared)
     groups, unavailable = [], {}
     for match in compared.groups:
         reason = old.gaps.get(match.before or "") or new.gaps.get(match.after or "")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from gpolicy.analysis.basis import BasisKind
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import some
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from gpolicy.policy.model import Policy
 
 _MOST_REASONS: Final = 4
+GroupBasis = Mapping[str, BasisKind]
+"""What the figures of each group rest on."""
+
 _NO_NODES: Final = "it has no nodes"
 
 
@@ -71,13 +75,23 @@ def judge_declared_again(
     observer: Callable[[str], None] | None = None,
 ) -> tuple[GuardResult, ...]:
     """Return the verdicts on changes that were planned earlier, for the cluster as `state` shows it now."""
-    parts = {_JUDGES[guard.measure][0] for guard in guards if guard.measure in _JUDGES}
     known = None
-    if parts:
-        before, after = before_and_after(state, changes, terms)
-        failures = failures_asked(guards)
-        known = impact(before, after, names=names, failures=failures, parts=parts, observer=observer)
+    if need_impact(guards):
+        known = guard_impact(*before_and_after(state, changes, terms), guards, names, observer)
     return declared_guards(guards, changes, known, allowed=allowed)
+
+
+def guard_impact(
+    before: ClusterState,
+    after: ClusterState,
+    guards: Sequence[Guard],
+    names: PairNames,
+    observer: Callable[[str], None] | None = None,
+) -> Impact:
+    """Return what `guards` are judged by: figures on the declared basis, where anything is declared."""
+    parts = {_JUDGES[guard.measure][0] for guard in guards if guard.measure in _JUDGES}
+    failures = failures_asked(guards)
+    return impact(before, after, names=names, failures=failures, parts=parts, declared=True, observer=observer)
 
 
 def need_impact(guards: Sequence[Guard]) -> bool:
@@ -112,7 +126,7 @@ def _figures(guard: Guard, changes: Sequence[Change], impact: Impact | None) -> 
     part, judge = _JUDGES[guard.measure]
     known = getattr(impact, part, None)
     if known is not None:
-        yield from judge(guard, known)
+        yield from judge(guard, known, impact.group_basis if impact else {})
     else:
         reason = "the impact of the plan was not computed"
         if impact is not None:
@@ -133,7 +147,7 @@ def _compared(count: int, guard: Guard) -> str:
 # --- capacity ----------------------------------------------------------------------------------------------------
 
 
-def _capacity(guard: Guard, capacity: CapacityChange) -> Iterator[_Figure]:
+def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iterator[_Figure]:
     wanted = guard.group.value if guard.group else None
     yield from _unmeasured_groups(capacity.unavailable, wanted)
     groups = [item for item in capacity.groups if wanted in (None, item.group)]
@@ -143,7 +157,7 @@ def _capacity(guard: Guard, capacity: CapacityChange) -> Iterator[_Figure]:
     for group in groups:
         for row in group.rows:
             if guard.spec is None or guard.spec.value == row.name:
-                figure = _fit(guard, group, row)
+                figure = _fit(guard, group, row, basis.get(group.group or ""))
                 measured = measured or figure is not None
                 yield from [figure] if figure else []
     if groups and not measured and guard.spec is not None:
@@ -154,9 +168,9 @@ def _capacity(guard: Guard, capacity: CapacityChange) -> Iterator[_Figure]:
         yield _Figure(ok=True, text="no spec to measure")
 
 
-def _fit(guard: Guard, group: GroupCapacityChange, row: FitChange) -> _Figure | None:
+def _fit(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: BasisKind | None) -> _Figure | None:
     """Return what one row says; None for one that the guard is not about."""
-    title = f"group {group.group}, spec {row.name}"
+    title = f"group {group.group}, spec {row.name}{_on(basis)}"
     after = row.after.fits if row.after else None
     if guard.measure is Measure.AT_LEAST:
         if after is None:
@@ -181,7 +195,7 @@ def _fit(guard: Guard, group: GroupCapacityChange, row: FitChange) -> _Figure | 
 # --- violations --------------------------------------------------------------------------------------------------
 
 
-def _newly_violating(guard: Guard, violations: ViolationChange) -> Iterator[_Figure]:
+def _newly_violating(guard: Guard, violations: ViolationChange, _basis: GroupBasis) -> Iterator[_Figure]:
     wanted = guard.group.value if guard.group else None
     newly = [item for item in violations.newly if item.after and wanted in (None, item.after.group)]
     where = f"group {wanted}: " if wanted else ""
@@ -206,7 +220,7 @@ def _newly(count: int) -> str:
 # --- redundancy --------------------------------------------------------------------------------------------------
 
 
-def _node_failures(guard: Guard, redundancy: RedundancyChange) -> Iterator[_Figure]:
+def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: GroupBasis) -> Iterator[_Figure]:
     wanted = guard.group.value if guard.group else None
     yield from _unmeasured_groups(redundancy.unavailable, wanted)
     found = [item for item in redundancy.groups if wanted in (None, item.group) and item.after is not None]
@@ -215,15 +229,15 @@ def _node_failures(guard: Guard, redundancy: RedundancyChange) -> Iterator[_Figu
         yield _Figure(ok=False, text=f"cannot be measured: {missing}")
     for item in found:
         if item.after is not None and (item.after.nodes or wanted is not None):
-            yield _survival(guard, item, item.after)
+            yield _survival(guard, item, item.after, basis.get(item.group))
 
 
 def _failures(count: int) -> str:
     return "1 node failure" if count == 1 else f"{count} node failures"
 
 
-def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundancy) -> _Figure:
-    title = f"group {change.group}"
+def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundancy, basis: BasisKind | None) -> _Figure:
+    title = f"group {change.group}{_on(basis)}"
     if not after.nodes:
         return _Figure(ok=False, text=f"{title}: cannot be measured: {_NO_NODES}")
     if after.survives >= guard.limit:
@@ -244,7 +258,11 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
     return _Figure(ok=False, text=text)
 
 
-_JUDGES: Final[Mapping[Measure, tuple[str, Callable[[Guard, Any], Iterator[_Figure]]]]] = {
+def _on(basis: BasisKind | None) -> str:
+    return f" ({basis.value})" if basis else ""
+
+
+_JUDGES: Final[Mapping[Measure, tuple[str, Callable[[Guard, Any, GroupBasis], Iterator[_Figure]]]]] = {
     Measure.AT_LEAST: ("capacity", _capacity),
     Measure.CAPACITY_LOSS: ("capacity", _capacity),
     Measure.NEWLY_VIOLATING: ("violations", _newly_violating),

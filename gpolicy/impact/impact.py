@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from gpolicy.analysis.basis import Basis, BasisKind
 from gpolicy.analysis.resource_models import ResourceModel, resource_models
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.capacity_change import capacity_change
@@ -37,9 +38,12 @@ class ResourceModelChange:
     after: ResourceModel
 
 
-def resource_model_change(compared: LoadedComparison, tell: Callable[[str], None]) -> ResourceModelChange:
+def resource_model_change(
+    compared: LoadedComparison, declared: LoadedComparison, tell: Callable[[str], None]
+) -> ResourceModelChange:
     """Compare both models before and after."""
-    return ResourceModelChange(*resource_models([compared.before, compared.after], tell))
+    states, planned = ([item.before, item.after] for item in (compared, declared))
+    return ResourceModelChange(*resource_models(states, planned, tell))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +55,18 @@ class _Input:
     hardware: Mapping[str, Hardware]
     failures: int
     tell: Callable[[str], None]
+    on_declared: bool
 
     @cached_property
     def loaded(self) -> LoadedComparison:
         """The states to count on. Raise GpolicyError where no group of one of them is known."""
-        return load(self.states)
+        return load(self.states, declared=self.on_declared)
+
+    @cached_property
+    def declared(self) -> LoadedComparison:
+        """The same on the declared basis."""
+        known = (*self.loaded.before.clusters, *self.loaded.after.clusters)
+        return load(self.states, like=known, declared=True)
 
 
 def _part(measure: Callable[[_Input], _Part]) -> _Part | None:
@@ -67,7 +78,9 @@ def _part(measure: Callable[[_Input], _Part]) -> _Part | None:
 class Impact:
     """What the changes of one plan do: each part compares the cluster now with the cluster as it will be.
 
-    A part is None where it could not be found out; `unavailable` says why, by the part's name. This is the one table of
+    A part is None where it could not be found out; `unavailable` says why, by the part's name. `basis` is what the
+    figures afterwards rest on, None where none are known, `group_basis` the same of each group. `declares` tells
+    whether hv_state or disk_state declares anything of a node. This is the one table of
     parts: JSON shows each in this order, and reports show it as the section of its name.
     """
 
@@ -80,8 +93,13 @@ class Impact:
     exclusive_storage: ExclusiveStorageChange | None = _part(
         lambda given: exclusive_storage_change(given.states, given.hardware)
     )
-    resource_model: ResourceModelChange | None = _part(lambda given: resource_model_change(given.loaded, given.tell))
+    resource_model: ResourceModelChange | None = _part(
+        lambda given: resource_model_change(given.loaded, given.declared, given.tell)
+    )
     unavailable: Mapping[str, str] = field(default_factory=dict)
+    basis: Basis | None = None
+    group_basis: Mapping[str, BasisKind] = field(default_factory=dict)
+    declares: bool = False
 
 
 _MEASURES: Final = {item.name: item.metadata["measure"] for item in fields(Impact) if item.metadata}
@@ -97,12 +115,14 @@ def impact(
     hardware: Mapping[str, Hardware] | None = None,
     failures: int = 1,
     parts: Collection[str] = PARTS,
+    declared: bool = False,
     observer: Callable[[str], None] | None = None,
 ) -> Impact:
     """Return what it does to a cluster that it becomes `after`, with `names` for its spec pairs.
 
     `hardware` is what a policy promises of the nodes of a group; `failures`: how many nodes of a group may fail at once
-    in the test of redundancy. Only `parts` are worked out. `observer` is told what is being computed.
+    in the test of redundancy. Only `parts` are worked out. With `declared`, what hv_state and disk_state
+    declare goes before measured figures. `observer` is told what is being computed.
     """
     given = _Input(
         states=compare(before, after),
@@ -110,6 +130,7 @@ def impact(
         hardware=hardware or {},
         failures=failures,
         tell=observer or (lambda _what: None),
+        on_declared=declared,
     )
     found: dict[str, Any] = {}
     unavailable: dict[str, str] = {}
@@ -119,4 +140,13 @@ def impact(
                 found[part] = measure(given)
             except GpolicyError as error:
                 unavailable[part] = error.message
-    return Impact(**found, unavailable=unavailable)
+    if "loaded" not in given.__dict__:  # nothing needed it, or nothing is known
+        return Impact(**found, unavailable=unavailable)
+    sides = given.loaded
+    return Impact(
+        **found,
+        unavailable=unavailable,
+        basis=sides.after.basis(),
+        group_basis={name: sides.after.basis(name).kind for name in sides.after.groups},
+        declares=any(side.settled.stated for side in (sides.before, sides.after)),
+    )

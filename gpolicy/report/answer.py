@@ -183,8 +183,9 @@ class Answer:
 
     `verdict` is one sentence, `amount` says how much there is of it. `grounds` are what the verdict rests on: pages
     show them first; a text, of which a terminal shows the end, last, before its line `closing`. `headline` is what a
-    text has in place of the title, `opening` the sentence below that. `facts` are what else identifies the answer, by
-    name; `rows_with` says how to see the rows that a text leaves out.
+    text has in place of the title, `opening` the sentence below that. `basis` are sentences on what all its figures
+    rest on. `facts` are what else identifies the answer, by name; `rows_with` says how to see the rows that a text
+    leaves out.
     """
 
     verb: str
@@ -196,6 +197,7 @@ class Answer:
     amount: str = ""
     headline: Line | None = None
     opening: str = ""
+    basis: tuple[str, ...] = ()
     closing: str = ""
     sections: tuple[Section, ...] = ()
     grounds: tuple[Section, ...] = ()

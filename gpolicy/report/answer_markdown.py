@@ -102,6 +102,9 @@ def _head(answer: Answer) -> Iterator[str]:
     yield ""
     amount = f" · {answer.amount}" if answer.amount else ""
     yield f"{_SIGNS.get(answer.tone, '')}**{prose(answer.verdict)}**{amount}"
+    for sentence in answer.basis:
+        yield ""
+        yield f"<sub>{prose(sentence)}</sub>"
 
 
 def _foot(answer: Answer) -> Iterator[str]:

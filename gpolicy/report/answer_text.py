@@ -31,6 +31,7 @@ class _Writer:
         yield self.paint(headline.tone, headline.text)
         if answer.snapshot:
             yield self.paint(Tone.QUIET, f"read from {answer.read_from}")
+        yield from (self.paint(Tone.QUIET, sentence) for sentence in answer.basis)
         if answer.opening:
             yield answer.opening
         for section in (*answer.sections, *answer.grounds):

@@ -24,6 +24,7 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
         title="What fits on cluster",
         name=report.cluster_name,
         title_end="beside what runs there",
+        basis=(report.basis.sentence,),
         verdict=f"{_place(whole)} takes {whole.standard.fits:,} standard instances, or {tiered:,} in a tiered run",
         sections=(
             Section(key="capacity", title="", parts=(_fits(items),), notes=tuple(_causes(items)), never_cut=True),

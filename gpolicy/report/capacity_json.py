@@ -9,13 +9,14 @@ from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize,
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
 from gpolicy.json_values import fields, head, plain
 
-FORMAT_VERSION: Final = "1.3"
+FORMAT_VERSION: Final = "1.4"
 
 
 def capacity_data(report: CapacityReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Sizes are MiB; a number that is not finite is null."""
     return {
         **head(FORMAT_VERSION, report),
+        **fields(report, "basis"),
         "groups": [{"group": item.group, **capacity_of_group(item)} for item in report.groups],
         "cluster": None if report.cluster is None else capacity_of_group(report.cluster),
         "notes": list(report.notes),

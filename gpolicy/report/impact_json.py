@@ -15,8 +15,9 @@ from typing import Any, Final
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import GroupCapacity, spec_values
+from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss
-from gpolicy.analysis.resource_models import DeclaredNumber, NodeModel
+from gpolicy.analysis.resource_models import NodeModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.violations import Breach
 from gpolicy.impact.fit_change import AllocationVectors, FitChange

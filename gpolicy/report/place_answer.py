@@ -32,6 +32,7 @@ def place_answer(report: PlaceReport) -> Answer:
         title="Where an instance goes on cluster",
         name=report.cluster_name,
         verdict=verdict,
+        basis=(report.basis.sentence,),
         tone=tone,
         headline=Line(text=verdict, tone=tone),
         sections=(

@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.json_values import fields, head
 
-FORMAT_VERSION: Final = "1.1"
+FORMAT_VERSION: Final = "1.2"
 
 
 def place_data(report: PlaceReport) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def place_data(report: PlaceReport) -> dict[str, Any]:
             "disks": [fields(disk, "size", "spindles") for disk in instance.disks],
             **fields(instance, "disk", "spindle_use", "template", "tags"),
         },
-        **fields(report, "ok", "group", "nodes", "reason", "info"),
+        **fields(report, "basis", "ok", "group", "nodes", "reason", "info"),
         "metric": {
             "name": report.metric,
             "sizes": list(report.sizes),

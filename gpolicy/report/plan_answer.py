@@ -87,6 +87,7 @@ def plan_answer(
         verdict=f"{verdict(plan)}{f', {cost}' if cost else ''}",
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if cost else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
+        basis=(known.basis.sentence,) if known and known.basis else (),
         opening=f"{nothing}." if nothing else "",
         closing=_closing(plan),
         sections=(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.analysis.resource_models import DeclaredNumber, GroupModel, NodeModel, ResourceModel
+from gpolicy.analysis.declared_resources import DeclaredNumber
+from gpolicy.analysis.resource_models import GroupModel, NodeModel, ResourceModel
 from gpolicy.impact.impact import ResourceModelChange
 from gpolicy.report.answer import (
     NOTHING,
@@ -76,7 +77,8 @@ def _groups(change: ResourceModelChange, weight: Weight) -> Table:
 
 def _group(then: GroupModel, now: GroupModel | None) -> tuple[Cell, ...]:
     before = NOTHING if now is None else f"{now.configured_fits:,}"
-    figures = (f"{then.measured_fits:,}", before, f"{then.configured_fits:,}")
+    measured = NOTHING if then.measured_fits is None else f"{then.measured_fits:,}"
+    figures = (measured, before, f"{then.configured_fits:,}")
     return (Name(then.group), *figures, then.configured_binding.cause.key)
 
 
@@ -112,7 +114,8 @@ def _free(model: ResourceModel, weight: Weight) -> Table:
             rough_size(node.configured.free_disk),
         )
         for node in model.nodes
-        if (node.measured.free_memory, node.measured.free_disk)
+        if node.measured is not None
+        and (node.measured.free_memory, node.measured.free_disk)
         != (node.configured.free_memory, node.configured.free_disk)
     ]
     return Table(
@@ -161,7 +164,7 @@ def _summary(change: ResourceModelChange) -> str:
         f"by declaration {group.configured_fits:,} standard instances fit in {group.group},"
         f" by measurement {group.measured_fits:,}"
         for group in then.groups
-        if group.configured_fits != group.measured_fits
+        if group.measured_fits is not None and group.configured_fits != group.measured_fits
     ]
     over = _over(then)
     if over:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.allocator.configured_resources import with_configured_resources
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.repeated_allocation import DivisionError
-from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
-from gpolicy.analysis.loaded_state import check_group, group_data
+from gpolicy.analysis.loaded_state import check_group, group_data, settle_all
 from gpolicy.analysis.violations import allowed_sizes, verdict_on
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
@@ -44,7 +44,8 @@ def suggest(state: ClusterState, request: SuggestRequest, *, group: str | None =
     Raise UsageError for an impossible request, GpolicyError if nodes have no numbers or no size fits on them.
     """
     _check(state, request, group)
-    data = cluster_data(state)
+    settled = settle_all(state)
+    state, data = settled.state, with_configured_resources(settled.data, settled.resources)
     found: list[Suggestion] = []
     passed_over: dict[str, str] = {}
     for item in data.groups:
@@ -63,6 +64,7 @@ def suggest(state: ClusterState, request: SuggestRequest, *, group: str | None =
     return SuggestReport(
         source=state.source,
         cluster_name=state.name,
+        basis=settled.basis(node.name for node in state.nodes.values() if group in (None, node.group)),
         groups=tuple(found),
         passed_over=passed_over,
         snapshot=state.snapshot,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Spec, SpecPair
     from gpolicy.allocator.enumerations import DiskTemplate
+    from gpolicy.analysis.basis import Basis
     from gpolicy.analysis.binding import Binding
     from gpolicy.analysis.counted_cluster import Fit
     from gpolicy.cluster.state import Snapshot
@@ -177,6 +178,7 @@ class SuggestReport:
 
     source: str
     cluster_name: str
+    basis: Basis
     groups: tuple[Suggestion, ...]
     passed_over: Mapping[str, str]
     snapshot: Snapshot | None = None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
-from gpolicy.allocator.configured_resources import NodeResources, configured_cluster, with_configured_resources
+from gpolicy.allocator.configured_resources import (
+    DiskResources,
+    HypervisorResources,
+    NodeResources,
+    configured_cluster,
+    with_configured_resources,
+)
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.extended import ExtendedRules, fill, survives
 from gpolicy.allocator.merge import Cluster
@@ -117,15 +121,17 @@ def data(*instances: Instance) -> ClusterData:
 
 
 def resources(**more: int) -> NodeResources:
-    base = NodeResources(MEMORY, 60, 40, 16, 0, DISK)
-    return replace(base, **more)
+    values = {"mem_total": MEMORY, "mem_node": 100, "mem_hv": 0, "cpu_total": 16, "cpu_node": 1} | more
+    disk = {name: values.pop(name) for name in ("disk_reserved", "disk_overhead") if name in values}
+    return NodeResources(HypervisorResources(**values), DiskResources(DISK, **disk))
 
 
-def test_configured_resources_equal_to_the_measured_ones_change_nothing_but_host_cpus() -> None:
+def test_configured_resources_equal_to_the_measured_ones_change_nothing() -> None:
     existing = instance(500, 1000, 1, DiskTemplate.PLAIN, index=0, name="i0", primary=0)
     read = data(existing)
+    assert {item.node_cpus for item in read.nodes} == {1}
     configured = with_configured_resources(read, {name: resources() for name in ("node0", "node1")})
-    assert configured.nodes == tuple(replace(item, node_cpus=0) for item in read.nodes)
+    assert configured == read
 
 
 def test_a_stopped_instance_keeps_its_memory_but_an_offline_one_does_not() -> None:
@@ -152,8 +158,13 @@ def test_reserved_cores_and_disk_only_reduce_room(cores: int, reserved: int, ove
         counts.append(len(result.placed))
         for state in result.nodes.values():
             if state.primaries:
-                assert state.used_cpus <= 4.0 * (own.cpu_total - own.cpu_node)
-                assert state.free_disk >= own.disk_reserved
+                assert own.hypervisor is not None
+                assert own.disk is not None
+                assert (
+                    sum(result.instances[index].vcpus for index in state.primaries)
+                    <= 4.0 * 16 - own.hypervisor.cpu_node
+                )
+                assert state.free_disk >= own.disk.disk_reserved
     assert counts[1] <= counts[0]
 
 

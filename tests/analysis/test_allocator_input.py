@@ -11,6 +11,7 @@ from hspace_cases import DATA, FULL, from_text, recorded_cases
 from gpolicy.allocator.cluster_data import ClusterData, Policy
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import cluster_data, natural_key
+from gpolicy.analysis.loaded_state import settle_all
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.master import read_master
 from gpolicy.cluster.process import Output
@@ -121,24 +122,25 @@ def test_the_master_and_the_remote_api_give_the_same_cluster(cluster: str) -> No
 
 def test_a_configuration_without_live_data_names_what_is_missing() -> None:
     state = read_config_file(CLUSTERS / "full" / "config.data")
-    with pytest.raises(GpolicyError, match="memory, disk, CPUs of node1, node2, node3, node4") as caught:
-        cluster_data(state)
+    with pytest.raises(GpolicyError, match="memory, CPUs, disk of node1, node2, node3, node4") as caught:
+        settle_all(state)
     assert "local:" in str(caught.value.hint)
+    assert "`hardware`" in str(caught.value.hint)
 
 
 def test_only_what_is_missing_is_named() -> None:
     state = from_rapi("full")
     silent = replace(state.nodes["node2"], resources=replace(state.nodes["node2"].resources, disk_free=None))
     with pytest.raises(GpolicyError, match=r"not known: disk of node2$"):
-        cluster_data(replace(state, nodes={**state.nodes, "node2": silent}))
+        settle_all(replace(state, nodes={**state.nodes, "node2": silent}))
     unknown = replace(state.instances["inst1"], status=None)
-    with pytest.raises(GpolicyError, match="status of instances inst1"):
-        cluster_data(replace(state, instances={**state.instances, "inst1": unknown}))
+    with pytest.raises(GpolicyError, match=r"not known: whether instances run of node1$"):
+        settle_all(replace(state, instances={**state.instances, "inst1": unknown}))
 
 
 def test_a_node_that_cannot_be_measured_under_exclusive_storage_is_refused() -> None:
-    with pytest.raises(GpolicyError, match="memory, disk, CPUs, spindles of node4"):
-        cluster_data(from_rapi("exclusive"))
+    with pytest.raises(GpolicyError, match="memory, CPUs, disk, spindles of node4"):
+        settle_all(from_rapi("exclusive"))
 
 
 def test_a_cluster_without_volume_groups_has_no_disk_to_measure() -> None:

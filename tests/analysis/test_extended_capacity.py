@@ -113,4 +113,4 @@ def test_declared_resources_replace_measured_ones() -> None:
     nothing = capacity(replace(cluster(), unreadable=()), template="plain", declared=True)
     assert nothing.notes == ("hv_state and disk_state declare nothing that counts, so these are the measured numbers",)
     with pytest.raises(GpolicyError, match="not known: hv_state and disk_state"):
-        capacity(replace(state, unreadable=RAPI), declared=True)
+        capacity(replace(cluster(), unreadable=RAPI), declared=True)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from hspace_cases import FULL, from_text
 
-from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.analysis.loaded_state import load_known_groups, load_state
 from gpolicy.cluster.state import ClusterState, Disk, Resources
 from gpolicy.errors import GpolicyError
+from gpolicy.ganeti.parameter import Values
 
 MOVED = FULL.replace("|inst2", "").replace("|node2|node3|drbd|", "|node2|node4|drbd|")
 
@@ -45,11 +45,12 @@ def test_clusters_with_different_resources_differ() -> None:
     loaded = load_known_groups(state)
     again = load_known_groups(state, like=loaded.clusters)
     assert again.clusters == loaded.clusters
-    declared = loaded.with_resources({name: NodeResources(1, 1, 1, 1, 1, 1) for name in state.nodes})
+    own: Values = {**state.cluster.own, ("enabled_hypervisors",): ["kvm"], ("hv_state", "kvm", "mem_total"): 1}
+    declared = load_known_groups(replace(state, cluster=replace(state.cluster, own=own)), declared=True)
     assert not set(load_known_groups(state, like=declared.clusters).clusters) & set(declared.clusters)
 
 
 def test_without_any_known_node_all_are_named() -> None:
     state = without_numbers(from_text(FULL), *from_text(FULL).nodes)
-    with pytest.raises(GpolicyError, match="not known: memory, disk, CPUs of node1, node2, node3, node4"):
+    with pytest.raises(GpolicyError, match="not known: memory, CPUs, disk of node1, node2, node3, node4"):
         load_known_groups(state)

@@ -14,9 +14,10 @@ from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.loaded_state import load_known_groups
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.resource_models import DeclaredNumber, NodeModel, ResourceModel, resource_models
+from gpolicy.analysis.resource_models import NodeModel, ResourceModel, resource_models
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.cluster.unreadable import RAPI
@@ -69,7 +70,7 @@ def disk(name: str, value: Value, group: str = "xenvg") -> Values:
 
 
 def resource_model(state: ClusterState) -> ResourceModel:
-    return resource_models([load_known_groups(state)], silent)[0]
+    return resource_models([load_known_groups(state)], [load_known_groups(state, declared=True)], silent)[0]
 
 
 def model(state: ClusterState, name: str = "a") -> NodeModel:
@@ -92,11 +93,12 @@ def test_free_memory_and_disk_follow_the_document_s_equations() -> None:
                      **disk("disk_reserved", 500)}}
     )  # fmt: skip
     found = model(state)
+    assert found.measured is not None
     assert found.measured.free_memory == 13000
     assert found.measured.free_disk == 180000
     assert found.configured.free_memory == 16000 - 2000 - 300 - (2048 + 1024)  # the stopped one counts, the offline not
     assert found.configured.free_disk == 200000 - 1000 - 3 * 5120 - 500
-    assert found.configured.cpus == 2 * (6 - 2) - (1 + 2)
+    assert found.configured.cpus == 2 * 6 - 2 - (1 + 2)
     assert found.measured.cpus == 2 * 8 - 1 - (1 + 2)
 
 
@@ -115,10 +117,11 @@ def test_undeclared_numbers_are_the_reported_ones() -> None:
     found = model(cluster(nodes={"a": hv("mem_node", 1000)}))
     overhead = 16384 - 1000 - 2048 - 13000
     assert found.configured.free_memory == 16384 - 1000 - overhead - 2048 - 1024
+    assert found.measured is not None
     assert found.configured.free_disk == found.measured.free_disk
 
 
-def test_node_overrides_group_overrides_cluster_and_defaults_are_not_declarations() -> None:
+def test_node_overrides_group_overrides_cluster_and_totals_that_ganeti_filled_in_do_not_count() -> None:
     state = cluster(
         own={**hv("mem_node", 1), **hv("mem_hv", 2), **hv("cpu_node", 1), **hv("mem_total", 0), **hv("cpu_total", 1)},
         group=hv("mem_hv", 20),
@@ -128,8 +131,8 @@ def test_node_overrides_group_overrides_cluster_and_defaults_are_not_declaration
         node.node: {item.name: (item.declared, item.level) for item in node.declared}
         for node in resource_model(state).nodes
     }
-    assert levels["a"] == {"mem_node": (300, "node"), "mem_hv": (20, "group")}
-    assert levels["b"] == {"mem_node": (1, "cluster"), "mem_hv": (20, "group")}
+    assert levels["a"] == {"mem_node": (300, "node"), "mem_hv": (20, "group"), "cpu_node": (1, "cluster")}
+    assert levels["b"] == {"mem_node": (1, "cluster"), "mem_hv": (20, "group"), "cpu_node": (1, "cluster")}
 
 
 def test_other_hypervisors_and_volume_groups_are_noted_but_ignored() -> None:
@@ -179,8 +182,7 @@ def test_over_subscription_counts_maxmem_of_instances_that_may_start() -> None:
 def test_a_source_without_hv_state_and_disk_state_is_noted() -> None:
     state = replace(cluster(nodes={"a": hv("mem_node", 8000)}), unreadable=RAPI, source="rapi://x")
     found = resource_model(state)
-    assert found.groups == ()
-    assert found.notes == ("rapi://x does not show hv_state and disk_state: declared resources are unknown",)
+    assert found.notes == ("rapi://x does not show hv_state and disk_state: only what a policy declares counts",)
     assert [node.minimum_memory for node in found.nodes] == [3072, 0]
 
 
@@ -198,10 +200,12 @@ def test_capacity_under_the_measured_model_is_not_counted_again(monkeypatch: pyt
 
     monkeypatch.setattr("gpolicy.analysis.counted_cluster.make_allocator", counted)
     state = cluster(nodes={"a": hv("mem_node", 8000)})
-    loaded = load(compare(state, state))
+    states = compare(state, state)
+    loaded = load(states)
     capacity = capacity_change(loaded, PairNames(), silent)
     counts = len(asked)
-    (model,) = impact.resource_model_change(loaded, silent).after.groups
+    declared = load(states, like=loaded.after.clusters, declared=True)
+    (model,) = impact.resource_model_change(loaded, declared, silent).after.groups
     assert capacity.groups[0].standard.after is not None
     assert model.measured_fits == capacity.groups[0].standard.after.fits != model.configured_fits
     assert len(asked) == counts + 1  # the declared one alone
@@ -212,7 +216,7 @@ def test_equal_clusters_before_and_after_are_counted_once() -> None:
     before = cluster(nodes={"a": hv("mem_node", 8000)})
     change = resource_model_change(before, before, observer=told.append)
     assert change.before == change.after
-    assert told == ["group g: standard instances under both resource models"]
+    assert told == ["group g: standard instances under both resource models"] * 2  # one for each model
     after: ResourceModel = resource_model_change(before, cluster(nodes={"a": hv("mem_node", 500)})).after
     assert after.groups[0].configured_fits > change.after.groups[0].configured_fits
 

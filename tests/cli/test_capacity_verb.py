@@ -31,7 +31,7 @@ def test_the_score_is_shown_when_asked_for() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--state", STATE], "not known: memory, disk, CPUs of node1"),
+        (["--state", STATE], "not known: memory, CPUs, disk of node1"),
         (["--state", TEXT, "--group", "silver"], "there is no group 'silver'"),
         (["--state", TEXT, "--template", "tape"], "there is no disk template 'tape'"),
         (["--state", TEXT, "--format", "xml"], "unknown format 'xml'"),

@@ -42,7 +42,8 @@ def redundancy_change(
 def resource_model_change(
     before: ClusterState, after: ClusterState, *, observer: Observer = silent
 ) -> impact.ResourceModelChange:
-    return impact.resource_model_change(load(compare(before, after)), observer)
+    states = compare(before, after)
+    return impact.resource_model_change(load(states), load(states, declared=True), observer)
 
 
 def location_change(before: ClusterState, after: ClusterState) -> location.LocationChange:

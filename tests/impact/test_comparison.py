@@ -45,16 +45,17 @@ def test_all_measures_load_each_cluster_once(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr("gpolicy.analysis.counted_cluster.merge", counted)
     before = from_text(FULL)
-    compared = load(compare(before, replace(before, notes=("read again",))))
+    states = compare(before, replace(before, notes=("read again",)))
+    compared = load(states)
     capacity = capacity_change(compared, PairNames(), silent)
     redundancy = redundancy_change(compared, 1, silent)
-    model = resource_model_change(compared, silent)
+    model = resource_model_change(compared, load(states, like=compared.after.clusters, declared=True), silent)
     assert len(loads) == len(before.groups) + 1
     monkeypatch.undo()
     again = load(compare(before, before))
     assert capacity == capacity_change(again, PairNames(), silent)
     assert redundancy == redundancy_change(again, 1, silent)
-    assert model == resource_model_change(again, silent)
+    assert model == resource_model_change(again, again, silent)
 
 
 def test_a_new_group_may_have_the_name_that_another_had() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.pair_names import pair_names
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.terms import Terms
-from gpolicy.impact.declared_guards import declared_guards, failures_asked, judge_declared_again
+from gpolicy.impact.declared_guards import declared_guards, failures_asked, guard_impact, judge_declared_again
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import projected
@@ -37,7 +38,7 @@ def test_the_capacity_that_a_guard_names_is_counted_again() -> None:
     named = 0
     for result in declared_guards(POLICY.guards, CHANGES, IMPACT):
         for group, spec, now, then in re.findall(
-            r"group (\S+), spec (\S+): (?:(\d+) fit now, )?(\d+)(?: fit)? after", result.message
+            r"group (\S+), spec (\S+) \(measured\): (?:(\d+) fit now, )?(\d+)(?: fit)? after", result.message
         ):
             assert fits[group, spec] == int(then), (now, result.message)
             named += 1
@@ -57,7 +58,15 @@ def test_a_guard_is_overridden_alone_and_by_name() -> None:
 
 def test_judged_again_on_the_same_cluster_the_verdicts_are_the_same() -> None:
     again = judge_declared_again(POLICY.guards, CHANGES, STATE, Terms(), NAMES, frozenset())
-    assert again == declared_guards(POLICY.guards, CHANGES, IMPACT)
+    assert again == declared_guards(POLICY.guards, CHANGES, guard_impact(STATE, AFTER, POLICY.guards, NAMES))
+
+
+def test_guards_count_on_what_the_policy_declares() -> None:
+    known = guard_impact(STATE, AFTER, POLICY.guards, NAMES)
+    assert (IMPACT.declares, IMPACT.basis and IMPACT.basis.kind) == (True, BasisKind.MEASURED)
+    assert set(known.group_basis.values()) == {BasisKind.MIXED, BasisKind.MEASURED}
+    verdict = declared_guards(POLICY.guards, CHANGES, known)[0]
+    assert verdict.message.startswith("group dedicated, spec quarter (mixed): ")
 
 
 def test_without_changes_nothing_is_lost() -> None:

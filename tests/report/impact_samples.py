@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from gpolicy.allocator.cluster_data import Spec, SpecPair
 from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.analysis.basis import Basis, BasisKind
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import GroupCapacity, PlacedSize, SpecCapacity
 from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.location import (
     DesiredLocationMissing,
     DomainConflict,
@@ -19,7 +21,7 @@ from gpolicy.analysis.location import (
 )
 from gpolicy.analysis.losses import Homeless
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss, Shortage
-from gpolicy.analysis.resource_models import DeclaredNumber, GroupModel, Model, NodeModel, ResourceModel
+from gpolicy.analysis.resource_models import GroupModel, Model, NodeModel, ResourceModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.stranded import Room, Stranded
 from gpolicy.analysis.violations import Breach, PolicyViolation, Verdict
@@ -64,6 +66,9 @@ def full_impact(named: Named = plain) -> Impact:
         location=location(named),
         exclusive_storage=exclusive_storage(named),
         resource_model=resource_model(named),
+        basis=Basis(BasisKind.MIXED, {"disk": (named("node1"), named("node2"))}),
+        group_basis={named("shared"): BasisKind.MIXED},
+        declares=True,
     )
 
 

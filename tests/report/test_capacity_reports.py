@@ -43,7 +43,7 @@ def test_the_schema_is_a_schema_and_knows_every_cause() -> None:
 def test_the_contract(report: CapacityReport) -> None:
     data: dict[str, Any] = json.loads(json_text(capacity_data(report)))
     assert list(VALIDATOR.iter_errors(data)) == []
-    assert data["format_version"] == "1.3"
+    assert data["format_version"] == "1.4"
     group = data["groups"][0]
     assert (group["group"], group["template"]) == ("default", "drbd")
     assert set(group["specs"][0]) >= {"name", "min", "max", "fits", "binding"}
@@ -73,8 +73,9 @@ def test_nan_is_null(report: CapacityReport) -> None:
 def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityReport) -> None:
     text = capacity_text(report)
     lines = text.splitlines()
-    assert lines[2].split() == ["group", "template", "spec", "size", "fits", "bound", "by", "htools"]
-    assert lines[3].split()[:4] == ["default", "drbd", "pair", "1"]
+    assert lines[1] == "basis: measured, all figures of nodes are as they report them"
+    assert lines[3].split() == ["group", "template", "spec", "size", "fits", "bound", "by", "htools"]
+    assert lines[4].split()[:4] == ["default", "drbd", "pair", "1"]
     standard = next(line for line in lines if "standard" in line)
     assert standard.split() == [
         "standard",

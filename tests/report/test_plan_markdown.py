@@ -41,8 +41,9 @@ def test_the_verdict_comes_first_then_the_table_and_all_else_is_folded() -> None
     lines = text.splitlines()
     assert lines[0] == "<!-- gpolicy plan ganeti.example.org -->"
     assert lines[3] == "❌ **Not to be applied: 1 guard of 3 fails** · 7 changes in 2 steps, 1 not compared"
-    assert lines[5].startswith("- **FAILS** guard `no-shrink`: pair large of shared: 8 → 3")
-    assert lines[6] == "  - pass it with --allow no-shrink, if you must"
+    assert lines[5] == "<sub>basis: mixed; declared: disk of node1, node2; all else is measured</sub>"
+    assert lines[7].startswith("- **FAILS** guard `no-shrink`: pair large of shared: 8 → 3")
+    assert lines[8] == "  - pass it with --allow no-shrink, if you must"
     before_folds = text.partition("<details>")[0]
     assert "| shared | " not in before_folds
     assert "| `shared` | `large` | 64G · 16 CPU · 1T | 8 | 3 | -5 | -62 % |" in before_folds

@@ -1,0 +1,256 @@
+"""What the figures of nodes rest on: measurements, or declarations in their place.
+
+A figure that nodes do not show (config.data, RAPI without an answer of the node, exclusive storage on Ganeti 3) follows
+from hv_state and disk_state, by the formulas of `gpolicy.allocator.configured_resources`, or from the hardware that the
+policy promises. On the declared basis hv_state and disk_state go before measurements, too. A total must be declared;
+for the rest, what is not declared has Ganeti's own default, and for KVM htools' number of the node's memory.
+
+Source: design document "Resource model": free values are computed "without having to actually live-query the nodes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.allocator.configured_resources import DiskResources, HypervisorResources, NodeResources
+from gpolicy.allocator.merge import merge
+from gpolicy.analysis.allocator_input import cluster_data, missing_figures
+from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
+from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_numbers, reported
+from gpolicy.analysis.volume_resources import volume_resources
+from gpolicy.cluster.volume_pools import VolumesFrom
+from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.cluster_data import ClusterData, NodeData
+    from gpolicy.allocator.merge import Cluster
+    from gpolicy.analysis.volume_resources import VolumeResources
+    from gpolicy.cluster.state import ClusterState, Node
+
+MEMORY_AND_CPUS: Final = "memory and CPUs"
+DISK: Final = "disk"
+VOLUMES: Final = "disk and spindles"
+_MOST_NODES: Final = 3
+
+
+class BasisKind(StrEnum):
+    """What figures rest on."""
+
+    MEASURED = "measured"
+    DECLARED = "declared"
+    MIXED = "mixed"
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What the figures of some nodes rest on. `declared` has the names of nodes by what is declared of them."""
+
+    kind: BasisKind
+    declared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        """The basis in words."""
+        if self.kind is BasisKind.MEASURED:
+            return "basis: measured, all figures of nodes are as they report them"
+        parts = [f"{what} of {_named(nodes)}" for what, nodes in self.declared.items()]
+        rest = "" if self.kind is BasisKind.DECLARED else "; all else is measured"
+        return f"basis: {self.kind.value}; declared: {', '.join(parts)}{rest}"
+
+
+def _named(nodes: tuple[str, ...]) -> str:
+    more = len(nodes) - _MOST_NODES
+    return f"{', '.join(nodes[:_MOST_NODES])} and {more} more" if more > 0 else ", ".join(nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A state as the allocator's input, with what takes the place of measured figures.
+
+    `volumes` is what physical volumes say of nodes with exclusive storage that do not show disk and spindles.
+    `declared` and `measured` are the figures of each node that is online, in words, by what they rest on; `gaps` are
+    those that nothing gives, of the nodes that have any. `stated` is what hv_state and disk_state say of each node that
+    is online, beside what it reports.
+    """
+
+    state: ClusterState
+    data: ClusterData
+    volumes: Mapping[str, VolumeResources]
+    resources: Mapping[str, NodeResources]
+    declared: Mapping[str, tuple[str, ...]]
+    measured: Mapping[str, tuple[str, ...]]
+    gaps: Mapping[str, tuple[str, ...]]
+    stated: Mapping[str, tuple[DeclaredNumber, ...]]
+
+    def basis(self, nodes: Iterable[str]) -> Basis:
+        """Return what the figures of `nodes` rest on."""
+        found: dict[str, list[str]] = {}
+        some_measured = False
+        for name in sorted(nodes):
+            some_measured = some_measured or bool(self.measured.get(name))
+            for what in self.declared.get(name, ()):
+                found.setdefault(what, []).append(name)
+        kind = BasisKind.MEASURED if not found else BasisKind.MIXED if some_measured else BasisKind.DECLARED
+        return Basis(kind, {what: tuple(names) for what, names in found.items()})
+
+
+def settle(state: ClusterState, *, declared: bool = False) -> Settled:
+    """Return what counts of the nodes of `state`: measured figures and, where they are missing, declared ones.
+
+    With `declared` what hv_state and disk_state declare goes before measured figures.
+    """
+    volumes = _volumes(state)
+    filled = {name: _with_volumes(state.nodes[name], found) for name, found in volumes.items()}
+    if filled:
+        state = replace(state, nodes={**state.nodes, **filled})
+    data = cluster_data(state)
+    promised = {name for name, found in volumes.items() if found.known_from is VolumesFrom.PROMISED}
+    settling = _Settling(state, data, declared_first=declared, promised=promised)
+    found = {item.name: settling.node(item) for item in data.nodes if not item.offline}
+    return Settled(
+        state=state,
+        data=data,
+        volumes=volumes,
+        resources={name: NodeResources(item.hypervisor, item.disk) for name, item in found.items() if item.configured},
+        declared={name: tuple(item.declared) for name, item in found.items()},
+        measured={name: tuple(item.measured) for name, item in found.items()},
+        gaps={name: tuple(item.gaps) for name, item in found.items() if item.gaps},
+        stated={name: item.stated for name, item in found.items() if item.stated},
+    )
+
+
+def _volumes(state: ClusterState) -> dict[str, VolumeResources]:
+    """Return what physical volumes say of the nodes that do not show their disk and spindles, by name."""
+    silent = [node for node in state.nodes.values() if "spindles" in missing_figures(node, state)]
+    found = {node.name: volume_resources(state, node) for node in silent}
+    return {name: item for name, item in found.items() if item is not None}
+
+
+def _with_volumes(node: Node, found: VolumeResources) -> Node:
+    resources = replace(
+        node.resources,
+        disk_total=found.disk_total,
+        disk_free=found.disk_free,
+        spindles_total=found.spindles_total,
+        spindles_free=found.spindles_free,
+    )
+    return replace(node, resources=resources)
+
+
+@dataclass(slots=True)
+class _Figures:
+    """The figures of one node: configured resources, and words on what is declared, measured, and missing."""
+
+    hypervisor: HypervisorResources | None = None
+    disk: DiskResources | None = None
+    declared: list[str] = field(default_factory=list)
+    measured: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+    stated: tuple[DeclaredNumber, ...] = ()
+
+    @property
+    def configured(self) -> bool:
+        """Whether anything takes the place of measured figures in the allocator."""
+        return self.hypervisor is not None or self.disk is not None
+
+
+@dataclass
+class _Settling:
+    """Finds the figures of nodes. `promised` are the nodes whose disk and spindles are those that a policy promises."""
+
+    state: ClusterState
+    data: ClusterData
+    declared_first: bool
+    promised: set[str]
+
+    @cached_property
+    def _cluster(self) -> Cluster:
+        return merge(self.data, static_kvm_node_memory=KVM_NODE_MEMORY)
+
+    @cached_property
+    def _status_unknown(self) -> set[str]:
+        return {item.primary_node for item in self.state.instances.values() if item.status is None}
+
+    def node(self, item: NodeData) -> _Figures:
+        """Return the figures of one node that is online."""
+        figures, node = _Figures(), self.state.nodes[item.name]
+        missing = missing_figures(node, self.state)
+        stated = declared_numbers(self.state, node)
+        shown: Mapping[str, int] = {}
+        if missing or stated:
+            values = reported(self._cluster.nodes[item.index], self._cluster)
+            shown = {name: value for name, value in values.items() if _FIGURE[name[:3]] not in missing}
+            figures.stated = compared(self.state, node, shown)
+        self._memory_and_cpus(figures, node, missing, stated, shown)
+        self._disk(figures, node, missing, stated, shown)
+        return figures
+
+    def _memory_and_cpus(
+        self,
+        figures: _Figures,
+        node: Node,
+        missing: Collection[str],
+        stated: Mapping[str, int],
+        shown: Mapping[str, int],
+    ) -> None:
+        if not {"memory", "CPUs"} & set(missing) and not self._goes_first(HV_STATE, stated):
+            figures.measured.append(MEMORY_AND_CPUS)
+            if node.name in self._status_unknown:
+                figures.gaps.append("whether instances run")
+            return
+        promise = self.state.terms_of(node.group).promise
+        kept = KVM_NODE_MEMORY if self.data.hypervisor == "kvm" else 0
+        defaults = {"mem_node": kept, "mem_hv": 0, "cpu_node": HV_STATE["cpu_node"][0]}
+        found = self._chosen(defaults, {"mem_total": promise.memory, "cpu_total": promise.cpus}, stated, shown)
+        gaps = [what for what, name in (("memory", "mem_total"), ("CPUs", "cpu_total")) if name not in found]
+        figures.gaps += gaps
+        if not gaps:
+            figures.hypervisor = HypervisorResources(**{name: found[name] for name in HV_STATE})
+            figures.declared.append(MEMORY_AND_CPUS)
+
+    def _disk(
+        self,
+        figures: _Figures,
+        node: Node,
+        missing: Collection[str],
+        stated: Mapping[str, int],
+        shown: Mapping[str, int],
+    ) -> None:
+        what = VOLUMES if self.state.has_exclusive_storage(node) else DISK
+        if "spindles" in missing:
+            figures.gaps += [word for word in (DISK, "spindles") if word in missing]
+        elif DISK in missing or self._goes_first(DISK_STATE, stated):
+            promise = self.state.terms_of(node.group).promise
+            promised = {"disk_total": sum(promise.volumes) if promise.volumes else None}
+            found = self._chosen({"disk_reserved": 0, "disk_overhead": 0}, promised, stated, shown)
+            if "disk_total" in found:
+                figures.disk = DiskResources(**{name: found[name] for name in DISK_STATE})
+                figures.declared.append(what)
+            else:
+                figures.gaps.append(DISK)
+        elif node.name in self.promised:
+            figures.declared.append(what)
+        elif node.resources.disk_total is not None:
+            figures.measured.append(what)
+
+    def _goes_first(self, table: Collection[str], stated: Mapping[str, int]) -> bool:
+        return self.declared_first and any(name in stated for name in table)
+
+    def _chosen(
+        self,
+        defaults: Mapping[str, int],
+        promised: Mapping[str, int | None],
+        stated: Mapping[str, int],
+        shown: Mapping[str, int],
+    ) -> dict[str, int]:
+        """Return the values of a node by Ganeti's names, each from the best that is known of it."""
+        found = {**defaults, **{name: value for name, value in promised.items() if value is not None}}
+        return {**found, **shown, **stated} if self.declared_first else {**found, **stated, **shown}
+
+
+_FIGURE: Final = {"mem": "memory", "cpu": "CPUs", "dis": DISK}
+"""The figure that a declared value is part of, by the first letters of its name."""
