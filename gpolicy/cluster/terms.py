@@ -58,9 +58,15 @@ class VolumeTerms:
     reserve: float = RESERVED
 
     @property
-    def as_in_ganeti(self) -> bool:
-        """Whether margin and reserve are those of Ganeti 3, which has them fixed."""
-        return (self.margin, self.reserve) == (MARGIN, RESERVED)
+    def what_if(self) -> str | None:
+        """What to say of another margin or reserve than Ganeti's; None if they are Ganeti's."""
+        if (self.margin, self.reserve) == (MARGIN, RESERVED):
+            return None
+        return (
+            f"counted with a margin of {100 * self.margin:g} % and a reserve of {100 * self.reserve:g} % of each"
+            f" physical volume: a what-if, since Ganeti 3 has {100 * MARGIN:g} % and {100 * RESERVED:g} % fixed"
+            " (PART_MARGIN, PART_RESERVED)"
+        )
 
     def sizes_differ(self, smallest: int, largest: int) -> bool:
         """Return whether volumes of these sizes (MiB) are too different to count as equal."""

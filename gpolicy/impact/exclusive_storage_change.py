@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.analysis.violations import bounds_of
 from gpolicy.analysis.volume_sizes import smallest_volume
-from gpolicy.cluster.volume_pools import VolumesFrom, pools_of
+from gpolicy.cluster.volume_pools import VolumesFrom, own_group, pools_of
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.ganeti.parameters import release_key
 from gpolicy.impact.storage_findings import (
@@ -23,14 +23,17 @@ from gpolicy.impact.storage_findings import (
     ExclusiveStorageChange,
     GroupVolumes,
     InstanceEffect,
+    NodeVolumes,
     PartlyUsedVolume,
     SpindleNumbers,
     Turn,
+    VolumeGroup,
 )
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Disk, Instance, Node
     from gpolicy.cluster.terms import VolumeTerms
+    from gpolicy.cluster.volume_pools import VolumePools
     from gpolicy.ganeti.volume_arithmetic import VolumeSize
     from gpolicy.impact.comparison import StateComparison
     from gpolicy.policy.model import Hardware
@@ -115,7 +118,8 @@ class _View:
 def _volumes(view: _View, group: str, turned_on: Sequence[str]) -> GroupVolumes:
     nodes = sorted(view.state.nodes_of(group), key=lambda node: node.name)
     nodes = [node for node in nodes if node.name in view.exclusive]
-    pools = {node.name: pools.own for node in nodes if (pools := pools_of(view.state, node)) is not None}
+    measured = {node.name: found for node in nodes if (found := pools_of(view.state, node)) is not None}
+    pools = {name: found.own for name, found in measured.items()}
     sizes = [(volume.size, name) for name, pool in pools.items() for volume in pool.allocatable]
     if not sizes:
         return _promised_volumes(view, group, nodes)
@@ -139,7 +143,31 @@ def _volumes(view: _View, group: str, turned_on: Sequence[str]) -> GroupVolumes:
         partly_used=tuple(volume for volume in partly if volume.node in turned_on),
         unusable_free=sum(volume.free for volume in partly),
         not_measured=tuple(node.name for node in nodes if not node.physical_volumes),
+        volume_groups=tuple(_volume_groups(view, group, measured)),
+        excluded=tuple((name, len(found.excluded)) for name, found in measured.items() if found.excluded),
+        terms=view.terms(group),
     )
+
+
+def _volume_groups(view: _View, group: str, measured: Mapping[str, VolumePools]) -> Iterator[VolumeGroup]:
+    """Give the volume groups of a group, the cluster's own first."""
+    own = own_group(view.state)
+    by_name = {own: {name: found.own for name, found in measured.items()}} | {
+        other: {name: found.others[other] for name, found in measured.items()}
+        for other in view.terms(group).volume_groups
+        if other != own
+    }
+    for name, pools in by_name.items():
+        yield VolumeGroup(
+            name=name,
+            own=name == own,
+            smallest=min((pool.smallest for pool in pools.values() if pool.smallest is not None), default=None),
+            largest=max((pool.largest for pool in pools.values() if pool.largest is not None), default=None),
+            nodes=tuple(
+                NodeVolumes(node=node, count=pool.count, empty=len(pool.empty), size=pool.size, free=pool.free)
+                for node, pool in pools.items()
+            ),
+        )
 
 
 def _promised_volumes(view: _View, group: str, nodes: Sequence[Node]) -> GroupVolumes:
@@ -158,6 +186,7 @@ def _promised_volumes(view: _View, group: str, nodes: Sequence[Node]) -> GroupVo
         usable=view.terms(group).volume_size(min(sizes)).usable if sizes else None,
         counts=() if count is None else tuple((name, count) for name in names),
         not_measured=names,
+        terms=view.terms(group),
     )
 
 

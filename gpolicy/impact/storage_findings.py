@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from gpolicy.analysis.binding import Explained
+from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
+
+_GANETIS: Final = VolumeTerms()
 
 
 class Turn(Enum):
@@ -89,6 +93,32 @@ class PartlyUsedVolume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeVolumes:
+    """The volumes of one volume group on a node: how many, how many of them LVM may use and are empty, and MiB."""
+
+    node: str
+    count: int
+    empty: int
+    size: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeGroup:
+    """The measured volumes of one volume group on the nodes of a group. `name` is None if it is not known.
+
+    `own` is the cluster's: it has all volumes that the policy does not exclude or assign to another. Each is accounted
+    separately; capacity counts `own` alone.
+    """
+
+    name: str | None
+    own: bool
+    smallest: int | None
+    largest: int | None
+    nodes: tuple[NodeVolumes, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupVolumes:
     """The physical volumes of a group that has exclusive storage after the changes (sizes: MiB).
 
@@ -96,7 +126,9 @@ class GroupVolumes:
     too different for Ganeti, in the group; `differ_on` are the nodes on which they already are so alone. `usable` is
     what Ganeti counts of each volume, `counts` how many each node has. `partly_used` are volumes of nodes that get
     exclusive storage, `unusable_free` is the free space on all partly used volumes of the group. None where nothing is
-    known. `not_measured` are nodes without a measurement. A measurement has the volumes of all volume groups.
+    known. `not_measured` are nodes without a measurement. These figures are of the cluster's own volume group;
+    `volume_groups` has the measured volumes of each group, and `excluded` the number of volumes in none by node.
+    `terms` are what the policy says of the volumes.
     """
 
     group: str
@@ -112,6 +144,9 @@ class GroupVolumes:
     partly_used: tuple[PartlyUsedVolume, ...] = ()
     unusable_free: int | None = None
     not_measured: tuple[str, ...] = ()
+    volume_groups: tuple[VolumeGroup, ...] = ()
+    excluded: tuple[tuple[str, int], ...] = ()
+    terms: VolumeTerms = _GANETIS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

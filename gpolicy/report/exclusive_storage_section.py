@@ -12,6 +12,7 @@ from gpolicy.impact.storage_findings import (
     InstanceEffect,
     SpindleNumbers,
     Turn,
+    VolumeGroup,
 )
 from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, heaviest, size, with_rows
 
@@ -41,6 +42,7 @@ def exclusive_storage_section(change: ExclusiveStorageChange) -> Section:
         _turned(change),
         _disks(change.instances),
         _volumes(change.groups, turning=turning),
+        _volume_groups(change.groups),
         _partly_used(change.groups),
         _spindles(change.instances),
         Table(
@@ -56,6 +58,7 @@ def exclusive_storage_section(change: ExclusiveStorageChange) -> Section:
         for group in change.groups
         if group.not_measured
     ]
+    notes += [f"group {group.group}: {said}" for group in change.groups if (said := group.terms.what_if)]
     return Section(
         key="exclusive_storage",
         title=TITLE,
@@ -112,14 +115,49 @@ def _volumes(groups: tuple[GroupVolumes, ...], *, turning: bool) -> Table:
 
 def _group(group: GroupVolumes) -> tuple[Cell, ...]:
     sizes = [NOTHING if number is None else size(number) for number in (group.smallest, group.largest, group.usable)]
-    counts = sorted({number for _, number in group.counts})
-    each = NOTHING if not counts else str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    each = _range([number for _, number in group.counts])
     known = {VolumesFrom.MEASURED: "measured", VolumesFrom.PROMISED: "hardware of the policy"}
     lost = NOTHING if group.unusable_free is None else size(group.unusable_free)
     verdict = {None: NOTHING, True: "too different for Ganeti", False: "alike"}[group.differ]
     if group.differ_on:
         verdict += f" (alone on {', '.join(group.differ_on[:3])}{' and others' if len(group.differ_on) > 3 else ''})"
     return (Name(group.group), known.get(group.known_from, "nothing"), *sizes, each, lost, verdict)
+
+
+def _volume_groups(groups: tuple[GroupVolumes, ...]) -> Table:
+    """Return the volumes by volume group, where the policy says that not all are in the cluster's own."""
+    rows: list[tuple[Cell, ...]] = []
+    for group in groups:
+        if len(group.volume_groups) < 2 and not group.excluded:
+            continue
+        rows += [(Name(group.group), *_volume_group(item)) for item in group.volume_groups]
+        if group.excluded:
+            each = _range([number for _, number in group.excluded])
+            rows.append((Name(group.group), "in none: excluded", each, *[NOTHING] * 4))
+    return Table(
+        title="Volumes by volume group: each is accounted separately, capacity counts the cluster's own",
+        of="volume groups",
+        headings=("group", "volume group", "on each node", "empty", "smallest", "largest", "free on each node"),
+        rows=tuple(rows),
+        right=_RIGHT,
+        weight=Weight.SAME,
+    )
+
+
+def _volume_group(item: VolumeGroup) -> tuple[Cell, ...]:
+    free = sorted({node.free for node in item.nodes})
+    return (
+        Name(item.name) if item.name else "the cluster's own",
+        _range([node.count for node in item.nodes]),
+        _range([node.empty for node in item.nodes]),
+        *(NOTHING if number is None else size(number) for number in (item.smallest, item.largest)),
+        " to ".join(dict.fromkeys((size(free[0]), size(free[-1])))) if free else NOTHING,
+    )
+
+
+def _range(counts: list[int]) -> str:
+    """Return the least and the greatest of some numbers."""
+    return " to ".join(dict.fromkeys((str(min(counts)), str(max(counts))))) if counts else NOTHING
 
 
 def _partly_used(groups: tuple[GroupVolumes, ...]) -> Table:

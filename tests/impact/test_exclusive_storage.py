@@ -25,9 +25,11 @@ from gpolicy.impact.storage_findings import (
     ExclusiveStorageChange,
     GroupVolumes,
     InstanceEffect,
+    NodeVolumes,
     PartlyUsedVolume,
     SpindleNumbers,
     Turn,
+    VolumeGroup,
 )
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
@@ -164,6 +166,37 @@ class TestVolumes:
         (found,) = exclusive_storage_change(old, new).groups
         assert (found.smallest, found.usable, found.differ, found.counts) == (1000, 800, False, (("node1", 2),))
         assert found.partly_used == ()
+
+    def test_each_volume_group_is_accounted_separately(self) -> None:
+        volumes = {"node1": [(100, 50), (1000, 1000), (1000, 400), (500, 500)], "node2": [(100, 0), (1000, 0)]}
+        terms = VolumeTerms(exclude=("/dev/sdb",), volume_groups={"ssdvg": ("/dev/sde",)})
+        old, new = (
+            replace(state, terms={"default": GroupTerms(volumes=terms)}) for state in states({}, ON, volumes=volumes)
+        )
+        (found,) = exclusive_storage_change(old, new).groups
+        assert found.volume_groups == (
+            VolumeGroup(
+                name="xenvg",
+                own=True,
+                smallest=1000,
+                largest=1000,
+                nodes=(
+                    NodeVolumes(node="node1", count=2, empty=1, size=2000, free=1400),
+                    NodeVolumes(node="node2", count=1, empty=0, size=1000, free=0),
+                ),
+            ),
+            VolumeGroup(
+                name="ssdvg",
+                own=False,
+                smallest=500,
+                largest=500,
+                nodes=(
+                    NodeVolumes(node="node1", count=1, empty=1, size=500, free=500),
+                    NodeVolumes(node="node2", count=0, empty=0, size=0, free=0),
+                ),
+            ),
+        )
+        assert (found.counts, found.excluded) == ((("node1", 2), ("node2", 1)), (("node1", 1), ("node2", 1)))
 
     @pytest.mark.parametrize(("largest", "differ"), [(1000, False), (1020, False), (1021, True)])
     def test_the_margin_of_a_group(self, largest: int, differ: bool) -> None:

@@ -25,6 +25,7 @@ from gpolicy.analysis.resource_models import GroupModel, Model, NodeModel, Resou
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.stranded import Room, Stranded
 from gpolicy.analysis.violations import Breach, PolicyViolation, Verdict
+from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact, ResourceModelChange
@@ -36,9 +37,11 @@ from gpolicy.impact.storage_findings import (
     ExclusiveStorageChange,
     GroupVolumes,
     InstanceEffect,
+    NodeVolumes,
     PartlyUsedVolume,
     SpindleNumbers,
     Turn,
+    VolumeGroup,
 )
 from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
 
@@ -312,6 +315,30 @@ def exclusive_storage(named: Named = plain) -> ExclusiveStorageChange:
                 counts=((named("node5"), 12), (named("node6"), 11)),
                 partly_used=(PartlyUsedVolume(node=named("node5"), volume=named("/dev/sdb"), size=1048576, free=1024),),
                 not_measured=(named("node7"),),
+                volume_groups=(
+                    VolumeGroup(
+                        name=named("xenvg"),
+                        own=True,
+                        smallest=1000000,
+                        largest=1048576,
+                        nodes=(
+                            NodeVolumes(node=named("node5"), count=12, empty=3, size=12582912, free=3146752),
+                            NodeVolumes(node=named("node6"), count=11, empty=0, size=11000000, free=0),
+                        ),
+                    ),
+                    VolumeGroup(
+                        name=named("ssdvg"),
+                        own=False,
+                        smallest=102400,
+                        largest=102400,
+                        nodes=(
+                            NodeVolumes(node=named("node5"), count=1, empty=1, size=102400, free=102400),
+                            NodeVolumes(node=named("node6"), count=0, empty=0, size=0, free=0),
+                        ),
+                    ),
+                ),
+                excluded=((named("node5"), 1), (named("node6"), 2)),
+                terms=VolumeTerms(volume_groups={"ssdvg": ("/dev/nvme*",)}, margin=0.05),
             ),
             GroupVolumes(group=named("promised"), known_from=VolumesFrom.UNKNOWN),
         ),
