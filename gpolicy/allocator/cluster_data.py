@@ -138,6 +138,7 @@ class Instance:
     exclusion_tags: tuple[str, ...] = ()
     desired_tags: frozenset[str] = frozenset()
     location_score: int = 0
+    ignores_policy: bool = False
 
     def at(self, index: int, name: str, primary: int, secondary: int, location_score: int) -> Instance:
         """Return the instance with another number, name and nodes (as `dataclasses.replace`, but faster)."""
@@ -161,6 +162,7 @@ class Instance:
             self.exclusion_tags,
             self.desired_tags,
             location_score,
+            self.ignores_policy,
         )
 
     @classmethod

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 def check_policy(policy: Policy, instance: Instance, *, exclusive: bool) -> FailReason | None:
     """Return why `policy` refuses `instance` on a node (with exclusive storage or not), or None."""
     verdict: FailReason | None = None
+    if instance.ignores_policy:
+        return None
     for pair in reversed(policy.minmax):
         verdict = check_pair(pair, instance, exclusive=exclusive)
         if verdict is None:

@@ -16,7 +16,7 @@ from gpolicy.allocator.dedicated_nodes import biggest_first
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import RequestOptions, Wanted
-from gpolicy.allocator.policy_check import check_pair
+from gpolicy.allocator.policy_check import check_pair, check_policy
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.analysis.loaded_state import settle_all
@@ -96,6 +96,7 @@ def place(
         group=cluster.groups[answer.group].name if nodes and answer.group is not None else None,
         nodes=nodes,
         reason=None if nodes else _why_not(found),
+        what_if=_what_if(cluster, request, instance),
         groups=tuple(_group_trials(cluster, asked, answer, group)),
         candidates=tuple(found),
         notes=(
@@ -105,6 +106,23 @@ def place(
             *_left_out(asked.left_out, len(found)),
         ),
     )
+
+
+def _what_if(cluster: Cluster, request: PlaceRequest, instance: Instance) -> tuple[str, ...]:
+    if not request.ignore_ipolicy:
+        return ()
+    policed = replace(instance, ignores_policy=False)
+    policies = {(node.facts.policy, node.facts.exclusive) for node in cluster.nodes.values()}
+    allowed = all(check_policy(policy, policed, exclusive=exclusive) is None for policy, exclusive in policies)
+    said = "--ignore-ipolicy: its size and disk template are not held against the policy"
+    if allowed:
+        return (f"{said}, which allows them anyway",)
+    said += (
+        ". hail itself refuses it: Ganeti ignores the policy only where the nodes are named (gnt-instance add"
+        " --ignore-ipolicy -n NODE), and does not tell an iallocator. The policy's ratios and N+1 count here; with"
+        " named nodes nobody looks at them"
+    )
+    return (said,)
 
 
 def _names(cluster: Cluster, answer: GroupAnswer) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ class PlaceRequest:
     `vcpus`, `disks`, `spindle_use` None: those of the policy's `std` (of `group` if one is given). `group` is a name
     or UUID; `nodes` the only nodes that may be used; `networks` UUIDs, one a network interface. `spindles_given`: the
     request itself says the spindles of `disks`; those of a size of the policy mean nothing without exclusive storage.
+    `ignore_ipolicy`: the policy's sizes and disk templates are not held against it (`gnt-instance add
+    --ignore-ipolicy`).
     """
 
     name: str = "new"
@@ -39,6 +41,7 @@ class PlaceRequest:
     networks: tuple[str, ...] = ()
     nic_count: int | None = None
     spindles_given: bool = True
+    ignore_ipolicy: bool = False
 
 
 def wanted_group(request: PlaceRequest, data: ClusterData) -> Group | None:
@@ -91,6 +94,7 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
         nics=tuple(Nic(network) for network in request.networks),
         exclusion_tags=exclusion_tags(data.tags, request.tags),
         desired_tags=desired_tags(data.tags, request.tags),
+        ignores_policy=request.ignore_ipolicy,
     )
 
 

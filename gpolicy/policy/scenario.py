@@ -48,6 +48,7 @@ class Sizes:
     nic_count: int | None = None
     template: Located[str] | None = None
     tags: tuple[str, ...] = ()
+    ignore_ipolicy: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -205,6 +205,7 @@ class _Builder:
             nic_count=_count(written, "nic-count"),
             template=self._word(written, at, "disk-template"),
             tags=tuple(written.get("tags", ())),
+            ignore_ipolicy=written.get("ignore_ipolicy", False),
         )
 
     def _disks(self, written: dict[str, Any], at: Pointer) -> tuple[DiskSize, ...] | None:

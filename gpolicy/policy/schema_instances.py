@@ -34,7 +34,8 @@ def _sizes() -> Schema:
 
 def wanted_instance() -> Schema:
     """Return the schema of a new instance."""
-    return object_of(_sizes(), minimum=1)
+    ignore = {"type": "boolean", "description": "True: no size or disk template of the policy is held against it."}
+    return object_of({**_sizes(), "ignore_ipolicy": ignore}, minimum=1)
 
 
 def checked_instance() -> Schema:

@@ -25,14 +25,15 @@ def place_answer(report: PlaceReport) -> Answer:
     )
     possible = [item for item in report.candidates if item.ok]
     refused = [item for item in report.candidates if not item.ok]
-    verdict = f"{what} {where}"
+    what_if = ", ".join(text.partition(": ")[0] for text in report.what_if)
+    verdict = f"{f'With {what_if}: ' if what_if else ''}{what} {where}"
     tone = Tone.GOOD if report.ok else Tone.BAD
     return Answer(
         verb="place",
         title="Where an instance goes on cluster",
         name=report.cluster_name,
         verdict=verdict,
-        basis=(report.basis.sentence,),
+        basis=(*report.what_if, report.basis.sentence),
         tone=tone,
         headline=Line(text=verdict, tone=tone),
         sections=(

@@ -28,6 +28,7 @@ def place_data(report: PlaceReport) -> dict[str, Any]:
         },
         "groups": [fields(item, "group", "alloc_policy", "tried", "message") for item in report.groups],
         "candidates": [_candidate(item) for item in report.candidates],
+        "what_if": list(report.what_if),
         "notes": list(report.notes),
     }
 

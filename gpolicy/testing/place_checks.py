@@ -42,6 +42,7 @@ def _request(policy: Policy, state: ClusterState, sizes: Sizes) -> PlaceRequest:
         tags=sizes.tags,
         group=group,
         nic_count=sizes.nic_count,
+        ignore_ipolicy=sizes.ignore_ipolicy,
     )
     return of_spec(request, whole_spec(policy, state, sizes, of), state, of)
 

@@ -354,3 +354,11 @@ def test_a_simulated_nodes_own_volumes_count(tmp_path: Path) -> None:
     on = "on: {simulate: {nodes: [{name: a, pv_size: 1T, pv_count: 2}]}}\n"
     body = on + "place: {disks: [{size: 490G, spindles: 1}]}\nexpect: {refused: false}"
     assert problems(outcome(tmp_path, body, DEDICATED.replace("disk-size: 50G", "disk-size: 600G"))) == []
+
+
+def test_a_test_may_ignore_the_policy(tmp_path: Path) -> None:
+    asked = "place: {memory-size: 20G, cpu-count: 2, disks: [20G], disk-template: plain"
+    assert problems(outcome(tmp_path, f"{asked}}}\nexpect: {{refused: true, because: ipolicy.minmax}}")) == []
+    assert (
+        problems(outcome(tmp_path, f"{asked}, ignore_ipolicy: true}}\nexpect: {{refused: false, group: main}}")) == []
+    )

@@ -246,6 +246,7 @@ class ClusterNumbers:
             online,
             occupying and not instance.forthcoming,
             online and instance.auto_balance,
+            instance.ignores_policy,
             len(tags),
         )
         if tags:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -122,6 +123,9 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     *,
     budget: Budget = None,
     every: Annotated[bool, typer.Option("--all", "-a", help="Show every candidate.")] = False,
+    ignore_ipolicy: Annotated[
+        bool, typer.Option("--ignore-ipolicy", help="Hold no size or disk template of the policy against the instance.")
+    ] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
     """Show where hail would place an instance, with the result for every node or pair of nodes.
@@ -141,7 +145,8 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         return int(ExitCode.FINDINGS)
     observed, names = found
     with working("trying every node"):
-        report = find(observed, words.on(observed, names), names=names)
+        asked = replace(words.on(observed, names), ignore_ipolicy=ignore_ipolicy)
+        report = find(observed, asked, names=names)
     write_report(look, lambda: place_answer(report), {"json": lambda: json_text(place_data(report))})
     return int(ExitCode.FINE if report.ok else ExitCode.FINDINGS)
 

@@ -69,7 +69,7 @@ class TemplateOfTest(Rule):
             reason = ""
             if template.value not in TEMPLATE_NAMES:
                 reason = "is not a disk template of Ganeti"
-            elif _expects_refusal(scenario):
+            elif _expects_refusal(scenario) or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
                 continue  # that may be what it shows
             elif enabled is not None and template.value not in enabled.values:
                 reason = "is not enabled on the cluster"

@@ -42,7 +42,7 @@ class NeverPassesTest(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
             sizes = scenario.sizes
-            if sizes is None or not _is_to_be_taken(scenario):
+            if sizes is None or sizes.ignore_ipolicy or not _is_to_be_taken(scenario):
                 continue
             asked = _asked(context, scenario)
             reasons = [_refusal(context, item, sizes) for item in asked]

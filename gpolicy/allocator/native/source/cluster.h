@@ -47,6 +47,7 @@ struct instance {
     int64_t primary, secondary, secondary_index, location_score, desired, disk_template;
     enum evacuation evacuation;
     bool diskless, online, uses_memory, needs_secondary_memory, local;
+    bool ignores_policy; /* no policy is held against it (beyond htools) */
     const int64_t *tags;
     int64_t tag_count;
     double load[4];

@@ -206,6 +206,7 @@ static void read_record(struct reader *reader, struct instance *instance) {
     instance->online = flag(reader);
     instance->uses_memory = flag(reader);
     instance->needs_secondary_memory = flag(reader);
+    instance->ignores_policy = flag(reader);
     instance->tag_count = integer(reader, 0, MOST_TAGS);
     if (failed(engine)) return;
     instance->tags = block(reader, instance->tag_count, 0, engine->tag_count - 1);

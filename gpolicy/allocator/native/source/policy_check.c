@@ -28,6 +28,7 @@ enum reason check_policy(const struct engine *engine, int64_t row, const struct 
     const struct facts *facts = &engine->facts[row];
     const struct policy *policy = &engine->policies[facts->policy];
     enum reason verdict = FITS;
+    if (instance->ignores_policy) return FITS;
     for (int64_t place = policy->count - 1; place >= 0; place--) {
         const struct spec_pair *pair = &policy->pairs[place];
         bool memory_alone = instance->memory < pair->min.memory || instance->memory > pair->max.memory;
