@@ -11,7 +11,7 @@ from gpolicy.policy.model import INHERIT
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.ganeti.parameter import Values
-    from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Hardware, Leaves, Policy, Settings
+    from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaves, Policy, Settings
 
 _MOST_VOLUMES = 1000
 
@@ -62,8 +62,8 @@ def _limits(written: Settings) -> Limits:
     return Limits(**{key: item.value for key, item in written.items()})
 
 
-def volume_terms(cluster: ClusterPolicy | None, group: GroupPolicy | None = None) -> VolumeTerms:
-    """Return what counts of the physical volumes of a group; of the groups that declare nothing, without `group`."""
+def volume_terms(cluster: ClusterPolicy | None, group: Declared | None = None) -> VolumeTerms:
+    """Return what counts of the physical volumes of `group`, whose own keys go before those of `cluster`."""
     written = {**(cluster.physical_volumes if cluster else {}), **(group.physical_volumes if group else {})}
 
     def read(key: str, value: Any) -> Any:

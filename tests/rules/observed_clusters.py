@@ -33,6 +33,7 @@ OBSERVED: dict[str, ClusterState] = {
     "GP309": with_enabled(with_instance(_ONE, template="drbd", **_INSTANCE), "drbd", "plain"),
     "GP417": with_instance(_ONE, template="drbd", **_INSTANCE),
     "GP418": with_volumes(_ONE, 1000 * 1024, 1021 * 1024),
+    "GP420": with_volumes(_ONE, 1000 * 1024),
     "GP721": cluster({"gold": {}}),
     "GP722": _TWO,
     "GP723": with_instance(_MOVING, template="plain", **_INSTANCE),
