@@ -92,9 +92,14 @@ def _in_order(objects: Mapping[str, _Listed]) -> list[_Listed]:
     return sorted(listed, key=lambda item: natural_key(item.name))
 
 
+def has_figures(node: observed.Node) -> bool:
+    """Return whether a node is one that Ganeti measures: a drained one is, too."""
+    return node.vm_capable and not node.offline
+
+
 def missing_figures(node: observed.Node, state: observed.ClusterState) -> tuple[str, ...]:
     """Return the figures that a node does not show, in words. An offline node needs none."""
-    if node.offline or not node.vm_capable:
+    if not has_figures(node):
         return ()
     measured = node.resources
     found = []

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.configured_resources import DiskResources, HypervisorResources, NodeResources
 from gpolicy.allocator.merge import merge
-from gpolicy.analysis.allocator_input import cluster_data, missing_figures
+from gpolicy.analysis.allocator_input import cluster_data, has_figures, missing_figures
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_numbers, reported
 from gpolicy.analysis.volume_resources import volume_resources
@@ -72,9 +72,9 @@ class Settled:
     """A state as the allocator's input, with what takes the place of measured figures.
 
     `volumes` is what physical volumes say of nodes with exclusive storage that do not show disk and spindles.
-    `declared` and `measured` are the figures of each node that is online, in words, by what they rest on; `gaps` are
-    those that nothing gives, of the nodes that have any. `stated` is what hv_state and disk_state say of each node that
-    is online, beside what it reports.
+    `declared` and `measured` are the figures of each node that is not offline, in words, by what they rest on; `gaps`
+    are those that nothing gives, of the nodes that have any. `stated` is what hv_state and disk_state say of each node
+    that is not offline, beside what it reports.
     """
 
     state: ClusterState
@@ -110,7 +110,7 @@ def settle(state: ClusterState, *, declared: bool = False) -> Settled:
     data = cluster_data(state)
     promised = {name for name, found in volumes.items() if found.known_from is VolumesFrom.PROMISED}
     settling = _Settling(state, data, declared_first=declared, promised=promised)
-    found = {item.name: settling.node(item) for item in data.nodes if not item.offline}
+    found = {item.name: settling.node(item) for item in data.nodes if has_figures(state.nodes[item.name])}
     return Settled(
         state=state,
         data=data,
@@ -158,6 +158,10 @@ class _Figures:
         return self.hypervisor is not None or self.disk is not None
 
 
+def _shows_disk(node: Node) -> bool:
+    return None not in (node.resources.disk_total, node.resources.disk_free)
+
+
 @dataclass
 class _Settling:
     """Finds the figures of nodes. `promised` are the nodes whose disk and spindles are those that a policy promises."""
@@ -183,7 +187,8 @@ class _Settling:
         shown: Mapping[str, int] = {}
         if missing or stated:
             values = reported(self._cluster.nodes[item.index], self._cluster)
-            shown = {name: value for name, value in values.items() if _FIGURE[name[:3]] not in missing}
+            hidden = {*missing, *([] if _shows_disk(node) else [DISK])}
+            shown = {name: value for name, value in values.items() if _FIGURE[name[:3]] not in hidden}
             figures.stated = compared(self.state, node, shown)
         self._memory_and_cpus(figures, node, missing, stated, shown)
         self._disk(figures, node, missing, stated, shown)
@@ -223,18 +228,18 @@ class _Settling:
         what = VOLUMES if self.state.has_exclusive_storage(node) else DISK
         if "spindles" in missing:
             figures.gaps += [word for word in (DISK, "spindles") if word in missing]
-        elif DISK in missing or self._goes_first(DISK_STATE, stated):
+        elif not _shows_disk(node) or self._goes_first(DISK_STATE, stated):
             promise = self.state.terms_of(node.group).promise
             promised = {"disk_total": sum(promise.volumes) if promise.volumes else None}
             found = self._chosen({"disk_reserved": 0, "disk_overhead": 0}, promised, stated, shown)
             if "disk_total" in found:
                 figures.disk = DiskResources(**{name: found[name] for name in DISK_STATE})
                 figures.declared.append(what)
-            else:
+            elif DISK in missing:
                 figures.gaps.append(DISK)
         elif node.name in self.promised:
             figures.declared.append(what)
-        elif node.resources.disk_total is not None:
+        else:
             figures.measured.append(what)
 
     def _goes_first(self, table: Collection[str], stated: Mapping[str, int]) -> bool:

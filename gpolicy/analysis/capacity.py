@@ -155,7 +155,7 @@ def capacity(
     check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
     loaded = load_state(state, template=wanted, declared=declared)
-    notes = basis_notes(loaded, group, declared=declared)
+    notes = basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
     for item in loaded.data.groups:
         if group in (None, item.name):
             notes += map(counted_on_primary, split_instances(loaded.data, item.index))

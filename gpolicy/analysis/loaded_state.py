@@ -19,6 +19,7 @@ from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError, about
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.merge import Cluster
     from gpolicy.cluster.state import ClusterState
 
 
@@ -76,23 +77,24 @@ def settle_all(state: ClusterState, *, declared: bool = False) -> Settled:
 _NOTHING_DECLARED: Final = "hv_state and disk_state declare nothing that counts, so these are the measured numbers"
 
 
-def basis_notes(loaded: LoadedState, group: str | None = None, *, declared: bool = False) -> list[str]:
+def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *, declared: bool = False) -> list[str]:
     """Return what is to be said of the figures that a count on `group`, or on all groups, rests on.
 
-    Raise GpolicyError where `declared` ones were asked for and the source shows none.
+    `cluster` is what was made of `settled`. Raise GpolicyError where `declared` figures were asked for and the source
+    shows none.
     """
-    state = loaded.state
+    state = settled.state
     here = {node.name for node in state.nodes.values() if group in (None, node.group)}
     notes = []
     if declared:
-        if not known_states(state) and not loaded.settled.stated:
+        if not known_states(state) and not settled.stated:
             raise GpolicyError(
                 about(state.address, "not known: hv_state and disk_state"),
                 hint="name the policy that declares them, or read config.data on the master (local:, ssh://, snapshot)",
             )
-        notes = declaration_notes(state) if loaded.settled.stated else [_NOTHING_DECLARED]
-    notes += volume_notes(state, {name: item for name, item in loaded.settled.volumes.items() if name in here})
-    return [*notes, *_first(_differing(loaded, here)), *_first(_inconsistent(loaded, here))]
+        notes = declaration_notes(state) if settled.stated else [_NOTHING_DECLARED]
+    notes += volume_notes(state, {name: item for name, item in settled.volumes.items() if name in here})
+    return [*notes, *_first(_differing(settled, here)), *_first(_inconsistent(settled, cluster, here))]
 
 
 def _first(notes: list[str]) -> list[str]:
@@ -100,9 +102,9 @@ def _first(notes: list[str]) -> list[str]:
     return [*notes[:_MOST_NODES], *([f"the same is true of {more} more nodes, by other numbers"] if more > 0 else [])]
 
 
-def _differing(loaded: LoadedState, here: Collection[str]) -> list[str]:
+def _differing(settled: Settled, here: Collection[str]) -> list[str]:
     notes = []
-    for name, numbers in loaded.settled.stated.items():
+    for name, numbers in settled.stated.items():
         wrong = [item for item in numbers if item.differs and name in here]
         if wrong:
             shown = ", ".join(
@@ -112,12 +114,12 @@ def _differing(loaded: LoadedState, here: Collection[str]) -> list[str]:
     return notes
 
 
-def _inconsistent(loaded: LoadedState, here: Collection[str]) -> list[str]:
+def _inconsistent(settled: Settled, cluster: Cluster, here: Collection[str]) -> list[str]:
     """Return notes on measured nodes whose figures do not add up, as htools warns (Loader: `checkData`)."""
     notes = []
-    for node, memory, disk in inconsistent_nodes(loaded.whole.cluster):
+    for node, memory, disk in inconsistent_nodes(cluster):
         name = node.facts.name
-        if name in here and not loaded.settled.declared.get(name) and not node.facts.exclusive:
+        if name in here and not settled.declared.get(name) and not node.facts.exclusive:
             lost = [f"{memory:,} MiB of memory"] if memory > 0 else []
             lost += [f"{disk:,} MiB of disk"] if disk > 0 else []
             notes.append(

@@ -19,7 +19,7 @@ from gpolicy.allocator.group_choice import RequestOptions, Wanted
 from gpolicy.allocator.policy_check import check_pair, check_policy
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.counted_cluster import merged
-from gpolicy.analysis.loaded_state import settle_all
+from gpolicy.analysis.loaded_state import basis_notes, settle_all
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
@@ -100,6 +100,7 @@ def place(
         groups=tuple(_group_trials(cluster, asked, answer, group)),
         candidates=tuple(found),
         notes=(
+            *basis_notes(settled, cluster, group.name if group else None, declared=declared),
             *notes,
             *_notes(state, cluster, request, instance, answer if nodes else replace(answer, placement=None)),
             *_unknown(cluster, instance, nodes, volumes),

@@ -48,6 +48,7 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
         verb="suggest",
         title="Sizes that tile the nodes of cluster",
         name=report.cluster_name,
+        basis=(report.basis.sentence,),
         verdict=f"sizes for {count(len(report.groups), 'group')}, with the document that declares them",
         sections=(*itertools.chain.from_iterable(map(_sections, report.groups, itertools.count(1))), passed),
         listings=() if written else documents,

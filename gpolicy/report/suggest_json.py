@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport
     from gpolicy.suggest.tiling import Amounts
 
-FORMAT_VERSION: Final = "1.1"
+FORMAT_VERSION: Final = "1.2"
 
 
 def suggest_data(report: SuggestReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Memory and disk are MiB."""
     return {
         **head(FORMAT_VERSION, report),
+        **fields(report, "basis"),
         "groups": [_group(item) for item in report.groups],
         "passed_over": dict(report.passed_over),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from gpolicy.suggest.suggestion import Bounds
 
 verbs = typer.Typer()
+
+_RESOURCE_MODEL: Final = typer.Option(
+    "--resource-model", help="Count with what hv_state and disk_state declare also where it is measured."
+)
 
 
 @verbs.command("capacity")
@@ -63,10 +67,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     rapi_ca: Authority = None,
     *,
     budget: Budget = None,
-    resource_model: Annotated[
-        bool,
-        typer.Option("--resource-model", help="Count with what hv_state and disk_state declare, not what is measured."),
-    ] = False,
+    resource_model: Annotated[bool, _RESOURCE_MODEL] = False,
     score: Annotated[bool, typer.Option("--score", help="Show the components of the cluster score.")] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
@@ -126,6 +127,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     ignore_ipolicy: Annotated[
         bool, typer.Option("--ignore-ipolicy", help="Hold no size or disk template of the policy against the instance.")
     ] = False,
+    resource_model: Annotated[bool, _RESOURCE_MODEL] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
     """Show where hail would place an instance, with the result for every node or pair of nodes.
@@ -146,7 +148,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     observed, names = found
     with working("trying every node"):
         asked = replace(words.on(observed, names), ignore_ipolicy=ignore_ipolicy)
-        report = find(observed, asked, names=names)
+        report = find(observed, asked, names=names, declared=resource_model)
     write_report(look, lambda: place_answer(report), {"json": lambda: json_text(place_data(report))})
     return int(ExitCode.FINE if report.ok else ExitCode.FINDINGS)
 
