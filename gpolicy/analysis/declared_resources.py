@@ -4,9 +4,9 @@ Ganeti stores both at cluster, group and node and inherits neither; here a node'
 else the cluster's. Of several hypervisors only the cluster's first one counts (design document "Resource model"), and
 of the volume groups the cluster's own.
 
-A value counts also where it is Ganeti's default. But a total of 0 is none, and Ganeti completes the cluster's record
-with defaults as soon as one value is set: a cpu_total of 1 beside a mem_total of 0 is such a default, and declares
-nothing.
+A value counts also where it is Ganeti's default. But a total of 0 is none, and Ganeti fills the cluster's records with
+defaults: unless the policy itself declares them, a record of nothing but defaults declares nothing, and neither does a
+cpu_total of 1 beside a mem_total of 0.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def prefixes(state: ClusterState) -> tuple[Path | None, Path | None]:
 
 def declared(state: ClusterState, node: ObservedNode) -> Declared:
     """Return the declared numbers of `node`, with their levels."""
-    levels = ((Level.NODE, node.own), (Level.GROUP, state.groups[node.group].own), (Level.CLUSTER, state.cluster.own))
+    levels = ((Level.NODE, node.own), (Level.GROUP, state.groups[node.group].own), (Level.CLUSTER, _of_cluster(state)))
     hypervisor, volume_group = prefixes(state)
     found: dict[str, DeclaredValue] = {}
     for prefix, table in ((hypervisor, HV_STATE), (volume_group, DISK_STATE)):
@@ -89,6 +89,22 @@ def declared(state: ClusterState, node: ObservedNode) -> Declared:
                 if value is not None:
                     found[name] = DeclaredValue(value, level)
                     break
+    return found
+
+
+def _of_cluster(state: ClusterState) -> Values:
+    """Return the values of the cluster that somebody has declared, without Ganeti's own defaults."""
+    found: Values = {}
+    for prefix, table in zip(prefixes(state), (HV_STATE, DISK_STATE), strict=True):
+        record = {name: state.cluster.own.get((*(prefix or ()), name)) for name in table}
+        meant = any(
+            value not in (None, default) for value, (default, _, _) in zip(record.values(), table.values(), strict=True)
+        )
+        for name, value in record.items():
+            path = (*(prefix or ()), name)
+            filled_in = name == "cpu_total" and value == 1 and not record["mem_total"]
+            if path in state.declared_paths or (meant and not filled_in):
+                found[path] = value
     return found
 
 
@@ -127,8 +143,7 @@ def _stated(path: Path, own: Values) -> int | None:
     value = own.get(path)
     if not isinstance(value, int) or isinstance(value, bool):
         return None
-    completed = path[-1] == "cpu_total" and value == 1 and own.get((*path[:-1], "mem_total")) == 0
-    return None if completed or (path[-1] in _TOTALS and value == 0) else value
+    return None if path[-1] in _TOTALS and value == 0 else value
 
 
 def reported(node: Node, cluster: Cluster) -> dict[str, int]:

@@ -132,4 +132,11 @@ def under_terms(state: ClusterState, terms: Terms, new_names: Mapping[str, str] 
         values = own(Level.NODE, f"node/{name}", node.own)
         nodes[name] = node if values is node.own else replace(node, own=values)
     by_group = {name: terms.groups.get(new, terms.others) for name, new in names.items()}
-    return replace(state, cluster=cluster, groups=groups, nodes=nodes, terms=by_group)
+    return replace(
+        state,
+        cluster=cluster,
+        groups=groups,
+        nodes=nodes,
+        terms=by_group,
+        declared_paths=frozenset(terms.values.get("cluster", ())),
+    )
