@@ -178,6 +178,21 @@ def cluster_score(nodes: Iterable[Node]) -> float:
     return total_score(statistics(nodes))
 
 
+def least_reserved(nodes: Iterable[Node]) -> float:
+    """Return the theoretical minimum of `reserved_mem_rtotal`: the memory of all mirrored instances, spread evenly.
+
+    hbal takes it, weighted, for the optimum of the score (htools 3.0; design document "allocation efficiency").
+    """
+    known = list(nodes)
+    total, most, mirrored = 0.0, 0.0, 0
+    for node in known:
+        total, most = total + node.facts.total_memory, max(most, node.facts.total_memory)
+        mirrored += sum(node.peers.values())
+    if len(known) <= 1 or total - most <= 0:
+        return 0.0
+    return mirrored / (total - most) - mirrored / total
+
+
 def _value(stat: Statistic) -> float:
     if isinstance(stat, tuple):
         return math.sqrt(stat[2])

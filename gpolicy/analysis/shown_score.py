@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.cluster_score import COMPONENTS, component_values, statistics, total_score
+from gpolicy.allocator.cluster_score import COMPONENTS, component_values, least_reserved, statistics, total_score
 from gpolicy.allocator.ghc_numbers import fixed
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ class ScoreComponent:
     name: str
     value: float
     weight: float
+    least: float = 0.0
+    """The theoretical minimum of its value."""
 
     @property
     def product(self) -> float:
@@ -27,9 +29,14 @@ class ScoreComponent:
         return self.weight * self.value
 
     @property
-    def shown(self) -> tuple[str, str, str]:
-        """Value, weight and product as htools prints numbers."""
-        return fixed(self.value, 8), fixed(self.weight, 2), fixed(self.product, 8)
+    def excess(self) -> float:
+        """How far its contribution lies above the theoretical minimum: the most that the score could fall by it."""
+        return max(0.0, self.weight * (self.value - self.least))
+
+    @property
+    def shown(self) -> tuple[str, str, str, str]:
+        """Value, weight, product and excess as htools prints numbers."""
+        return fixed(self.value, 8), fixed(self.weight, 2), fixed(self.product, 8), fixed(self.excess, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,16 @@ class Score:
     components: tuple[ScoreComponent, ...]
 
     @property
+    def minimum(self) -> float:
+        """The theoretical minimum, to which hbal's minimum score is relative: 0 without mirrored instances."""
+        return sum(component.weight * component.least for component in self.components)
+
+    @property
+    def shown_minimum(self) -> str:
+        """The theoretical minimum as htools prints numbers."""
+        return fixed(self.minimum, 8)
+
+    @property
     def shown(self) -> str:
         """The score as htools prints it."""
         return fixed(self.total, 8)
@@ -47,9 +64,11 @@ class Score:
 
 def score_of(nodes: Iterable[Node]) -> Score:
     """Return the score of `nodes`, in the order of their indices."""
-    stats = statistics(nodes)
+    known = list(nodes)
+    stats = statistics(known)
+    least = {"reserved_mem_rtotal": least_reserved(known)}
     components = tuple(
-        ScoreComponent(component.name, value, component.weight)
+        ScoreComponent(component.name, value, component.weight, least.get(component.name, 0.0))
         for component, value in zip(COMPONENTS, component_values(stats), strict=False)
     )
     return Score(total_score(stats), components)

@@ -7,10 +7,11 @@ from typing import Final
 
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
+from gpolicy.analysis.shown_score import Score
 from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Section, Table, Weight, size, with_rows
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, room_cells, size_words, spec_words
 
-_RIGHT: Final = frozenset({"fits", "score", "value", "weight", "product", *ROOM_HEADINGS})
+_RIGHT: Final = frozenset({"fits", "score", "minimum", "value", "weight", "product", "could fall by", *ROOM_HEADINGS})
 
 
 def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answer:
@@ -127,8 +128,8 @@ def _scores(items: Sequence[GroupCapacity]) -> Table:
     return Table(
         title="Cluster score as htools computes it (smaller is better balanced)",
         of="groups",
-        headings=("group", "score"),
-        rows=tuple((_name(item), item.score.shown) for item in items),
+        headings=("group", "score", "minimum"),
+        rows=tuple((_name(item), item.score.shown, item.score.shown_minimum) for item in items),
         right=_RIGHT,
         weight=Weight.DETAIL,
     )
@@ -139,7 +140,7 @@ def _components(item: GroupCapacity, number: int) -> Section:
     table = Table(
         title="Components",
         of="components",
-        headings=("component", "value", "weight", "product"),
+        headings=("component", "value", "weight", "product", "could fall by"),
         rows=rows,
         right=_RIGHT,
         most=len(rows),
@@ -149,9 +150,18 @@ def _components(item: GroupCapacity, number: int) -> Section:
         title=f"Score of {_place(item)}",
         summary=f"{item.score.shown} (smaller is better balanced)",
         parts=with_rows(table),
-        notes=() if rows else ("no node is online",),
+        notes=_falls(item.score) if rows else ("no node is online",),
         never_cut=True,
     )
+
+
+def _falls(score: Score) -> tuple[str, ...]:
+    """Return the theoretical minimum of a score, and the components by which it could fall most."""
+    above = sorted((item for item in score.components if item.excess > 0), key=lambda item: -item.excess)
+    by = ", ".join(f"{item.name} ({item.shown[3]})" for item in above[:3])
+    more = f" and {len(above) - 3} more" if len(above) > 3 else ""
+    falls = f"the score could fall at most by {by}{more}" if above else "the score cannot fall"
+    return (f"theoretical minimum: {score.shown_minimum}, as hbal takes it; {falls}",)
 
 
 def _causes(items: Sequence[GroupCapacity]) -> Iterator[str]:

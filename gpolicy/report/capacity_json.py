@@ -38,7 +38,10 @@ def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:
         **fields(item, "stranded"),
         "extended": None if item.extended is None else _extended(item.extended),
         "score": plain(item.score.total),
-        "components": [fields(each, "name", "value", "weight", "product") for each in item.score.components],
+        "score_minimum": plain(item.score.minimum),
+        "components": [
+            fields(each, "name", "value", "weight", "product", "least", "excess") for each in item.score.components
+        ],
     }
 
 

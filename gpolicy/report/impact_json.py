@@ -56,7 +56,8 @@ def _value(value: object) -> Any:
         case GroupCapacity():
             return capacity_of_group(value)
         case Score():
-            return {"total": _value(value.total), "components": _value(value.components)}
+            score = {"total": value.total, "minimum": value.minimum, "components": value.components}
+            return {name: _value(item) for name, item in score.items()}
         case DiskTrouble() | Cause():
             return value.key
         case Enum():

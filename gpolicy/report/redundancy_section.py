@@ -146,6 +146,7 @@ def _score(now: Score, then: Score) -> Table:
     rows: list[tuple[Cell, ...]] = []
     if not same:
         rows.append(("cluster score", now.shown, then.shown))
+        rows.append(("theoretical minimum", now.shown_minimum, then.shown_minimum))
         for name in before | after:
             shown = [items[name].shown[2] if name in items else NOTHING for items in (before, after)]
             if shown[0] != shown[1]:
