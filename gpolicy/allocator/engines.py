@@ -48,14 +48,19 @@ class SlowAllocatorWarning(UserWarning):
 
 
 def make_allocator(
-    candidates: Candidates, rules: CapacityRules, *, capacity_checks: bool, reference: bool = False
+    candidates: Candidates,
+    rules: CapacityRules,
+    *,
+    capacity_checks: bool,
+    each: bool = False,
+    reference: bool = False,
 ) -> Allocator:
-    """Return an allocator for `candidates`; with `reference` it is the law."""
+    """Return an allocator for `candidates` (`Allocator`); with `reference` it is the law."""
     law = ReferenceEngine(candidates, rules)
     library = None if reference else _library()
     if library is None:
-        return Allocator(law, capacity_checks)
-    return CompiledAllocator(law, capacity_checks, session=_Session(library))
+        return Allocator(law, capacity_checks, each)
+    return CompiledAllocator(law, capacity_checks, each, session=_Session(library))
 
 
 @dataclass(slots=True)
@@ -137,6 +142,7 @@ class CompiledAllocator(Allocator):
             self.engine.rules,
             wanted=instance,
             capacity_checks=self.capacity_checks,
+            each=self.each,
             placed_before=len(state.placed),
         )
         engine = _opened_engine(self.session.library, cluster, state.nodes)

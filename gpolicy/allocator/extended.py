@@ -7,15 +7,16 @@ candidates.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.enumerations import FailReason
+from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import truncate
-from gpolicy.allocator.placement import NO_FAILURES, Attempt, PairCandidates, SingleCandidates, add_counts, try_allocate
-from gpolicy.allocator.redundancy import CapacityRules, can_evacuate, settled
+from gpolicy.allocator.placement import NO_FAILURES, PairCandidates, SingleCandidates, add_counts
+from gpolicy.allocator.redundancy import CapacityRules, is_redundant
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.errors import InputError
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Candidates, Nodes, Placement
+    from gpolicy.allocator.placement import Candidates, Nodes
     from gpolicy.allocator.redundancy import Instances
 
 Left = Mapping[int, float]
@@ -34,13 +35,15 @@ Left = Mapping[int, float]
 class ExtendedRules:
     """The extra limits.
 
-    `max_node_failures`: how many nodes of a group may fail at once. `oversubscription`: the sum of the
+    `max_node_failures`: how many nodes of a group may fail at once; with `cpus` those that take over must keep their
+    vcpu-ratio. `oversubscription`: the sum of the
     maximum memories of a node's primaries may be this many times its memory for instances (total less
     node memory); None: no limit. `maximum_memory`: of existing instances by name (MiB), by default their own memory; an
     instance's `memory` is its guaranteed minimum.
     """
 
     max_node_failures: int = 1
+    cpus: bool = False
     oversubscription: float | None = None
     maximum_memory: Mapping[str, int] = field(default_factory=dict)
 
@@ -59,55 +62,75 @@ def fill(
     *,
     maximum_memory: int | None = None,
     limit: int | None = None,
+    reference: bool = False,
 ) -> AllocationState:
     """Place copies of `instance` one by one until none fits under all limits, or `limit` are placed.
 
     `maximum_memory` (MiB) is its memory at most, by default its own memory. Every placement is tested against
-    `max_node_failures`. Raises InputError if the numbers contradict one another.
+    `max_node_failures`; with `reference` the law answers. Raises InputError if the numbers contradict one another, or
+    if it would take minutes.
     """
     needed = instance.memory if maximum_memory is None else maximum_memory
     if needed < instance.memory:
         raise InputError(f"the maximum memory {needed} is below the memory {instance.memory}")
+    _refuse_hours(cluster, instance, rules)
+    strict = CapacityRules(failures=max(1, rules.max_node_failures), cpus=rules.cpus)
     left = {index: memory_left(node, cluster.instances, rules) for index, node in cluster.nodes.items()}
     state = AllocationState(cluster.nodes, cluster.instances)
-    while limit is None or len(state.placed) < limit:
-        number = len(state.instances)
-        wanted = replace(instance, index=number, name=f"new-{len(state.placed)}")
-        attempt = _attempt(state, candidates, wanted, needed, rules, left)
-        state = replace(state, failures=attempt.failures, attempted=True)
-        if attempt.solution is None:
+    fewer, allocator = None, None
+    while True:
+        remaining = _with_left(candidates, left, needed)
+        if allocator is None or remaining != fewer:
+            fewer, checks = remaining, rules.max_node_failures > 0
+            allocator = make_allocator(fewer, strict, capacity_checks=checks, each=True, reference=reference)
+        count, step = len(state.placed), None if limit is None else limit - len(state.placed)
+        if rules.oversubscription is not None and needed > 0:  # so many fit on any one node
+            least = min((left[index] for index in _primaries(fewer)), default=0.0)
+            here = int(least // needed)
+            step = here if step is None else min(here, step)
+        state = allocator.standard(state, instance, step)
+        for placed in state.placed[: len(state.placed) - count]:
+            left[placed.primary] -= needed
+        if step is None or len(state.placed) < count + step or len(state.placed) == limit or not step:
             break
-        placed = attempt.solution.instance
-        left[placed.primary] -= needed
-        state = replace(
-            state,
-            nodes={**state.nodes, **{node.index: node for node in attempt.solution.changed}},
-            instances={**state.instances, number: placed},
-            placed=(placed, *state.placed),
-        )
-    return state
-
-
-def _attempt(
-    state: AllocationState, candidates: Candidates, wanted: Instance, needed: int, rules: ExtendedRules, left: Left
-) -> Attempt:
-    """Try the candidates whose primary has enough left; the others fail for their memory."""
-
-    def satisfied(placement: Placement) -> bool:
-        number = len(state.instances)
-        nodes = {**state.nodes, **{node.index: settled(node, number) for node in placement.changed}}
-        table = {**state.instances, number: placement.instance}
-        return survives(nodes, table, CapacityRules(), rules.max_node_failures)
-
-    fewer: Candidates
-    if isinstance(candidates, SingleCandidates):
-        fewer = SingleCandidates(tuple(index for index in candidates.nodes if needed <= left[index]))
-    else:
-        fewer = PairCandidates(tuple((index, others) for index, others in candidates.pairs if needed <= left[index]))
-    attempt = try_allocate(state.nodes, wanted, fewer, predicate=satisfied)
     failures = list(NO_FAILURES)
     failures[FailReason.MEM] = refused_for_memory(candidates, left, needed)
-    return replace(attempt, failures=add_counts(attempt.failures, tuple(failures)))
+    return replace(state, failures=add_counts(state.failures, tuple(failures)))
+
+
+def _refuse_hours(cluster: Cluster, instance: Instance, rules: ExtendedRules) -> None:
+    count, failures = len(cluster.nodes), rules.max_node_failures
+    if count > MOST_NODES:
+        raise InputError(
+            f"under such limits instances are placed one by one, on at most {MOST_NODES} nodes; there are {count}",
+            hint="ask about a smaller group",
+        )
+    table = cluster.instances.values()
+    mirrored = all(item.template is DiskTemplate.DRBD for item in (instance, *table))
+    easy = mirrored and not any(node.facts.exclusive or node.facts.migration_tags for node in cluster.nodes.values())
+    if easy or failures == 0 or (failures == 1 and not rules.cpus):
+        return  # no set of nodes is simulated
+    most = next(number for number in range(count, -1, -1) if sets_of(number, failures) * number**2 <= MOST_WORK)
+    if count > most:
+        lost = f"the loss of any {failures} nodes" if failures > 1 else "the loss of any node"
+        raise InputError(
+            f"{lost} would be simulated for every instance that is placed, as not all are mirrored: that takes minutes"
+            f" for more than {most} nodes; there are {count}",
+            hint="ask for fewer failures, or about a smaller group",
+        )
+
+
+def _with_left(candidates: Candidates, left: Left, needed: int) -> Candidates:
+    """Return the candidates whose primary has enough left."""
+    if isinstance(candidates, SingleCandidates):
+        return SingleCandidates(tuple(index for index in candidates.nodes if needed <= left[index]))
+    return PairCandidates(tuple(member for member in candidates.members if needed <= left[member[0]]))
+
+
+def _primaries(candidates: Candidates) -> tuple[int, ...]:
+    if isinstance(candidates, SingleCandidates):
+        return candidates.nodes
+    return tuple(index for index, _ in candidates.members)
 
 
 def refused_for_memory(candidates: Candidates, left: Left, needed: int) -> int:
@@ -131,6 +154,11 @@ def memory_for_instances(node: Node) -> int:
     return max(0, truncate(facts.total_memory) - facts.node_memory - max(0, facts.unaccounted_memory))
 
 
+MOST_NODES: Final = 100
+"""The greatest number of nodes on which instances are placed one by one."""
+MOST_WORK: Final = 300_000
+"""The greatest number of sets of lost nodes, each times the square of the nodes, that a run may simulate for each
+instance."""
 MOST_SIMULATED: Final = 20_000
 """The greatest number of sets of lost nodes that one question may simulate."""
 
@@ -145,20 +173,21 @@ def survives(nodes: Nodes, instances: Instances, rules: CapacityRules, failures:
     """
     if failures < 0:
         raise InputError(f"the number of node failures to survive is {failures}, which is less than 0")
-    groups: dict[int, list[int]] = {}
-    for index, node in nodes.items():
-        skipped = rules.skip_offline and node.facts.offline
-        if not skipped and node.facts.group not in rules.ignored_groups:
-            groups.setdefault(node.facts.group, []).append(index)
-    cases = sum(math.comb(len(members), size) for members in groups.values() for size in range(1, failures + 1))
+    strict = replace(rules, failures=failures, cpus=cpus)
+    sizes = Counter(
+        node.facts.group
+        for node in nodes.values()
+        if not (rules.skip_offline and node.facts.offline) and node.facts.group not in rules.ignored_groups
+    )
+    cases = sum(sets_of(count, failures) for count in sizes.values())
     if cases > MOST_SIMULATED:
         raise InputError(
             f"surviving {failures} failures means {cases} sets of nodes to examine; the limit is {MOST_SIMULATED}",
             hint="ask for fewer failures, or for one group at a time",
         )
-    return all(
-        can_evacuate(nodes, instances, lost, cpus=cpus)
-        for members in groups.values()
-        for size in range(1, failures + 1)
-        for lost in combinations(members, size)
-    )
+    return is_redundant(nodes, instances, strict)
+
+
+def sets_of(nodes: int, failures: int) -> int:
+    """Return the number of sets of at most `failures` of `nodes`."""
+    return sum(math.comb(nodes, size) for size in range(1, failures + 1))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Instance
@@ -27,18 +28,28 @@ ChooseHome = Callable[[Nodes, Instance, Sequence[int]], int | None]
 
 @dataclass(frozen=True, slots=True)
 class CapacityRules:
-    """The nodes that the test skips: offline ones, and whole groups."""
+    """The nodes that the test skips: offline ones, and whole groups; and what htools' test lacks.
+
+    `failures`: how many nodes of a group may fail at once. `cpus`: nodes that take over must keep their vcpu-ratio.
+    """
 
     skip_offline: bool = False
     ignored_groups: frozenset[int] = frozenset()
+    failures: int = 1
+    cpus: bool = False
 
 
 def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bool:
-    """Whether each examined node, alone, can be evacuated."""
+    """Whether each examined node, and each set of as many nodes of a group as may fail at once, can be evacuated."""
+    groups: dict[int, list[int]] = {}
+    for index, node in nodes.items():
+        if not (rules.skip_offline and node.facts.offline) and node.facts.group not in rules.ignored_groups:
+            groups.setdefault(node.facts.group, []).append(index)
     return all(
-        can_evacuate(nodes, instances, (index,))
-        for index, node in nodes.items()
-        if not (rules.skip_offline and node.facts.offline) and node.facts.group not in rules.ignored_groups
+        can_evacuate(nodes, instances, lost, cpus=rules.cpus)
+        for size in range(1, rules.failures + 1)
+        for members in groups.values()
+        for lost in combinations(members, size)
     )
 
 

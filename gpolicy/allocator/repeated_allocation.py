@@ -70,15 +70,19 @@ class ReferenceEngine:
 
 @dataclass(frozen=True, slots=True)
 class Allocator:
-    """Standard and tiered allocation on top of an engine. `capacity_checks`: global N+1 tests."""
+    """Standard and tiered allocation on top of an engine.
+
+    `capacity_checks`: global N+1 tests; with `each` of every placement, which htools skips for mirrored instances.
+    """
 
     engine: Engine
     capacity_checks: bool = True
+    each: bool = False
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` until none fits or `limit` new ones are placed."""
-        if not self.capacity_checks:
-            return self._small(state, instance, limit, checked=False)
+        if not self.capacity_checks or self.each:
+            return self._small(state, instance, limit, checked=self.capacity_checks)
         huge = True
         while True:
             step = self._huge_step(state, instance) if huge else SMALL_STEP
@@ -132,7 +136,7 @@ class Allocator:
     def _small(
         self, state: AllocationState, instance: Instance, limit: int | None, *, checked: bool
     ) -> AllocationState:
-        checked = checked and instance.template is not DiskTemplate.DRBD
+        checked = checked and (self.each or instance.template is not DiskTemplate.DRBD)
         while True:
             number = len(state.instances)
             new = replace(instance, name=f"new-{len(state.placed)}", index=number)

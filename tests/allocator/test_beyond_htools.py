@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -71,6 +73,54 @@ def test_one_failure_is_the_exact_n1_test(found: tuple[Cluster, DiskTemplate]) -
     rules = CapacityRules()
     assert survives(where.nodes, where.instances, rules, 1) is is_redundant(where.nodes, where.instances, rules)
     assert survives(where.nodes, where.instances, rules, 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    found=clusters(),
+    failures=st.integers(0, 3),
+    cpus=st.booleans(),
+    on_nodes=st.sampled_from([1.0, 2.0, 64.0]),
+    ratio=st.sampled_from([None, 0.7, 1.4]),
+)
+def test_the_engine_fills_as_the_law_does(
+    found: tuple[Cluster, DiskTemplate], *, failures: int, cpus: bool, on_nodes: float, ratio: float | None
+) -> None:
+    where, kind = found
+    nodes = {
+        index: replace(node_, facts=replace(node_.facts, total_cpus=on_nodes)) for index, node_ in where.nodes.items()
+    }
+    where = replace(where, nodes=nodes)
+    candidates = candidate_nodes(where.groups, where.nodes, 2 if kind is DiskTemplate.DRBD else 1)
+    wanted = instance(500, 900, 2, kind)
+    rules = ExtendedRules(max_node_failures=failures, cpus=cpus, oversubscription=ratio)
+    law, ours = (
+        fill(where, candidates, wanted, rules, maximum_memory=800, reference=reference) for reference in (True, False)
+    )
+    assert (ours.placed, ours.failures) == (law.placed, law.failures)
+    if failures and law.placed:
+        assert survives(law.nodes, law.instances, CapacityRules(), failures, cpus=cpus)
+
+
+def test_what_takes_minutes_is_refused() -> None:
+    many = cluster([node(place, MEMORY, DISK) for place in range(101)])
+    singles = candidate_nodes(many.groups, many.nodes, 1)
+    with pytest.raises(InputError, match="on at most 100 nodes; there are 101"):
+        fill(many, singles, instance(900, 1500, 1, DiskTemplate.PLAIN), ExtendedRules())
+    some = cluster([node(place, MEMORY, DISK) for place in range(30)])
+    plain = instance(900, 1500, 1, DiskTemplate.PLAIN)
+    with pytest.raises(
+        InputError, match=r"the loss of any 2 nodes would be simulated.*more than 27 nodes; there are 30"
+    ):
+        fill(some, candidate_nodes(some.groups, some.nodes, 1), plain, ExtendedRules(max_node_failures=2))
+    mirrored = fill(
+        some,
+        candidate_nodes(some.groups, some.nodes, 2),
+        replace(plain, template=DiskTemplate.DRBD),
+        ExtendedRules(max_node_failures=2),
+        limit=3,
+    )
+    assert len(mirrored.placed) == 3
 
 
 @settings(max_examples=20, deadline=None)

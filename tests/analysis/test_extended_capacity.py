@@ -91,7 +91,7 @@ def test_existing_instances_are_guaranteed_only_minmem(template: str) -> None:
 
 
 def test_too_many_failures_are_refused_with_a_hint() -> None:
-    with pytest.raises(InputError, match="sets of nodes"):
+    with pytest.raises(InputError, match="would be simulated"):
         counted(cluster(60), failures=4)
 
 

@@ -75,7 +75,12 @@ def some_values(rng: random.Random) -> Values:
         nodes,
         instances,
         _candidates(rng, nodes, wanted),
-        CapacityRules(skip_offline=rng.random() < 0.5, ignored_groups=frozenset({0} if rng.random() < 0.1 else ())),
+        CapacityRules(
+            skip_offline=rng.random() < 0.5,
+            ignored_groups=frozenset({0} if rng.random() < 0.1 else ()),
+            failures=rng.choice([1, 1, 2]),
+            cpus=rng.random() < 0.3,
+        ),
         wanted,
         force=rng.random() < 0.4,
         checked=rng.random() < 0.6,

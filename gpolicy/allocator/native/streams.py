@@ -76,7 +76,7 @@ class ClusterNumbers:
     Without `instances` the lists of nodes are empty; their resources still count all instances.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what the engine is told of a cluster)
         self,
         nodes: Mapping[int, Node],
         instances: Mapping[int, Instance] | None,
@@ -86,6 +86,7 @@ class ClusterNumbers:
         wanted: Instance | None = None,
         force: bool = False,
         capacity_checks: bool = False,
+        each: bool = False,
         placed_before: int = 0,
     ) -> None:
         """Raise UnfitError if the engine could not answer."""
@@ -123,6 +124,9 @@ class ClusterNumbers:
             not isinstance(candidates, SingleCandidates),
             force,
             capacity_checks,
+            rules.failures,
+            rules.cpus,
+            each,
             placed_before,
             *self._policy_integers(),
             *self._tables(),

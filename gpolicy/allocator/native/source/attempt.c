@@ -210,7 +210,8 @@ static void choose_pair(struct engine *engine, const struct instance *instance, 
     if (!checked) {
         struct pair best = best_pair(engine, NULL);
         choose(attempt, best.primary, best.secondary, best.score);
-    } else if (all_mirrored(engine) && own_number(engine, instance, number) && !pair_scores_are_undefined(engine)) {
+    } else if (all_mirrored(engine) && !is_strict(engine) && own_number(engine, instance, number) &&
+               !pair_scores_are_undefined(engine)) {
         choose_mirrored(engine, instance, number, attempt);
     } else {
         for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {

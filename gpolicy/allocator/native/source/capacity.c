@@ -100,7 +100,7 @@ void known_attempt(struct engine *engine, const struct instance *instance, bool 
  */
 static void small(struct engine *engine, const struct instance *instance, int64_t limit, bool checked,
                   struct outcome *outcome) {
-    checked = checked && instance->evacuation != FAIL_OVER;
+    checked = checked && (engine->each || instance->evacuation != FAIL_OVER);
     while (!failed(engine)) {
         struct attempt attempt;
         known_attempt(engine, instance, checked, &attempt);
@@ -129,8 +129,8 @@ static int64_t huge_step(const struct engine *engine, const struct instance *ins
 }
 
 void standard(struct engine *engine, const struct instance *instance, int64_t limit, struct outcome *outcome) {
-    if (!engine->capacity_checks) {
-        small(engine, instance, limit, false, outcome);
+    if (!engine->capacity_checks || engine->each) {
+        small(engine, instance, limit, engine->capacity_checks, outcome);
         return;
     }
     if (instance->memory == 0) {

@@ -141,6 +141,9 @@ struct engine {
     int64_t *integers; /* the input, into which tables, locations and tags point */
     bool mirrored;     /* candidates are pairs of nodes */
     bool force, capacity_checks, restricted_moves, any_exclusive;
+    int64_t failures; /* nodes of a group that may fail at once in the N+1 test; htools: 1 */
+    bool cpus;        /* nodes that take over must keep their vcpu-ratio; htools: no */
+    bool each;        /* every placement of a run is tested; htools: not those of mirrored instances */
     bool any_undefined; /* a node makes the score NaN */
 
     struct node *nodes;
@@ -171,6 +174,10 @@ struct engine {
     struct bounds *bounds;
     struct buffer levels, rows, flags, scored, scores, moving, merged;
 };
+
+enum { MOST_FAILURES = 8 };
+/* Whether the N+1 test is stricter than that of htools. */
+static inline bool is_strict(const struct engine *engine) { return engine->failures > 1 || engine->cpus; }
 
 void fail(struct engine *engine, enum status status);
 static inline bool failed(const struct engine *engine) { return engine->status != DONE; }

@@ -295,6 +295,9 @@ void read_cluster(struct engine *engine, const struct numbers *numbers) {
     engine->mirrored = flag(&reader);
     engine->force = flag(&reader);
     engine->capacity_checks = flag(&reader);
+    engine->failures = integer(&reader, 1, MOST_FAILURES);
+    engine->cpus = flag(&reader);
+    engine->each = flag(&reader);
     engine->placements.before = amount(&reader);
     if (nodes > MOST_ITEMS || engine->table.count > MOST_ITEMS) fail(engine, INVALID);
     if (failed(engine)) return;

@@ -59,7 +59,10 @@ enum reason primary_reason(const struct engine *engine, int64_t row, const struc
 }
 
 bool keeps_vcpu_ratio(const struct engine *engine, int64_t row, const struct instance *instance) {
-    int64_t cpus = cpus_used(instance);
+    return takes_cpus(engine, row, cpus_used(instance));
+}
+
+bool takes_cpus(const struct engine *engine, int64_t row, int64_t cpus) {
     return cpus <= 0 || !too_many_cpus(&engine->facts[row], engine->nodes[row].cpus + cpus);
 }
 

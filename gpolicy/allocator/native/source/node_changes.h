@@ -8,6 +8,7 @@
 enum reason primary_reason(const struct engine *engine, int64_t row, const struct instance *instance, bool force);
 /* Whether the node keeps its vcpu-ratio with `instance` as a new primary; an instance without CPUs breaks none. */
 bool keeps_vcpu_ratio(const struct engine *engine, int64_t row, const struct instance *instance);
+bool takes_cpus(const struct engine *engine, int64_t row, int64_t cpus);
 /* The same for a secondary; `peer` is the memory that the node reserves for the primary already. */
 enum reason secondary_reason(const struct engine *engine, int64_t row, const struct instance *instance, int64_t peer,
                              bool force, bool ignore_disk);

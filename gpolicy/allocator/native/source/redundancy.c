@@ -1,5 +1,7 @@
 #include "redundancy.h"
 
+#include <string.h>
+
 #include "moves.h"
 #include "node_changes.h"
 #include "policy_check.h"
@@ -10,15 +12,25 @@
 /* An instance on an evacuated node, and its place in the list; `listed`: the node's list calls it by its own number. */
 struct resident { const struct instance *instance; bool listed; int64_t place; };
 
+/* What moves to a node when others fail. */
+struct load { int64_t memory, cpus; };
+
 /* Working memory: the instances of a node and their targets, the memory that moves to each node (0 between questions),
- * and the nodes that must be simulated. */
-struct evacuating { struct buffer residents, targets, unsure; int64_t *moving; };
+ * and the nodes that must be simulated. For several failures: what moves to each node from one node (0 between
+ * questions), the most of it, and the nodes whose loss was not absorbed last time. */
+struct evacuating {
+    struct buffer residents, targets, unsure, most;
+    int64_t *moving;
+    struct load *moving_load;
+    int64_t last_lost[MOST_FAILURES], last_count;
+};
 
 bool open_evacuating(struct engine *engine) {
     struct evacuating *evacuating = engine->evacuating = zeroed(engine, 1, sizeof *evacuating);
     if (evacuating == NULL) return false;
     evacuating->moving = zeroed(engine, engine->node_count, sizeof *evacuating->moving);
-    return evacuating->moving != NULL;
+    evacuating->moving_load = zeroed(engine, engine->node_count, sizeof *evacuating->moving_load);
+    return evacuating->moving != NULL && evacuating->moving_load != NULL;
 }
 
 /* List the instances of some nodes, node by node, the newest first; NULL after fail(). */
@@ -176,14 +188,16 @@ void lose(struct engine *engine, const int64_t *rows, int64_t count, bool cpus, 
     take_back(engine, before);
 }
 
-static bool can_evacuate(struct engine *engine, int64_t row) {
+static bool can_evacuate_all(struct engine *engine, const int64_t *rows, int64_t count) {
     struct mark before = engine->journal.top;
     if (ended(engine)) return false;
-    struct lost lost = {&row, 1, engine->facts[row].group, false};
+    struct lost lost = {rows, count, engine->facts[rows[0]].group, engine->cpus};
     bool answer = evacuate(engine, &lost, NULL);
     take_back(engine, before);
     return answer;
 }
+
+static bool can_evacuate(struct engine *engine, int64_t row) { return can_evacuate_all(engine, &row, 1); }
 
 void memory_moving(const struct engine *engine, int64_t row, int64_t *moving) {
     const struct list *primaries = &engine->primaries[row];
@@ -247,7 +261,86 @@ static bool all_can_be_evacuated(struct engine *engine) {
     return true;
 }
 
+/* Keep the `count` greatest numbers, the greatest first. */
+static void keep_greatest(int64_t *greatest, int64_t count, int64_t number) {
+    for (int64_t place = 0; place < count; place++) {
+        if (number > greatest[place]) {
+            int64_t smaller = greatest[place];
+            greatest[place] = number;
+            number = smaller;
+        }
+    }
+}
+
+/* Whether all sets of nodes can fail, if all instances are mirrored, in one group. A node is worst off if those nodes
+ * fail whose instances take most from it; each resource counts alone. */
+static bool mirrored_survive(struct engine *engine) {
+    struct load *from = engine->evacuating->moving_load;
+    int64_t failures = engine->failures, nodes = engine->node_count;
+    int64_t *memory = reserve(engine, &engine->evacuating->most, 2 * nodes * failures, sizeof *memory);
+    if (failed(engine)) return false;
+    int64_t *cpus = memory + nodes * failures;
+    memset(memory, 0, (size_t)(2 * nodes * failures) * sizeof *memory);
+    for (int64_t row = 0; row < nodes; row++) {
+        const struct list *primaries = &engine->primaries[row];
+        if (primaries->count > 0 && !can_fail_over(engine, row)) return false;
+        for (int64_t place = 0; place < primaries->count; place++) {
+            const struct instance *instance = &engine->table.items[primaries->items[place]];
+            from[instance->secondary].memory += memory_used(instance);
+            from[instance->secondary].cpus += cpus_used(instance);
+        }
+        for (int64_t place = 0; place < primaries->count; place++) {
+            int64_t other = engine->table.items[primaries->items[place]].secondary;
+            keep_greatest(memory + other * failures, failures, from[other].memory);
+            keep_greatest(cpus + other * failures, failures, from[other].cpus);
+            from[other] = (struct load){0, 0};
+        }
+    }
+    for (int64_t row = 0; row < nodes; row++) {
+        struct load sum = {0, 0};
+        for (int64_t place = row * failures; place < (row + 1) * failures; place++) {
+            sum.memory += memory[place];
+            sum.cpus += cpus[place];
+        }
+        if (sum.memory > 0 && engine->nodes[row].unallocated - sum.memory <= 0) return false;
+        if (engine->cpus && !takes_cpus(engine, row, sum.cpus)) return false;
+    }
+    return true;
+}
+
+/* Simulate the loss of all sets of `size` nodes of a group that begin with the `count` nodes in `rows`, until one is
+ * not absorbed, which then is in `rows`. */
+static bool each_set_survives(struct engine *engine, int64_t *rows, int64_t count, int64_t size) {
+    if (count == size) return can_evacuate_all(engine, rows, size);
+    for (int64_t row = count == 0 ? 0 : rows[count - 1] + 1; row < engine->node_count; row++) {
+        if (!engine->facts[row].examined) continue;
+        if (count > 0 && engine->facts[row].group != engine->facts[rows[0]].group) continue;
+        rows[count] = row;
+        if (!each_set_survives(engine, rows, count + 1, size)) return false;
+    }
+    return true;
+}
+
+/* The N+1 test for several nodes at once, or for CPUs. */
+static bool survives(struct engine *engine) {
+    struct evacuating *evacuating = engine->evacuating;
+    bool told = engine->clashing || engine->missing > 0; /* a simulation may meet an instance without a secondary */
+    if (all_mirrored(engine) && engine->group_count == 1) return mirrored_survive(engine);
+    if (!told && evacuating->last_count > 0) {
+        if (!can_evacuate_all(engine, evacuating->last_lost, evacuating->last_count)) return false;
+    }
+    for (int64_t size = 1; size <= engine->failures; size++) {
+        int64_t rows[MOST_FAILURES];
+        if (each_set_survives(engine, rows, 0, size)) continue;
+        memcpy(evacuating->last_lost, rows, sizeof rows);
+        evacuating->last_count = failed(engine) ? 0 : size;
+        return false;
+    }
+    return true;
+}
+
 bool is_redundant(struct engine *engine) {
+    if (is_strict(engine)) return survives(engine);
     struct evacuating *evacuating = engine->evacuating;
     int64_t unsure = 0, hint = engine->last_failing;
     if (engine->clashing || engine->missing > 0) return all_can_be_evacuated(engine);
