@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "writing": {"ganeti", "policy"},
     "adopt": {"ganeti", "policy", "cluster", "checking", "plan", "writing"},
     "starter": {"writing"},
-    "show": {"ganeti", "policy"},
+    "show": {"ganeti", "policy", "cluster"},
     "analysis": {"ganeti", "cluster", "allocator", "policy"},
     "impact": {"ganeti", "cluster", "allocator", "policy", "plan", "analysis"},
     "drift": {"ganeti", "policy", "cluster", "fit", "checking", "plan"},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpolicy.colour import Tone
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.report.answer import Answer, Cell, Line, Name, Section, Table, count, with_rows
 from gpolicy.show.effective_policy import Declaration
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gpolicy.writing.yaml_text import Node
 
 _MINMAX: Final = ("ipolicy", "minmax")
+_SIZES: Final = (("hardware", "memory"), ("hardware", "pv_size"))
 _LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
 
 
@@ -109,6 +111,8 @@ def _brief(path: Path, value: Value) -> str:
 
 def _written(path: Path, value: Value) -> Node:
     parameter = parameter_at(path)
+    if path in _SIZES:
+        return [format_size(item) for item in value] if isinstance(value, list) else format_size(value)  # type: ignore[arg-type]
     if parameter is None or value == "inherit":
         return value  # type: ignore[return-value]
     return written_value(parameter, value)
@@ -140,4 +144,4 @@ def _note(value: EffectiveValue, item: EffectiveObject) -> str:
 
 def _settable(path: Path, item: EffectiveObject) -> bool:
     parameter = parameter_at(path)
-    return parameter is None or _LEVELS[item.kind] in parameter.levels
+    return parameter is not None and _LEVELS[item.kind] in parameter.levels

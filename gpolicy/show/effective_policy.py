@@ -1,7 +1,9 @@
 """The effective policy: the values of each object if only the policy decides, with their origins.
 
-Values are filled by Ganeti's rules (`gpolicy.ganeti.values.fill`). A value that the policy does not manage has no
-effective value here: only a cluster has it.
+Values are filled by Ganeti's rules (`gpolicy.ganeti.values.fill`). Ganeti does not inherit hv_state and disk_state, but
+where resources are counted, those of the group or the cluster count for a node that has none; so do, for a group, the
+cluster's limits and what counts of physical volumes. A value that the policy does not manage has no effective value
+here: only a cluster has it.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
+from gpolicy.cluster.terms import STATES
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import position
@@ -137,24 +140,54 @@ def _tags(declared: Declared) -> tuple[str, ...] | None:
 
 def _values(declared: Declared, above: Origins) -> tuple[tuple[EffectiveValue, ...], Origins]:
     """Return the values of an object below one whose effective values come from `above`, and their origins."""
+    settings = dict(_settings(declared))
     own = {path: _origin(leaf, declared) for path, leaf in declared.leaves.items() if leaf.value is not INHERIT}
-    filled = _fill(own, above, declared.level)
+    own |= settings
+    filled = [*_fill(own, above, declared.level), *(path for path in above if path[0] in _counted(declared.level))]
     origins = {path: own.get(path) or above[path] for path in filled}
     paths = sorted({*filled, *declared.leaves}, key=position)
-    return tuple(_value(path, declared, origins.get(path), above) for path in paths), origins
+    return tuple(_value(path, declared, settings, origins.get(path), above) for path in paths), origins
+
+
+def _counted(level: Level) -> tuple[str, ...]:
+    """Return the families that Ganeti does not inherit or know, but that count below an object where they are set."""
+    return STATES if level is Level.NODE else (*STATES, "limits", "physical_volumes")
+
+
+def _settings(declared: Declared) -> Iterator[tuple[Path, Origin]]:
+    """Yield what an object says beyond Ganeti's parameters: limits, what counts of volumes, promised hardware."""
+    for family, written in (("limits", declared.limits), ("physical_volumes", declared.physical_volumes)):
+        for key, item in written.items():
+            yield (family, key), Origin(object=declared.label, value=item.value, span=item.span)
+    hardware = declared.hardware if isinstance(declared, GroupPolicy) else None
+    if hardware is None:
+        return
+    for key in ("memory", "cpus", "pv_count"):
+        number: Located[int] | None = getattr(hardware, key)
+        if number is not None:
+            yield ("hardware", key), Origin(object=declared.label, value=number.value, span=number.span)
+    if hardware.pv_sizes:
+        sizes: list[Value] = [item.value for item in hardware.pv_sizes]
+        value = sizes[0] if len(sizes) == 1 else sizes
+        yield ("hardware", "pv_size"), Origin(object=declared.label, value=value, span=hardware.pv_sizes[0].span)
 
 
 def _fill(own: Origins, above: Origins, level: Level) -> Values:
     return fill({path: item.value for path, item in own.items()}, {p: item.value for p, item in above.items()}, level)
 
 
-def _value(path: Path, declared: Declared, origin: Origin | None, above: Origins) -> EffectiveValue:
+def _value(path: Path, declared: Declared, settings: Origins, origin: Origin | None, above: Origins) -> EffectiveValue:
     leaf = declared.leaves.get(path)
+    if path in settings:
+        others = (above[path],) if path in above else ()
+        return EffectiveValue(
+            path=path, state=Declaration.EXPLICIT, origin=origin, overrides=others, span=settings[path].span
+        )
     if leaf is None:
         return EffectiveValue(path=path, state=Declaration.UNMANAGED, origin=origin)
     state = Declaration.INHERIT if leaf.value is INHERIT else Declaration.EXPLICIT
     overrides = [_origin(base, declared) for base in leaf.overridden]
-    inherits = path[0] in INHERITED_FAMILIES and declared.level is not Level.CLUSTER
+    inherits = path[0] in (*INHERITED_FAMILIES, *STATES) and declared.level is not Level.CLUSTER
     if state is Declaration.EXPLICIT and inherits and path in above:
         overrides.append(above[path])
     return EffectiveValue(path=path, state=state, origin=origin, overrides=tuple(overrides), span=leaf.span)

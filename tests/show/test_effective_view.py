@@ -134,8 +134,36 @@ def test_disk_parameters_are_filled_one_by_one(view: EffectivePolicy) -> None:
     assert value(view, "group/gold", ("diskparams", "plain", "stripes")).value == 1
 
 
-def test_static_state_is_not_inherited(view: EffectivePolicy) -> None:
-    assert not [each for each in item(view, "group/gold").values if each.path[0] == "hv_state"]
+def test_what_declares_resources_counts_below_where_ganeti_inherits_nothing(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(
+        "gpolicy: v1\nkind: Cluster\nname: c.example.org\nlimits: {max_node_failures: 2, oversubscription: 1.5}\n"
+        "hv_state: {kvm: {mem_node: 1G, mem_total: 64G}}\n"
+        "---\ngpolicy: v1\nkind: NodeGroup\nname: g\nlimits: {max_node_failures: 1}\n"
+        "hv_state: {kvm: {mem_node: 2G}}\nhardware: {memory: 64G, pv_size: [1T, 2T]}\nnodes: [n1]\n"
+        "---\ngpolicy: v1\nkind: NodeSet\nname: s\nnodes: [n1]\nhv_state: {kvm: {mem_total: 32G}}\n"
+    )
+    view = effective_view(load_policy(tmp_path / "policy.yaml"))
+
+    def shown(label: str) -> dict[str, tuple[object, str | None]]:
+        values = item(view, label).values
+        return {".".join(each.path): (each.value, each.origin.object if each.origin else None) for each in values}
+
+    assert shown("group/g") == {
+        "hv_state.kvm.mem_total": (65536, "cluster"),
+        "hv_state.kvm.mem_node": (2048, "group/g"),
+        "hardware.memory": (65536, "group/g"),
+        "hardware.pv_size": ([1048576, 2097152], "group/g"),
+        "limits.max_node_failures": (1, "group/g"),
+        "limits.oversubscription": (1.5, "cluster"),
+    }
+    assert shown("node-set/s") == {
+        "hv_state.kvm.mem_total": (32768, "node-set/s"),
+        "hv_state.kvm.mem_node": (2048, "group/g"),
+    }
+    text = text_of(show_answer(view))
+    assert re.search(r"hardware.pv_size +\[1T, 2T\] +own", text)
+    assert re.search(r"limits.max_node_failures +1 +own, over 2 of cluster", text)
+    assert re.search(r"limits.oversubscription +1.5 +from cluster\n", text)
 
 
 def test_a_node_set_stands_once_for_each_group_of_its_nodes(view: EffectivePolicy) -> None:
@@ -154,7 +182,8 @@ def test_the_values_are_those_that_ganeti_fills(name: str) -> None:
     cluster = {path: leaf.value for path, leaf in policy.cluster.leaves.items() if leaf.value is not INHERIT}
     for group in policy.groups.values():
         own = {path: leaf.value for path, leaf in group.leaves.items() if leaf.value is not INHERIT}
-        shown = {each.path: each.value for each in item(view, group.label).values if each.origin is not None}
+        values = [each for each in item(view, group.label).values if each.path[0] not in ("hardware", "hv_state")]
+        shown = {each.path: each.value for each in values if each.origin is not None}
         assert shown == fill(own, cluster, Level.GROUP)
 
 
