@@ -18,20 +18,21 @@ from itertools import filterfalse
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Spec, SpecPair
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedOptions, extended_capacity
 from gpolicy.analysis.loaded_state import basis_notes, check_group, counted_on_primary, load_state, split_instances
+from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
-from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes
+from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.analysis.basis import Basis
     from gpolicy.cluster.state import ClusterState, Snapshot
 
@@ -133,6 +134,7 @@ class CapacityReport:
     cluster: GroupCapacity | None
     notes: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
+    metadata: tuple[MetadataRoom, ...] = ()
 
 
 def capacity(
@@ -160,6 +162,7 @@ def capacity(
         if group in (None, item.name):
             notes += map(counted_on_primary, split_instances(loaded.data, item.index))
     notes += unknown_volumes(state, smallest_volumes(state), group)
+    notes += what_if_shares(state, group)
     tell, called = observer or (lambda _what: None), names or PairNames()
     chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
     titles = {cluster: f"group {name}: " for name, cluster in chosen.items()}
@@ -175,8 +178,23 @@ def capacity(
     if group is None:
         same = groups[0] if loaded.whole in titles else found[loaded.whole].called(None, called)
         as_a_whole = replace(same, group=None, extended=None)
+    metadata = metadata_rooms(state, group)
+    notes += [said for item in groups for room in metadata if (said := _beyond(item, room))]
     return CapacityReport(
-        state.source, state.name, loaded.basis(group), groups, as_a_whole, tuple(notes), state.snapshot
+        state.source, state.name, loaded.basis(group), groups, as_a_whole, tuple(notes), state.snapshot, metadata
+    )
+
+
+def _beyond(item: GroupCapacity, room: MetadataRoom) -> str | None:
+    """Return what to say where more DRBD disks are counted than have room for their metadata."""
+    counted = max([item.standard.fits, item.tiered_fit.fits, *(spec.fits for spec in item.specs)])
+    if room.group != item.group or item.template is not DiskTemplate.DRBD:
+        return None
+    if room.disks is None or room.disks >= counted:
+        return None
+    return (
+        f"group {room.group}: volume group {room.volume_group} has room for the metadata of {room.disks:,} more DRBD"
+        " disks, fewer than are counted: no count looks at it"
     )
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.ghc_numbers import truncate
+from gpolicy.cluster.volume_pools import separate_metavg
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 
@@ -77,34 +78,45 @@ def prefixes(state: ClusterState) -> tuple[Path | None, Path | None]:
 
 def declared(state: ClusterState, node: ObservedNode) -> Declared:
     """Return the declared numbers of `node`, with their levels."""
-    levels = ((Level.NODE, node.own), (Level.GROUP, state.groups[node.group].own), (Level.CLUSTER, _of_cluster(state)))
     hypervisor, volume_group = prefixes(state)
     found: dict[str, DeclaredValue] = {}
     for prefix, table in ((hypervisor, HV_STATE), (volume_group, DISK_STATE)):
-        if prefix is None:
-            continue
-        for name in table:
-            for level, own in levels:
-                value = _stated((*prefix, name), own)
-                if value is not None:
-                    found[name] = DeclaredValue(value, level)
-                    break
+        if prefix is not None:
+            found |= _declared_at(state, node, prefix, table)
     return found
 
 
-def _of_cluster(state: ClusterState) -> Values:
+def declared_disk(state: ClusterState, node: ObservedNode, volume_group: str) -> dict[str, int]:
+    """Return what disk_state declares for one volume group of `node`, by Ganeti's names (MiB)."""
+    found = _declared_at(state, node, ("disk_state", "plain", volume_group), DISK_STATE)
+    return {name: item.value for name, item in found.items()}
+
+
+def _declared_at(
+    state: ClusterState, node: ObservedNode, prefix: Path, table: Mapping[str, tuple[int, str, str]]
+) -> dict[str, DeclaredValue]:
+    cluster = _of_cluster(state, prefix, table)
+    levels = ((Level.NODE, node.own), (Level.GROUP, state.groups[node.group].own), (Level.CLUSTER, cluster))
+    found: dict[str, DeclaredValue] = {}
+    for name in table:
+        for level, own in levels:
+            value = _stated((*prefix, name), own)
+            if value is not None:
+                found[name] = DeclaredValue(value, level)
+                break
+    return found
+
+
+def _of_cluster(state: ClusterState, prefix: Path, table: Mapping[str, tuple[int, str, str]]) -> Values:
     """Return the values of the cluster that somebody has declared, without Ganeti's own defaults."""
+    record = {name: state.cluster.own.get((*prefix, name)) for name in table}
+    meant = any(value not in (None, table[name][0]) for name, value in record.items())
     found: Values = {}
-    for prefix, table in zip(prefixes(state), (HV_STATE, DISK_STATE), strict=True):
-        record = {name: state.cluster.own.get((*(prefix or ()), name)) for name in table}
-        meant = any(
-            value not in (None, default) for value, (default, _, _) in zip(record.values(), table.values(), strict=True)
-        )
-        for name, value in record.items():
-            path = (*(prefix or ()), name)
-            filled_in = name == "cpu_total" and value == 1 and not record["mem_total"]
-            if path in state.declared_paths or (meant and not filled_in):
-                found[path] = value
+    for name, value in record.items():
+        path = (*prefix, name)
+        filled_in = name == "cpu_total" and value == 1 and not record["mem_total"]
+        if path in state.declared_paths or (meant and not filled_in):
+            found[path] = value
     return found
 
 
@@ -133,8 +145,12 @@ def uncounted(state: ClusterState) -> list[str]:
     own = [state.cluster.own, *(group.own for group in state.groups.values()), *(n.own for n in state.nodes.values())]
     paths = {path for values in own for path in values if path[0] in ("hv_state", "disk_state")}
     others = {path[:2] if path[0] == "hv_state" else path[:3] for path in paths} - counted
+    metadata = {("disk_state", "plain", separate_metavg(state, group)) for group in state.groups.values()}
     return [
-        f"{'.'.join(path)} is ignored: capacity counts only the cluster's first hypervisor and its own volume group"
+        f"{'.'.join(path)} counts only as room for the metadata of DRBD disks (metavg), beside capacity"
+        if path in metadata
+        else f"{'.'.join(path)} is ignored: capacity counts only the cluster's first hypervisor and its own volume"
+        " group"
         for path in sorted(others)
     ]
 

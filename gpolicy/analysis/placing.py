@@ -23,7 +23,7 @@ from gpolicy.analysis.loaded_state import basis_notes, settle_all
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
-from gpolicy.analysis.volume_sizes import smallest_volumes
+from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 
@@ -104,6 +104,7 @@ def place(
             *notes,
             *_notes(state, cluster, request, instance, answer if nodes else replace(answer, placement=None)),
             *_unknown(cluster, instance, nodes, volumes),
+            *what_if_shares(state, group.name if group else None),
             *_left_out(asked.left_out, len(found)),
         ),
     )

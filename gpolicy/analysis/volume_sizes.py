@@ -42,3 +42,10 @@ def unknown_volumes(state: ClusterState, volumes: Mapping[str, VolumeSize], grou
         " them (gpolicy snapshot --physical-volumes), or write pv_size and pv_count in the group's hardware"
         for name in groups
     ]
+
+
+def what_if_shares(state: ClusterState, group: str | None = None) -> list[str]:
+    """Return a note on each group (or on `group`) with exclusive storage whose margin or reserve is not Ganeti's."""
+    groups = dict.fromkeys(node.group for node in state.nodes.values() if state.has_exclusive_storage(node))
+    said = {name: state.terms_of(name).volumes.what_if for name in groups if group in (None, name)}
+    return [f"group {name}: {text}" for name, text in said.items() if text]

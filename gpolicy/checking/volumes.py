@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpolicy.policy.model import GroupPolicy, Hardware
 
 VOLUME_GROUP: Path = ("volume_group_name",)
+METAVG: Path = ("diskparams", "drbd", "metavg")
 
 
 def terms_in(context: Context, group: GroupPolicy) -> VolumeTerms:

@@ -17,10 +17,11 @@ from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.ganeti.volume_arithmetic import VolumeSize, is_empty
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume
+    from gpolicy.cluster.state import ClusterState, Group, Node, PhysicalVolume
 
 
 _GANETIS: Final = VolumeTerms()
+_METAVG: Final = ("diskparams", "drbd", "metavg")
 
 
 class VolumesFrom(Enum):
@@ -138,6 +139,20 @@ def own_group(state: ClusterState) -> str | None:
     """Return the name of the cluster's volume group; None if it has none, or the source does not show it."""
     name = state.cluster.own.get(("volume_group_name",))
     return name if isinstance(name, str) and name else None
+
+
+def separate_metavg(state: ClusterState, group: Group) -> str | None:
+    """Return the volume group of the metadata of a group's DRBD disks; None if it is the cluster's own.
+
+    None also where no DRBD disk can be: without the template, or with exclusive storage.
+    """
+    metavg, own = group.effective.get(_METAVG), own_group(state)
+    if not isinstance(metavg, str) or not metavg or own is None or metavg == own:
+        return None
+    lists = (state.cluster.own.get(("enabled_disk_templates",)), group.effective.get(("ipolicy", "disk-templates")))
+    possible = all(not isinstance(names, list) or "drbd" in names for names in lists)
+    exclusive = any(state.has_exclusive_storage(node) for node in state.nodes_of(group.name))
+    return metavg if possible and not exclusive else None
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:

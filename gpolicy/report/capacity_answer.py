@@ -17,7 +17,7 @@ _RIGHT: Final = frozenset({"fits", "score", "minimum", "value", "weight", "produ
 def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answer:
     """Return the capacity by group and spec, and why the next instance does not fit; `components` adds the scores."""
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
-    tables = with_rows(_extended(items), _tiered(items), _stranded(items), _scores(items))
+    tables = with_rows(_extended(items), _metadata(report), _tiered(items), _stranded(items), _scores(items))
     whole = items[-1]
     tiered = sum(run.count for run in whole.tiered)
     return Answer(
@@ -121,6 +121,29 @@ def _extended(items: Sequence[GroupCapacity]) -> Table:
         rows=tuple(rows),
         right=_RIGHT - {"memory"},
         most=len(rows),
+    )
+
+
+def _metadata(report: CapacityReport) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for room in report.metadata:
+        free = sorted(node.free for node in room.nodes)
+        known = dict.fromkeys("measured" if node.measured else "declared" for node in room.nodes)
+        rows.append(
+            (
+                Name(room.group),
+                Name(room.volume_group),
+                " to ".join(dict.fromkeys((size(free[0]), size(free[-1])))) if free else NOTHING,
+                NOTHING if room.disks is None else f"{room.disks:,}",
+                " and ".join([*known, *(["nothing"] if room.unknown else [])]),
+            )
+        )
+    return Table(
+        title="DRBD disks whose metadata still fits where metavg is another volume group: no count above looks at it",
+        of="groups",
+        headings=("group", "volume group", "free on each node", "fits", "known from"),
+        rows=tuple(rows),
+        right=_RIGHT | {"free on each node"},
     )
 
 

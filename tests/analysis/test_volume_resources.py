@@ -13,6 +13,7 @@ from real_ganeti import TREES, needs_ganeti
 from strategies import instance
 
 from gpolicy.analysis.volume_resources import VolumeResources, volume_notes, volume_resources
+from gpolicy.analysis.volume_sizes import what_if_shares
 from gpolicy.cluster.state import ClusterState, Disk, Instance, PhysicalVolume
 from gpolicy.cluster.terms import GroupTerms, Promise, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
@@ -138,6 +139,15 @@ def test_the_notes_say_where_the_figures_are_from() -> None:
         "disk and spindles of n2 are worked out from the hardware that the policy promises, less what disks take"
     )
     assert volume_notes(made, {}) == []
+
+
+@pytest.mark.parametrize(("terms", "notes"), [(VolumeTerms(), 0), (VolumeTerms(reserve=0.05), 1)])
+def test_other_shares_are_called_a_what_if(terms: VolumeTerms, notes: int) -> None:
+    made = state(terms=GroupTerms(volumes=terms))
+    found = what_if_shares(made)
+    assert len(found) == notes
+    assert all("a margin of 1 % and a reserve of 5 %" in note and "PART_MARGIN" in note for note in found)
+    assert what_if_shares(made, "other") == []
 
 
 ANSWER = """

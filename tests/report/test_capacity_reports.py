@@ -13,6 +13,7 @@ from rendered import Page, html_of, markdown_of, mentions, page_of_markdown, tex
 
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, capacity
+from gpolicy.analysis.metadata_room import MetadataRoom, NodeRoom
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.cluster.text import parse_text, read_text_file
 from gpolicy.json_values import json_text
@@ -144,3 +145,19 @@ def test_a_cluster_without_nodes_has_no_capacity_and_says_so() -> None:
     assert list(VALIDATOR.iter_errors(data)) == []
     assert data["groups"][0]["standard"]["binding"] == "nodes"
     assert "too few online nodes" in capacity_text(empty, score=True)
+
+
+def test_room_for_metadata_stands_beside_the_counts(report: CapacityReport) -> None:
+    rooms = (
+        MetadataRoom("default", "ssdvg", (NodeRoom("a", 1024, 8, True), NodeRoom("b", 512, 4, False))),
+        MetadataRoom("other", "ssdvg", (), ("c",)),
+    )
+    shown = replace(report, metadata=rooms)
+    data = json.loads(json_text(capacity_data(shown)))
+    assert list(VALIDATOR.iter_errors(data)) == []
+    assert [room["disks"] for room in data["metadata"]] == [4, None]
+    assert data["metadata"][0]["nodes"][1] == {"node": "b", "free": 512, "disks": 4, "measured": False}
+    lines = [line.split() for line in capacity_text(shown).splitlines()]
+    assert ["default", "ssdvg", "512M", "to", "1G", "4", "measured", "and", "declared"] in lines
+    assert ["other", "ssdvg", "-", "-", "nothing"] in lines
+    assert "DRBD disks" not in capacity_text(report)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.volumes import VOLUME_GROUP
+from gpolicy.checking.volumes import METAVG, VOLUME_GROUP
 from gpolicy.cluster.volume_pools import matches
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.fit.desired import is_glob
@@ -19,10 +19,8 @@ from gpolicy.rules.examples import CLUSTER, GROUP
 if TYPE_CHECKING:
     from gpolicy.cluster.state import Node
     from gpolicy.cluster.terms import VolumeTerms
-    from gpolicy.ganeti.parameter import Path
     from gpolicy.policy.source_file import Located
 
-METAVG: Final[Path] = ("diskparams", "drbd", "metavg")
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
 

@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number
 from gpolicy.checking.in_force import in_force, places
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.volumes import own_pool
+from gpolicy.checking.volumes import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
@@ -17,8 +17,6 @@ from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.parameters.values import is_access
 
 _SOURCE: Final = "Resource model, Disk parameters"
-VOLUME_GROUP: Final[Path] = ("volume_group_name",)
-METAVG: Final[Path] = ("diskparams", "drbd", "metavg")
 _STRIPES: Final[tuple[Path, ...]] = (
     ("diskparams", "plain", "stripes"),
     ("diskparams", "drbd", "data-stripes"),
@@ -116,8 +114,9 @@ class OtherVolumeGroup(Rule):
         severity=Severity.INFO,
         summary="drbd's metadata is in another volume group than the cluster's, and capacity does not count that"
         " group.",
-        rationale="Nodes report the free space of volume_group_name only. hail, hspace and gpolicy do not see how full"
-        " the other group is, and nothing checks that every node has it.",
+        rationale="Nodes report the free space of volume_group_name only. hail and hspace do not see how full the other"
+        " group is, and nothing checks that every node has it. gpolicy shows its room beside capacity where"
+        " physical_volumes.volume_groups says which volumes are in it, or disk_state how large it is.",
         source=f"{_SOURCE} (metavg); Ganeti's issue 865",
         bad=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: ssdvg}}\n",
         good=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: xenvg}}\n",
