@@ -65,6 +65,10 @@ class Cause(Explained):
         "max_node_failures",
         "with one more instance, the loss of that many nodes at once could not be absorbed",
     )
+    CPUS_AFTER_FAILURE = (
+        "cpus_after_failure",
+        "with one more instance, the nodes that take over after a loss could not keep their vcpu-ratio",
+    )
     OVERSUBSCRIPTION = ("oversubscription", "the sum of the maximum memory of all instances on a node")
     NOTHING = ("nothing", "no attempt was made")
 

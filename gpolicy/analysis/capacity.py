@@ -22,19 +22,21 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
-from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedOptions, extended_capacity
+from gpolicy.analysis.extended_capacity import ExtendedCapacity, extended_capacity
 from gpolicy.analysis.loaded_state import basis_notes, check_group, counted_on_primary, load_state, split_instances
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
 from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
+from gpolicy.cluster.terms import NO_LIMITS, limited, limits_in_force
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.analysis.basis import Basis
     from gpolicy.cluster.state import ClusterState, Snapshot
+    from gpolicy.cluster.terms import Limits, LimitsInForce
 
 Observer = Callable[[str], None]
 """Gets messages about the progress of the count."""
@@ -75,7 +77,7 @@ class GroupCapacity:
     `template` is None if no enabled template is allowed. `tiered` are runs of equal sizes in the order of placement;
     `tiered_binding` tells why they ended. `not_made` are what hspace places in the tiered run beside them, with too few
     spindles for Ganeti to make them. `stranded` are resources that no allowed instance can use, `extended` the
-    capacity under limits beyond those of htools, on request.
+    capacity under the group's limits beyond those of htools (None: it has none).
     """
 
     group: str | None
@@ -135,6 +137,7 @@ class CapacityReport:
     notes: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
     metadata: tuple[MetadataRoom, ...] = ()
+    limits: tuple[LimitsInForce, ...] = ()
 
 
 def capacity(
@@ -143,19 +146,22 @@ def capacity(
     group: str | None = None,
     template: str | None = None,
     names: PairNames | None = None,
-    extended: ExtendedOptions | None = None,
+    limits: Limits = NO_LIMITS,
     declared: bool = False,
     observer: Observer | None = None,
 ) -> CapacityReport:
     """Count the instances that fit on the cluster in `state`, in all groups or in `group`.
 
     `template` is the disk template of the instances, by default the first enabled one that the group allows. `names`
-    are the names of the spec pairs. With `extended` each group is also counted under these limits. `declared` counts
+    are the names of the spec pairs. Each group that has limits beyond those of htools is also counted under them;
+    `limits` replace those that the policy declares. `declared` counts
     with what hv_state and disk_state declare also where it is measured. Raise UsageError for an unknown
     group or a template that is not enabled, and GpolicyError if the state lacks needed figures.
     """
     check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
+    in_force = limits_in_force(state, limits, group)
+    state = limited(state, limits)
     loaded = load_state(state, template=wanted, declared=declared)
     notes = basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
     for item in loaded.data.groups:
@@ -168,11 +174,9 @@ def capacity(
     titles = {cluster: f"group {name}: " for name, cluster in chosen.items()}
     whole = {loaded.whole: "the whole cluster: "} if group is None else {}
     found = each_cluster(whole | titles, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
-    if extended is not None and extended.asked:
-        limits = each_cluster(
-            titles, lambda cluster, title: extended_capacity(cluster, extended, state, prefixed(tell, title))
-        )
-        found |= {cluster: replace(found[cluster], extended=limits[cluster]) for cluster in limits}
+    strict = {cluster: title for cluster, title in titles.items() if cluster.limits.beyond_htools}
+    under = each_cluster(strict, lambda cluster, title: extended_capacity(cluster, state, prefixed(tell, title)))
+    found |= {cluster: replace(found[cluster], extended=under[cluster]) for cluster in under}
     groups = tuple(found[cluster].called(name, called) for name, cluster in chosen.items())
     as_a_whole = None
     if group is None:
@@ -181,7 +185,15 @@ def capacity(
     metadata = metadata_rooms(state, group)
     notes += [said for item in groups for room in metadata if (said := _beyond(item, room))]
     return CapacityReport(
-        state.source, state.name, loaded.basis(group), groups, as_a_whole, tuple(notes), state.snapshot, metadata
+        source=state.source,
+        cluster_name=state.name,
+        basis=loaded.basis(group),
+        groups=groups,
+        cluster=as_a_whole,
+        notes=tuple(notes),
+        snapshot=state.snapshot,
+        metadata=metadata,
+        limits=in_force,
     )
 
 

@@ -1,55 +1,32 @@
-"""Capacity under limits that htools lacks: several node failures at once, over-subscribed memory.
+"""Capacity under limits that htools lacks: several node failures at once, CPUs after them, over-subscribed memory.
 
-Source: design document "Resource model" (`max_node_failures`; the sums of minimum and maximum memory). Counted with
-`gpolicy.allocator.extended`, one instance after the other, each tested against every limit: exact, and slow on large
-groups. With over-subscription an instance is guaranteed the least memory of its pair and may burst to the greatest;
-without, it gets the greatest. The same holds for existing ones: under over-subscription each counts with its minmem,
-since the document (section on memory over-subscription) guarantees only the minimum, and ballooning can take back the
-rest.
+Source: design document "Resource model" (`max_node_failures`; the sums of minimum and maximum memory; "make sure we can
+failover while still not going over CPU limits"). Counted with `gpolicy.allocator.extended`, one instance after the
+other, each tested against every limit; large groups for which that takes minutes are not counted. Under
+over-subscription an instance is guaranteed the least memory of its pair and may burst to the greatest; without, it gets
+the greatest. The same holds for existing ones: under over-subscription each counts with its minmem, since the document
+(section on memory over-subscription) guarantees only the minimum, and ballooning can take back the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.extended import ExtendedRules, fill, memory_left, refused_for_memory
+from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.errors import UsageError
-from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION
+from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Spec
     from gpolicy.allocator.repeated_allocation import AllocationState
     from gpolicy.analysis.counted_cluster import CountedCluster
     from gpolicy.cluster.state import ClusterState
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtendedOptions:
-    """The limits: None if not requested.
-
-    `max_node_failures`: the number of nodes of a group that may fail at once (htools: 1; 0: none).
-    `oversubscription`: the sum of the maximum memories of a node's instances may be this many times its memory for
-    instances.
-    """
-
-    max_node_failures: int | None = None
-    oversubscription: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.max_node_failures is not None and self.max_node_failures < 0:
-            raise UsageError(f"max-node-failures is {self.max_node_failures}, it must be 0 or more")
-        if self.oversubscription is not None and not 0 < self.oversubscription <= GREATEST_OVERSUBSCRIPTION:
-            words = f"it must be above 0 and at most {GREATEST_OVERSUBSCRIPTION}"
-            raise UsageError(f"the over-subscription ratio is {self.oversubscription:g}, {words}")
-
-    @property
-    def asked(self) -> bool:
-        """Whether there is any limit."""
-        return self.max_node_failures is not None or self.oversubscription is not None
+    from gpolicy.cluster.terms import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,42 +42,61 @@ class ExtendedFit:
 
 @dataclass(frozen=True, slots=True)
 class ExtendedCapacity:
-    """The capacity of each pair alone, and of standard instances, under `options`."""
+    """The capacity of each pair alone, and of standard instances, under `limits`; `unavailable` tells why it is not
+    counted."""
 
-    options: ExtendedOptions
-    specs: tuple[ExtendedFit, ...]
-    standard: ExtendedFit
+    limits: Limits
+    specs: tuple[ExtendedFit, ...] = ()
+    standard: ExtendedFit | None = None
+    unavailable: str | None = None
+
+    @property
+    def fits(self) -> tuple[ExtendedFit, ...]:
+        """All that was counted."""
+        return (*self.specs, *([self.standard] if self.standard else []))
 
     def called(self, names: Sequence[str]) -> ExtendedCapacity:
         """Return a copy with these names of the pairs."""
-        named = tuple(replace(spec, name=name) for spec, name in zip(self.specs, names, strict=True))
+        named = tuple(replace(spec, name=name) for spec, name in zip(self.specs, names, strict=False))
         return replace(self, specs=named)
 
 
-def extended_capacity(
-    counted: CountedCluster, options: ExtendedOptions, state: ClusterState, tell: Callable[[str], None]
-) -> ExtendedCapacity:
-    """Count each pair of the policy of `counted` alone, and its standard size, under `options`.
+def extended_capacity(counted: CountedCluster, state: ClusterState, tell: Callable[[str], None]) -> ExtendedCapacity:
+    """Count each pair of the policy of `counted` alone, and its standard size, under the limits of `counted`.
 
-    The instances of `state` give the guaranteed and the greatest memory of those of `counted`. Raise InputError if
-    there are too many sets of nodes that may fail.
+    The instances of `state` give the guaranteed and the greatest memory of those of `counted`.
     """
-    if options.oversubscription is not None:
-        least = {name: instance.minmem for name, instance in state.instances.items()}
-        counted = replace(counted, data=guaranteed(counted.data, least))
-    rules = ExtendedRules(
-        max_node_failures=1 if options.max_node_failures is None else options.max_node_failures,
-        oversubscription=options.oversubscription,
+    limits = counted.limits
+    try:
+        found = [_fit(*question) for question in _questions(counted, state, tell)]
+    except InputError as error:
+        return ExtendedCapacity(limits, unavailable=error.message)
+    return ExtendedCapacity(limits, tuple(found[:-1]), found[-1])
+
+
+def rules_of(limits: Limits, state: ClusterState) -> ExtendedRules:
+    """Return the allocator's rules for `limits`."""
+    return ExtendedRules(
+        max_node_failures=1 if limits.max_node_failures is None else limits.max_node_failures,
+        cpus=limits.cpus_after_failure is True,
+        oversubscription=limits.oversubscription,
         maximum_memory={name: instance.maxmem for name, instance in state.instances.items()},
     )
-    found = []
+
+
+def _questions(
+    counted: CountedCluster, state: ClusterState, tell: Callable[[str], None]
+) -> Iterator[tuple[CountedCluster, str, Spec, int, int, ExtendedRules]]:
+    rules = rules_of(counted.limits, state)
+    if rules.oversubscription is not None:
+        least = {name: instance.minmem for name, instance in state.instances.items()}
+        counted = replace(counted, data=guaranteed(counted.data, least))
     for name, pair in enumerate(counted.policy.minmax, start=1):
-        tell(f"spec {name} under the extended limits")
-        found.append(_fit(counted, str(name), pair.max, pair.min.memory, counted.spindle_use(pair), rules))
-    tell("standard instances under the extended limits")
+        tell(f"spec {name} under the limits")
+        yield counted, str(name), pair.max, pair.min.memory, counted.spindle_use(pair), rules
+    tell("standard instances under the limits")
     std = counted.policy.std
-    standard = _fit(counted, "standard", std, std.memory, std.spindle_use, rules)
-    return ExtendedCapacity(options, tuple(found), standard)
+    yield counted, "standard", std, std.memory, std.spindle_use, rules
 
 
 def guaranteed(data: ClusterData, minimum_memory: Mapping[str, int]) -> ClusterData:
@@ -142,11 +138,23 @@ def _binding(
     if found.cause is Cause.NOTHING:
         return found
     top = max(FailReason, key=lambda reason: final.failures[reason])
+    if top is FailReason.N1 and rules.cpus and _fits_without_cpus(counted, final, instance, rules):
+        return replace(found, cause=Cause.CPUS_AFTER_FAILURE)
     if top is FailReason.N1 and rules.max_node_failures > 1:
         return replace(found, cause=Cause.NODE_FAILURES)
     if top is FailReason.MEM and 2 * _over(counted, final, maximum, rules) > final.failures[top]:
         return replace(found, cause=Cause.OVERSUBSCRIPTION)
     return found
+
+
+def _fits_without_cpus(
+    counted: CountedCluster, final: AllocationState, instance: Instance, rules: ExtendedRules
+) -> bool:
+    """Return whether one more instance would fit if nodes that take over need not keep their vcpu-ratio."""
+    assert counted.candidates is not None  # noqa: S101
+    strict = CapacityRules(failures=rules.max_node_failures)
+    allocator = make_allocator(counted.candidates, strict, capacity_checks=True, each=True)
+    return len(allocator.standard(final, instance, 1).placed) > len(final.placed)
 
 
 def _over(counted: CountedCluster, final: AllocationState, maximum: int, rules: ExtendedRules) -> int:

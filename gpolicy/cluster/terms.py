@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.errors import UsageError
+from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED, VolumeSize, sizes_differ
 
@@ -33,6 +35,32 @@ class Limits:
     max_node_failures: int | None = None
     oversubscription: float | None = None
     cpus_after_failure: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_node_failures is not None and self.max_node_failures < 0:
+            raise UsageError(f"max-node-failures is {self.max_node_failures}, it must be 0 or more")
+        if self.oversubscription is not None and not 0 < self.oversubscription <= GREATEST_OVERSUBSCRIPTION:
+            words = f"it must be above 0 and at most {GREATEST_OVERSUBSCRIPTION}"
+            raise UsageError(f"the over-subscription ratio is {self.oversubscription:g}, {words}")
+
+    @property
+    def beyond_htools(self) -> bool:
+        """Whether they limit capacity in ways that htools does not."""
+        return self.max_node_failures is not None or self.oversubscription is not None or bool(self.cpus_after_failure)
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What each limit says, by its key."""
+        found = {}
+        if self.max_node_failures is not None:
+            nodes = "node" if self.max_node_failures == 1 else "nodes"
+            found["max_node_failures"] = f"{self.max_node_failures} {nodes} of a group may fail at once"
+        if self.oversubscription is not None:
+            found["oversubscription"] = f"memory may be over-subscribed {self.oversubscription:g} times"
+        if self.cpus_after_failure is not None:
+            verb = "must" if self.cpus_after_failure else "need not"
+            found["cpus_after_failure"] = f"nodes that take over {verb} keep their vcpu-ratio"
+        return found
 
     def over(self, others: Limits) -> Limits:
         """Return these limits, and those of `others` where there is none here."""
@@ -103,6 +131,35 @@ class Terms:
     groups: Mapping[str, GroupTerms] = field(default_factory=dict)
     others: GroupTerms = GroupTerms()
     values: Mapping[str, Values] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsInForce:
+    """The limits that count for groups, and the keys of those that are options of the run, not of the policy."""
+
+    groups: tuple[str, ...]
+    limits: Limits
+    options: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The limits in words, with where they come from."""
+        shown = [
+            f"{words} ({'option' if key in self.options else 'policy'})" for key, words in self.limits.words.items()
+        ]
+        title = "group" if len(self.groups) == 1 else "groups"
+        return f"limits of {title} {', '.join(self.groups)}: {', '.join(shown)}"
+
+
+def limits_in_force(state: ClusterState, asked: Limits, group: str | None = None) -> tuple[LimitsInForce, ...]:
+    """Return the limits that count in the groups of `state` (or in `group` alone) if a run asks for some itself."""
+    by_limits: dict[Limits, list[str]] = {}
+    for name in state.groups:
+        limits = asked.over(state.terms_of(name).limits)
+        if group in (None, name) and limits != NO_LIMITS:
+            by_limits.setdefault(limits, []).append(name)
+    options = tuple(asked.words)
+    return tuple(LimitsInForce(tuple(names), limits, options) for limits, names in by_limits.items())
 
 
 def limited(state: ClusterState, asked: Limits) -> ClusterState:

@@ -37,17 +37,17 @@ def read_terms(written: Record) -> Terms:
 
 def _group(written: Record) -> GroupTerms:
     limits, volumes, promise = (written.record(key) for key in ("limits", "volumes", "promise"))
-    found = Limits(
-        max_node_failures=limits.whole_or_none("max_node_failures"),
-        oversubscription=limits.number_or_none("oversubscription"),
-        cpus_after_failure=limits.flag_or_none("cpus_after_failure"),
-    )
-    if not 0 <= (found.max_node_failures or 0) <= MOST_NODE_FAILURES:
+    failures, ratio = limits.whole_or_none("max_node_failures"), limits.number_or_none("oversubscription")
+    if not 0 <= (failures or 0) <= MOST_NODE_FAILURES:
         limits.refuse("max_node_failures", f"a number up to {MOST_NODE_FAILURES}")
-    if found.oversubscription is not None and not 0 < found.oversubscription <= GREATEST_OVERSUBSCRIPTION:
+    if ratio is not None and not 0 < ratio <= GREATEST_OVERSUBSCRIPTION:
         limits.refuse("oversubscription", f"a ratio up to {GREATEST_OVERSUBSCRIPTION}")
     return GroupTerms(
-        limits=found,
+        limits=Limits(
+            max_node_failures=failures,
+            oversubscription=ratio,
+            cpus_after_failure=limits.flag_or_none("cpus_after_failure"),
+        ),
         volumes=VolumeTerms(
             exclude=volumes.texts("exclude"),
             volume_groups={

@@ -148,6 +148,7 @@ class CapacityQuestion:
     max_node_failures: int | None = None
     resource_model: bool = False
     oversubscription: float | None = None
+    cpus_after_failure: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -226,8 +226,6 @@ class _Builder:
         standard = written.get("standard", {})
         where = (*at, "standard")
         failures, ratio = written.get("max_node_failures"), written.get("oversubscription")
-        if ratio is not None and not ratio < 1000:
-            self._wrong("oversubscription is below 1000", (*at, "oversubscription"))
         return CapacityQuestion(
             group=self._word(written, at, "group"),
             template=self._word(written, at, "disk-template"),
@@ -236,6 +234,7 @@ class _Builder:
             max_node_failures=None if failures is None else int(failures),
             resource_model=written.get("resource_model", False),
             oversubscription=None if ratio is None else float(ratio),
+            cpus_after_failure=written.get("cpus_after_failure"),
         )
 
     def _redundancy(self, written: dict[str, Any], at: Pointer) -> RedundancyQuestion:

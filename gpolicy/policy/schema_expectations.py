@@ -26,6 +26,7 @@ REFUSALS: Final = (
     "nodes",
     "alloc_policy",
     "max_node_failures",
+    "cpus_after_failure",
     "oversubscription",
 )
 """Binding resources: the keys that `gpolicy capacity` and `gpolicy place` show."""

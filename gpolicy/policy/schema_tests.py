@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.ganeti.number_bounds import MOST_NODE_FAILURES
+from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.schema_expectations import EXPECTATIONS
 from gpolicy.policy.schema_instances import checked_instance, existing_instance, wanted_instance
@@ -71,7 +71,8 @@ def _capacity() -> Schema:
             "type": "integer",
             "minimum": 0,
             "maximum": MOST_NODE_FAILURES,
-            "description": "Keep room for the loss of so many nodes at once (resource model). Default: as hspace, 1.",
+            "description": "Keep room for the loss of so many nodes at once (resource model). Default: as the limits of"
+            " the group say; without limits as hspace, 1.",
         },
         "resource_model": {
             "type": "boolean",
@@ -80,8 +81,15 @@ def _capacity() -> Schema:
         "oversubscription": {
             "type": "number",
             "exclusiveMinimum": 0,
+            "maximum": GREATEST_OVERSUBSCRIPTION,
             "description": "The sum of the most memory of a node's instances may be so many times what it has for them"
-            " (resource model). Each is guaranteed the least memory of its spec and may burst to the most.",
+            " (resource model). Each is guaranteed the least memory of its spec and may burst to the most."
+            " Default: as the limits of the group say.",
+        },
+        "cpus_after_failure": {
+            "type": "boolean",
+            "description": "Whether nodes that take over after a failure must keep their vcpu-ratio. Default: as the"
+            " limits of the group say, or false.",
         },
     }
     return {**object_of(properties), "description": "Count how many instances fit, as hspace does."}

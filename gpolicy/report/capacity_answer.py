@@ -8,6 +8,7 @@ from typing import Final
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.shown_score import Score
+from gpolicy.cluster.terms import Limits
 from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Section, Table, Weight, size, with_rows
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, room_cells, size_words, spec_words
 
@@ -17,7 +18,7 @@ _RIGHT: Final = frozenset({"fits", "score", "minimum", "value", "weight", "produ
 def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answer:
     """Return the capacity by group and spec, and why the next instance does not fit; `components` adds the scores."""
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
-    tables = with_rows(_extended(items), _metadata(report), _tiered(items), _stranded(items), _scores(items))
+    tables = with_rows(*_extended(items), _metadata(report), _tiered(items), _stranded(items), _scores(items))
     whole = items[-1]
     tiered = sum(run.count for run in whole.tiered)
     return Answer(
@@ -25,14 +26,18 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
         title="What fits on cluster",
         name=report.cluster_name,
         title_end="beside what runs there",
-        basis=(report.basis.sentence,),
+        basis=(report.basis.sentence, *(item.sentence for item in report.limits)),
         verdict=f"{_place(whole)} takes {whole.standard.fits:,} standard instances, or {tiered:,} in a tiered run",
         sections=(
             Section(key="capacity", title="", parts=(_fits(items),), notes=tuple(_causes(items)), never_cut=True),
             Section(key="details", title="", parts=tables),
             *(map(_components, items, range(len(items))) if components else ()),
         ),
-        notes=(*(f"{_place(item)}: {text}" for item in items for text in item.differences), *report.notes),
+        notes=(
+            *_not_counted(items),
+            *(f"{_place(item)}: {text}" for item in items for text in item.differences),
+            *report.notes,
+        ),
         source=report.source,
         snapshot=report.snapshot,
     )
@@ -97,31 +102,33 @@ def _stranded(items: Sequence[GroupCapacity]) -> Table:
     )
 
 
-def _extended(items: Sequence[GroupCapacity]) -> Table:
-    """Return the capacity under the requested limits."""
-    rows: list[tuple[Cell, ...]] = []
-    limits: dict[str, None] = {}
+def _extended(items: Sequence[GroupCapacity]) -> Iterator[Table]:
+    """Yield the capacity under limits, one table for all groups with the same ones."""
+    by_limits: dict[Limits, list[tuple[Cell, ...]]] = {}
     for item in items:
         if item.extended is None:
             continue
-        options = item.extended.options
-        if options.max_node_failures is not None:
-            limits[f"{options.max_node_failures} nodes of a group may fail at once"] = None
-        if options.oversubscription is not None:
-            limits[f"memory may be over-subscribed {options.oversubscription:g} times"] = None
-        for fit in (*item.extended.specs, item.extended.standard):
+        rows = by_limits.setdefault(item.extended.limits, [])
+        for fit in item.extended.fits:
             name = fit.name if fit is item.extended.standard else _pair(fit.name)
             memory = " to ".join(dict.fromkeys((size(fit.minimum_memory), size(fit.maximum_memory))))
             bound = (fit.binding.cause.key, fit.binding.reason or NOTHING)
             rows.append((_name(item), name, memory, f"{fit.fits:,}", *bound))
-    return Table(
-        title=f"What fits if {' and '.join(limits)}",
-        of="rows",
-        headings=("group", "spec", "memory", "fits", "bound by", "htools"),
-        rows=tuple(rows),
-        right=_RIGHT - {"memory"},
-        most=len(rows),
-    )
+    for limits, rows in by_limits.items():
+        yield Table(
+            title=f"What fits if {' and '.join(limits.words.values())}",
+            of="rows",
+            headings=("group", "spec", "memory", "fits", "bound by", "htools"),
+            rows=tuple(rows),
+            right=_RIGHT - {"memory"},
+            most=len(rows),
+        )
+
+
+def _not_counted(items: Sequence[GroupCapacity]) -> Iterator[str]:
+    for item in items:
+        if item.extended is not None and item.extended.unavailable is not None:
+            yield f"{_place(item)}: what fits under its limits is not counted: {item.extended.unavailable}"
 
 
 def _metadata(report: CapacityReport) -> Table:
@@ -195,5 +202,5 @@ def _causes(items: Sequence[GroupCapacity]) -> Iterator[str]:
 
 def _bindings(item: GroupCapacity) -> list[Binding]:
     extended = item.extended
-    limited = [] if extended is None else [fit.binding for fit in (*extended.specs, extended.standard)]
+    limited = [] if extended is None else [fit.binding for fit in extended.fits]
     return [*(spec.binding for spec in item.specs), item.tiered_binding, item.standard.binding, *limited]

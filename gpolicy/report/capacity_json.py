@@ -7,9 +7,11 @@ from typing import Any, Final
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize, SpecCapacity, spec_values
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
+from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.json_values import fields, head, plain
 
-FORMAT_VERSION: Final = "1.4"
+FORMAT_VERSION: Final = "1.5"
+_LIMITS: Final = ("max_node_failures", "oversubscription", "cpus_after_failure")
 
 
 def capacity_data(report: CapacityReport) -> dict[str, Any]:
@@ -17,6 +19,7 @@ def capacity_data(report: CapacityReport) -> dict[str, Any]:
     return {
         **head(FORMAT_VERSION, report),
         **fields(report, "basis"),
+        "limits": [limits_data(item) for item in report.limits],
         "groups": [{"group": item.group, **capacity_of_group(item)} for item in report.groups],
         "cluster": None if report.cluster is None else capacity_of_group(report.cluster),
         "metadata": [fields(room, "group", "volume_group", "disks", "nodes", "unknown") for room in report.metadata],
@@ -48,10 +51,16 @@ def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:
 
 def _extended(extended: ExtendedCapacity) -> dict[str, Any]:
     return {
-        **fields(extended.options, "max_node_failures", "oversubscription"),
+        **fields(extended.limits, *_LIMITS),
         "specs": [_extended_fit(fit) for fit in extended.specs],
-        "standard": _extended_fit(extended.standard),
+        "standard": None if extended.standard is None else _extended_fit(extended.standard),
+        **fields(extended, "unavailable"),
     }
+
+
+def limits_data(item: LimitsInForce) -> dict[str, Any]:
+    """Return the limits of some groups, with where they come from."""
+    return {**fields(item, "groups"), **fields(item.limits, *_LIMITS), **fields(item, "options")}
 
 
 def _extended_fit(fit: ExtendedFit) -> dict[str, Any]:

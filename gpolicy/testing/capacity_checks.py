@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import COMPONENTS, component_values
 from gpolicy.allocator.repeated_allocation import Allocator, ReferenceEngine
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
-from gpolicy.analysis.extended_capacity import ExtendedOptions
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames, pair_names
+from gpolicy.cluster.terms import Limits
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, known_name
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
-
-MOST_NODES: Final = 100
-"""The greatest number of nodes of a group that is counted under the limits of the resource model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +80,25 @@ def _counted(
     template = question.template.value if question.template else None
     if question.without:
         return _without(state, group, template, frozenset(question.without))
-    limits = ExtendedOptions(max_node_failures=question.max_node_failures, oversubscription=question.oversubscription)
-    if limits.asked and group is None:
+    limits = Limits(
+        max_node_failures=question.max_node_failures,
+        oversubscription=question.oversubscription,
+        cpus_after_failure=question.cpus_after_failure,
+    )
+    if limits.beyond_htools and group is None:
         groups = ", ".join(sorted({node.group for node in state.nodes.values()}))
         hint = f"say `group:`, one of {groups}"
         raise CannotRunError("such limits apply to the nodes of one group: which one?", scenario.span, hint=hint)
-    if limits.asked and len(state.nodes_of(group or "")) > MOST_NODES:
-        message = f"under these limits instances are placed one by one, so a group may have at most {MOST_NODES} nodes"
-        raise CannotRunError(message, scenario.span, hint="ask about a smaller group")
     report = capacity(
-        state, group=group, template=template, names=names, extended=limits, declared=question.resource_model
+        state, group=group, template=template, names=names, limits=limits, declared=question.resource_model
     )
     found = report.groups[0] if group is not None else report.cluster
     assert found is not None  # noqa: S101 (without a group the whole cluster is counted)
     if found.extended is not None:
-        rows = [*found.extended.specs, found.extended.standard]
+        if found.extended.unavailable is not None:
+            hint = "ask for fewer failures, or about a smaller group"
+            raise CannotRunError(found.extended.unavailable, scenario.span, hint=hint)
+        rows = found.extended.fits
         return Counted({row.name: row.fits for row in rows}, {row.name: row.binding.cause.key for row in rows}, None)
     return _all_of(found)
 
@@ -141,7 +142,7 @@ def _bound(counted: Counted, name: str) -> str:
 
 def _by_spec(counted: Counted) -> str:
     if counted.tiered is None:
-        return "not counted: only standard instances are"
+        return "not counted under limits, or without a component of the score"
     return ", ".join(f"{name} {count}" for name, count in counted.tiered.items())
 
 

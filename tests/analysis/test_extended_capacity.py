@@ -6,12 +6,13 @@ import pytest
 from hspace_cases import from_text, text_of
 
 from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedOptions
+from gpolicy.analysis.capacity import CapacityReport, capacity
+from gpolicy.analysis.extended_capacity import ExtendedCapacity
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import GroupTerms, Limits
 from gpolicy.cluster.unreadable import RAPI
-from gpolicy.errors import GpolicyError, InputError, UsageError
+from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
 
 SPECS = "4096,1,4096,1,1,1|2048,1,4096,1,1,1;4096,1,4096,1,1,1"
@@ -25,11 +26,12 @@ def cluster(nodes: int = 4, instances: list[str] | None = None) -> ClusterState:
 
 
 def counted(state: ClusterState, template: str = "plain", **options: float) -> ExtendedCapacity:
-    asked = ExtendedOptions(
+    asked = Limits(
         max_node_failures=int(options["failures"]) if "failures" in options else None,
         oversubscription=options.get("ratio"),
+        cpus_after_failure=True if "cpus" in options else None,
     )
-    found = capacity(state, template=template, extended=asked, names=PairNames(("only",), {"g": ("only",)}))
+    found = capacity(state, template=template, limits=asked, names=PairNames(("only",), {"g": ("only",)}))
     assert found.groups[0].extended is not None
     assert found.cluster is not None
     assert found.cluster.extended is None
@@ -43,6 +45,7 @@ def test_capacity_is_what_the_remaining_nodes_hold(failures: int, nodes_left: in
     assert found.specs[0].fits == 3 * nodes_left  # a fourth of 4 GiB would leave a node of 16 GiB with nothing
     causes = {0: Cause.MEMORY, 1: Cause.REDUNDANCY}
     assert found.specs[0].binding.cause is causes.get(failures, Cause.NODE_FAILURES)
+    assert found.standard is not None
     assert found.standard.fits == found.specs[0].fits
 
 
@@ -90,9 +93,62 @@ def test_existing_instances_are_guaranteed_only_minmem(template: str) -> None:
     assert exact == counted(state, template, failures=0).specs[0].fits  # without a ratio nothing is guaranteed less
 
 
-def test_too_many_failures_are_refused_with_a_hint() -> None:
-    with pytest.raises(InputError, match="would be simulated"):
-        counted(cluster(60), failures=4)
+def test_a_group_that_would_take_minutes_is_not_counted() -> None:
+    found = counted(cluster(60), failures=4)
+    assert (found.specs, found.standard) == ((), None)
+    assert found.unavailable is not None
+    assert "the loss of any 4 nodes would be simulated" in found.unavailable
+
+
+def with_cpus(nodes: int, cpus: int, wanted: int) -> ClusterState:
+    """Return nodes where only CPUs can run out, with ratio 1, for instances of so many CPUs."""
+    rows = [f"n{number}|999999|0|999999|999999|999999|{cpus}|N|u|99||N|0|0|1.0" for number in range(nodes)]
+    policy = f"4096,{wanted},4096,1,1,1|2048,1,4096,1,1,1;4096,{wanted},4096,1,1,1|plain,drbd|1.0|999.0"
+    return from_text(text_of(["g|u|preferred||"], rows, [], [], [f"|{policy}", f"g|{policy}"]))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "template", "wanted", "failures", "fits"),
+    [
+        (2, "drbd", 1, 0, 16),  # 8 CPUs on each
+        (2, "drbd", 1, 1, 8),  # all on the one that is left
+        (3, "plain", 1, 1, 16),  # two nodes are left
+        (3, "plain", 1, 2, 8),
+        (3, "plain", 3, 1, 4),  # a node takes two of 3 CPUs, so the two nodes that are left take four
+        (3, "plain", 3, 0, 6),
+    ],
+)
+def test_cpus_are_kept_after_failures(nodes: int, template: str, wanted: int, failures: int, fits: int) -> None:
+    found = counted(with_cpus(nodes, 8, wanted), template, failures=failures, cpus=True).specs[0]
+    assert found.fits == fits
+    assert found.binding.cause is (Cause.CPUS_AFTER_FAILURE if failures else Cause.VCPU_RATIO)
+    without = counted(with_cpus(nodes, 8, wanted), template, failures=failures).specs[0]
+    assert (without.fits, without.binding.cause) == (nodes * (8 // wanted), Cause.VCPU_RATIO)
+
+
+def test_declared_limits_count_and_options_go_before_them() -> None:
+    """Four nodes with three of 4 GiB each: any two may fail, so two nodes hold all."""
+    state = cluster()
+    declared = replace(state, terms={"g": GroupTerms(limits=Limits(max_node_failures=2))})
+    report = capacity(declared, template="plain")
+    assert extended_fits(report) == [6, 6]
+    assert [item.sentence for item in report.limits] == [
+        "limits of group g: 2 nodes of a group may fail at once (policy)"
+    ]
+    exact = capacity(state, template="plain")
+    assert (exact.limits, exact.groups[0].extended) == ((), None)
+    assert replace(report.groups[0], extended=None) == exact.groups[0]  # hspace's figures stay
+    assert report.cluster == exact.cluster
+    asked = capacity(declared, template="plain", limits=Limits(max_node_failures=3))
+    assert extended_fits(asked) == [3, 3]
+    assert [item.sentence for item in asked.limits] == [
+        "limits of group g: 3 nodes of a group may fail at once (option)"
+    ]
+
+
+def extended_fits(report: CapacityReport) -> list[int]:
+    assert report.groups[0].extended is not None
+    return [fit.fits for fit in report.groups[0].extended.fits]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +156,7 @@ def test_too_many_failures_are_refused_with_a_hint() -> None:
 )
 def test_invalid_limits_are_refused(failures: int | None, ratio: float | None) -> None:
     with pytest.raises(UsageError, match=r"it must be 0 or more|it must be above 0 and at most 100$"):
-        ExtendedOptions(max_node_failures=failures, oversubscription=ratio)
+        Limits(max_node_failures=failures, oversubscription=ratio)
 
 
 def test_declared_resources_replace_measured_ones() -> None:

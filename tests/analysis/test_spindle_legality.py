@@ -14,13 +14,12 @@ from hspace_cases import from_text, text_of
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import PlacedSize, capacity
-from gpolicy.analysis.extended_capacity import ExtendedOptions
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
-from gpolicy.cluster.terms import under_terms
+from gpolicy.cluster.terms import Limits, under_terms
 from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
@@ -167,7 +166,7 @@ def test_a_size_that_nobody_can_make_is_not_counted() -> None:
         f"standard: {spec.binding.detail}",
         "1 is left out of the tiered run",
     ]
-    more = capacity(cluster(2), extended=ExtendedOptions(max_node_failures=1)).groups[0].extended
+    more = capacity(cluster(2), limits=Limits(max_node_failures=1)).groups[0].extended
     assert more is not None
     assert (more.specs[0].fits, more.specs[0].binding.cause) == (0, Cause.TOO_FEW_SPINDLES)
 

@@ -102,7 +102,7 @@ def test_an_impossible_test_is_a_finding(body: str, line: int, message: str, tmp
         ("capacity: {}", "{standard: {at_least: 3, at_most: 2}}", "no number is at least 3 and at most 2"),
         ("capacity: {}", "{standard: {exactly: 3, at_most: 4}}", "exactly stands alone"),
         ("capacity: {}", "{specs: {s: -1}}", "tests[1].expect.specs.s"),
-        ("capacity: {oversubscription: 1000}", "{standard: 1}", "oversubscription is below 1000"),
+        ("capacity: {oversubscription: 101}", "{standard: 1}", "tests[1].capacity.oversubscription is 101, it must"),
         ("capacity: {without: [n1_cnt]}", "{standard: 1}", "tests[1].capacity.without[1] cannot be"),
         ("redundancy: {failures: 9}", "{survives: true}", "tests[1].redundancy.failures is 9, it must be at most 8"),
         ("redundancy: {}", "{}", "tests[1].expect is empty"),

@@ -258,6 +258,22 @@ def test_cpus_count_when_nodes_are_lost(tmp_path: Path) -> None:
     assert problems(outcome(tmp_path, again, declared)) == []
 
 
+@pytest.mark.parametrize(
+    ("more", "limits", "expected"),
+    [
+        ("", "max_node_failures: 2", "{standard: 7, binding: max_node_failures}"),  # one node is left with 64G
+        ("", "max_node_failures: 2, cpus_after_failure: true", "{standard: 3, binding: cpus_after_failure}"),
+        (", max_node_failures: 0", "max_node_failures: 2", "{standard: 9, binding: ipolicy.vcpu-ratio}"),
+        (", cpus_after_failure: true", "max_node_failures: 1", "{standard: 6, binding: cpus_after_failure}"),
+    ],
+)
+def test_declared_limits_count_in_tests(more: str, limits: str, expected: str, tmp_path: Path) -> None:
+    """Three nodes of 64G, not all of which may be in use, with 15 of 16 CPUs for instances of 8G and 4 CPUs."""
+    size = "standard: {memory-size: 8G, cpu-count: 4, disk-size: 100G}, disk-template: plain"
+    policy = SMALL.replace("nodes: [", f"limits: {{{limits}}}\nnodes: [", 1).replace("vcpu-ratio: 4", "vcpu-ratio: 1")
+    assert problems(outcome(tmp_path, f"capacity: {{{size}{more}}}\nexpect: {expected}", policy)) == []
+
+
 def test_the_declared_number_of_failures_is_the_default(tmp_path: Path) -> None:
     """Three nodes of 9G with an instance of 4G each: two can be lost one at a time, not both at once (12G on 9G)."""
     body = "on: {simulate: {memory: 9G, cpus: 16, disk: 1T, nodes: [{name: a}, {name: b}, {name: c}], instances: ["

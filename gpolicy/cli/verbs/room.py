@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.suggest.suggestion import Bounds
 
+CpusAfterFailure = Annotated[
+    bool | None,
+    typer.Option(
+        "--cpus-after-failure/--no-cpus-after-failure",
+        help="Whether nodes that take over after a failure must keep their vcpu-ratio; default: `limits` of the "
+        "policy.",
+    ),
+]
+
 verbs = typer.Typer()
 
 _RESOURCE_MODEL: Final = typer.Option(
@@ -50,7 +59,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
             metavar="K",
             min=1,
             max=5,
-            help="Also count what fits if K nodes of a group may fail at once.",
+            help="Also count what fits if K nodes of a group may fail at once; default: `limits` of the policy.",
         ),
     ] = None,
     oversubscription: Annotated[
@@ -59,9 +68,10 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
             "--oversubscription",
             metavar="RATIO",
             help="Also count what fits if instances are guaranteed the least memory of their pair and may burst to the "
-            "greatest, all of a node together to RATIO times its memory.",
+            "greatest, all of a node together to RATIO times its memory; default: `limits` of the policy.",
         ),
     ] = None,
+    cpus_after_failure: CpusAfterFailure = None,
     form: Annotated[str, form_option("capacity")] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
@@ -73,15 +83,18 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
 ) -> int:
     """Count how many more instances fit, by group and spec, and tell why the next one does not.
 
-    Each group is counted alone; the last rows are what hspace says of the whole cluster.
+    Each group is counted alone, and once more under its limits where the policy or an option sets some; the last rows
+    are what hspace says of the whole cluster.
     """
     from gpolicy.analysis.capacity import capacity as count  # noqa: PLC0415
-    from gpolicy.analysis.extended_capacity import ExtendedOptions  # noqa: PLC0415
+    from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
 
     look = look_of("capacity", form, budget)
-    limits = ExtendedOptions(max_node_failures=max_node_failures, oversubscription=oversubscription)
+    limits = Limits(
+        max_node_failures=max_node_failures, oversubscription=oversubscription, cpus_after_failure=cpus_after_failure
+    )
     found = _read_under(path, state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
     if found is None:
         return int(ExitCode.FINDINGS)
@@ -92,7 +105,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
             group=group,
             template=template,
             names=names,
-            extended=limits,
+            limits=limits,
             declared=resource_model,
             observer=tell,
         )
