@@ -81,7 +81,8 @@ class ExclusiveStorageReads(Rule):
                     declared,
                     message,
                     leaf.span,
-                    hint="patch ganeti-noded first; until then the disk figures of these nodes are unknown",
+                    hint="patch ganeti-noded first; until then gpolicy counts on their physical volumes, if they"
+                    " are read (gpolicy snapshot --physical-volumes) or promised (hardware)",
                 )
 
 
