@@ -162,7 +162,7 @@ def capacity(
     wanted = wanted_template(template, enabled_templates(state)) if template else None
     in_force = limits_in_force(state, limits, group)
     state = limited(state, limits)
-    loaded = load_state(state, template=wanted, declared=declared)
+    loaded = load_state(state, template=wanted, declared=declared, group=group)
     notes = basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
     for item in loaded.data.groups:
         if group in (None, item.name):

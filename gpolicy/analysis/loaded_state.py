@@ -57,21 +57,37 @@ class LoadedState:
         return self.settled.basis(names)
 
 
-def load_state(state: ClusterState, *, template: DiskTemplate | None = None, declared: bool = False) -> LoadedState:
+def load_state(
+    state: ClusterState,
+    *,
+    template: DiskTemplate | None = None,
+    declared: bool = False,
+    group: str | None = None,
+) -> LoadedState:
     """Load all of `state`. Instances get `template`, by default the first enabled one that the policy allows.
 
     With `declared`, what hv_state and disk_state declare goes before measured figures. Raise GpolicyError if a figure
-    that the allocator needs is neither measured nor declared.
+    that the allocator needs is neither measured nor declared; with `group`, if it is one of that group.
     """
-    return _load(settle_all(state, declared=declared), template, ())
+    return _load(settle_all(state, declared=declared, group=group), template, ())
 
 
-def settle_all(state: ClusterState, *, declared: bool = False) -> Settled:
-    """Return what counts of all nodes of `state`. Raise GpolicyError if a figure is neither measured nor declared."""
+def settle_all(state: ClusterState, *, declared: bool = False, group: str | None = None) -> Settled:
+    """Return what counts of the nodes of `state`.
+
+    Raise GpolicyError if a figure of a node (with `group`: of one in that group) is neither measured nor declared.
+    """
     settled = settle(state, declared=declared)
-    if settled.gaps:
-        raise _unknown(settled)
+    refuse_gaps(settled, group)
     return settled
+
+
+def refuse_gaps(settled: Settled, group: str | None = None) -> None:
+    """Raise GpolicyError if a figure of a node, or of one in `group`, is neither measured nor declared."""
+    nodes = settled.state.nodes
+    gaps = {name: what for name, what in settled.gaps.items() if group in (None, nodes[name].group)}
+    if gaps:
+        raise _unknown(settled.state, gaps)
 
 
 _NOTHING_DECLARED: Final = "hv_state and disk_state declare nothing that counts, so these are the measured numbers"
@@ -136,12 +152,12 @@ _WAY_OUT: Final = (
 )
 
 
-def _unknown(settled: Settled) -> GpolicyError:
+def _unknown(state: ClusterState, gaps: Mapping[str, tuple[str, ...]]) -> GpolicyError:
     by_gap: dict[tuple[str, ...], list[str]] = {}
-    for name, missing in settled.gaps.items():
+    for name, missing in gaps.items():
         by_gap.setdefault(missing, []).append(name)
     texts = [f"{', '.join(missing)} of {_names(names)}" for missing, names in by_gap.items()]
-    return GpolicyError(about(settled.state.address, f"not known: {'; '.join(texts)}"), hint=_WAY_OUT)
+    return GpolicyError(about(state.address, f"not known: {'; '.join(texts)}"), hint=_WAY_OUT)
 
 
 def _names(names: list[str]) -> str:
@@ -186,7 +202,7 @@ def load_known_groups(
     if not missing:
         return _load(settled, None, like)
     if not nodes:
-        raise _unknown(settled)
+        raise _unknown(state, settled.gaps)
     here = {name: instance for name, instance in state.instances.items() if instance.primary_node in nodes}
     split = {name: item for name, item in here.items() if not nodes.keys() >= set(item.secondary_nodes)}
     here |= {name: replace(item, secondary_nodes=()) for name, item in split.items()}

@@ -17,9 +17,10 @@ from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceSt
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import RequestOptions, Wanted
 from gpolicy.allocator.policy_check import check_pair, check_policy
+from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.counted_cluster import merged
-from gpolicy.analysis.loaded_state import basis_notes, settle_all
+from gpolicy.analysis.loaded_state import basis_notes, refuse_gaps
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
@@ -55,9 +56,10 @@ def place(
     metric. With `declared`, what hv_state and disk_state declare goes before measured figures. Raise UsageError for a
     request that is impossible on this cluster, and GpolicyError if the state lacks needed figures.
     """
-    settled = settle_all(state, declared=declared)
+    settled = settle(state, declared=declared)
     state, data = settled.state, _as_hail_reads(settled.state, settled.data)
     group = wanted_group(request, data)
+    refuse_gaps(settled, group.name if group else None)
     instance = wanted_instance(request, group, state, data)
     cluster = merged(data, settled.resources)
     options = RequestOptions(restriction=None if request.nodes is None else frozenset(request.nodes))

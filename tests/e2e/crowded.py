@@ -27,7 +27,7 @@ def crowd(cluster: LiveCluster, seed: int, *, exclusive_storage: bool) -> None:
     config = json.loads(cluster.kept.read_bytes())
     rnd = random.Random(seed)  # noqa: S311 (no secret)
     names = {node["name"]: key for key, node in config["nodes"].items()}
-    _second_group(config, [names["node4"], names["node5"]], exclusive_storage=exclusive_storage)
+    second_group(config, [names["node4"], names["node5"]], exclusive_storage=exclusive_storage)
     for home in (["node1", "node2", "node3"], ["node4", "node5"]):
         for name, instance in instances_of(rnd, home, COUNT // 2).items():
             _add(config, f"{name}-{home[0]}", instance, names)
@@ -37,7 +37,8 @@ def crowd(cluster: LiveCluster, seed: int, *, exclusive_storage: bool) -> None:
     cluster.rgn("rewind", file)
 
 
-def _second_group(config: dict[str, Any], nodes: list[str], *, exclusive_storage: bool) -> None:
+def second_group(config: dict[str, Any], nodes: list[str], *, exclusive_storage: bool) -> None:
+    """Put nodes (by UUID) into a second group, gold, in a configuration."""
     (first,) = config["nodegroups"].values()
     gold = {**copy.deepcopy(first), "name": "gold", "uuid": str(uuid.uuid4())}
     gold["ndparams"] = {"exclusive_storage": True} if exclusive_storage else {}
