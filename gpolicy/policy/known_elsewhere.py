@@ -21,7 +21,7 @@ _ANYWHERE: Final = {
     "os_hvp": _OF_GNT_OS,
     "osparams": _OF_GNT_OS,
     "osparams_private_cluster": _OF_GNT_OS,
-    "max_node_failures": "Ganeti has none; a Guards document can ask for it: node_failures",
+    **dict.fromkeys(("max_node_failures", "oversubscription", "cpus_after_failure"), "it belongs in limits"),
     "min_ispec": "sizes are pairs of bounds: ipolicy.minmax",
     "max_ispec": "sizes are pairs of bounds: ipolicy.minmax",
     "std_ispec": "the standard instance is ipolicy.std, on the cluster",

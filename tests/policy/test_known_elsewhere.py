@@ -19,6 +19,8 @@ from gpolicy.policy.loading import load_policy
         ("kind: Cluster\nname: c\nipolicy: {memory-ratio: 1}\n", "unreleased 2.17"),
         ("kind: Cluster\nname: c\nalloc_policy: preferred\n", "only groups"),
         ("kind: Cluster\nname: c\nvcpu-ratio: 4\n", "in ipolicy"),
+        ("kind: NodeGroup\nname: g\nmax_node_failures: 2\n", "in limits"),
+        ("kind: Cluster\nname: c\nipolicy: {oversubscription: 1.5}\n", "in limits"),
         ("kind: NodeGroup\nname: g\nhvparams: {kvm: {acpi: true}}\n", "not on groups"),
         ("kind: NodeGroup\nname: g\nipolicy: {std: {cpu-count: 1}}\n", "std is set at the cluster only"),
         ("kind: NodeGroup\nname: g\nenabled_disk_templates: [drbd]\n", "ipolicy.disk-templates"),
